@@ -25,6 +25,7 @@ pub mod kubefleet;
 pub mod label_selector;
 mod object_condition;
 pub mod rancher_fleet;
+mod target_set;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -38,6 +39,7 @@ use crate::units::SimTime;
 
 pub use int_or_string::IntOrString;
 pub use object_condition::ObjectCondition;
+pub use target_set::TargetSet;
 
 /// One application in one place: a dense index into the fleet's targets.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -26,9 +26,9 @@ use super::{ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
 use crate::rollout::argo_cd::{
     Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView,
-    ArgoCd, Barrier, Generated, REFRESH_GRACE_PERIOD, RolloutStatus,
+    ArgoCd, Barrier, Generated, REFRESH_GRACE_PERIOD, RowCounts,
 };
-use crate::rollout::{Hold, IntOrString, Revision, TargetId};
+use crate::rollout::{Hold, IntOrString, Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -41,6 +41,8 @@ pub(super) struct ArgoCdController {
     /// The set as it is when nobody stops it.
     spec: ApplicationSetSpec,
     view: ApplicationSetView,
+    /// Applications that the ApplicationSet controller sees otherwise than in its last pass.
+    changed: TargetSet,
     application_controller: ApplicationController,
     set: SetWrites,
     watch_delay: SimDuration,
@@ -55,6 +57,8 @@ pub(super) struct ArgoCdController {
     passed: SimTime,
     /// It was within the grace period, in which nothing is promoted.
     in_grace: bool,
+    /// An application that was not complete when completion was last looked for.
+    incomplete: usize,
 }
 
 /// The set as a person stops it: no step may update any application.
@@ -112,6 +116,7 @@ impl ArgoCdController {
         Self {
             scheduler,
             spec: spec.clone(),
+            changed: TargetSet::new(clusters.len()),
             view,
             application_controller,
             set,
@@ -122,27 +127,26 @@ impl ArgoCdController {
             rows_written: Vec::new(),
             passed: SimTime::ZERO,
             in_grace: false,
+            incomplete: 0,
         }
     }
 
     /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision. Without rows
     /// all applications are Synced and Healthy.
-    fn is_reported(&self) -> bool {
-        let is_new = |index| self.application_controller.applied(index) == Some(NEW);
-        let rows = self.scheduler.rows().iter().zip(&self.view.applications).enumerate();
-        rows.into_iter().all(|(index, (row, application))| {
-            let is_complete = match row {
-                Some(row) => row.status == RolloutStatus::Healthy,
-                None => application.is_done(),
-            };
-            is_complete && is_new(index)
-        })
-    }
-
-    /// Rows that are on their way, which is what a budget counts.
-    fn updating(&self) -> u64 {
-        let is_updating = |status| matches!(status, RolloutStatus::Pending | RolloutStatus::Progressing);
-        self.scheduler.rows().iter().flatten().filter(|row| is_updating(row.status)).count() as u64
+    /// `counts`: the rows by status.
+    fn is_reported(&mut self, counts: RowCounts) -> bool {
+        if counts.waiting + counts.pending + counts.progressing > 0 {
+            return false;
+        }
+        let is_complete = |index: usize| {
+            let is_settled = self.scheduler.rows()[index].is_some() || self.view.applications[index].is_done();
+            is_settled && self.application_controller.applied(index) == Some(NEW)
+        };
+        // The one that was not complete before is asked first.
+        let count = self.view.applications.len();
+        let found = (self.incomplete..count).chain(0..self.incomplete).find(|index| !is_complete(*index));
+        self.incomplete = found.unwrap_or(0);
+        found.is_none()
     }
 }
 
@@ -174,11 +178,13 @@ impl Controller for ArgoCdController {
                 self.view.applications.iter_mut().flat_map(|view| &mut view.generated).for_each(|generated| {
                     is_new(generated, *revision);
                 });
+                self.changed.insert_all();
             }
             Change::Stop(stop) => self.scheduler.set_spec(if *stop { stopped(&self.spec) } else { self.spec.clone() }),
             Change::Labels(cluster, labels) => {
                 let generated = self.view.applications[cluster.index()].generated.as_mut()?;
                 generated.labels = Arc::new(labels.clone());
+                self.changed.insert(cluster.0);
             }
             _ => return None,
         }
@@ -186,9 +192,10 @@ impl Controller for ArgoCdController {
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
-        let unavailable = self.updating();
+        let unavailable = self.scheduler.updating() as u64;
         self.passed = now;
-        let pass = self.scheduler.reconcile(now, &self.view);
+        let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
+        self.changed.clear();
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
         let wake_at = pass.wake_at.filter(|at| *at > now);
         let mut decision = Decision { unavailable, wake_at, ..Decision::default() };
@@ -214,6 +221,7 @@ impl Controller for ArgoCdController {
             if is_refresh || last.replace(target) != Some(target) {
                 self.set.others(&mut decision.requests, 1);
             }
+            self.changed.insert(target.0);
             let is_request = matches!(action, ApplicationAction::Deploy(..));
             decision.requested += usize::from(is_request);
             decision.created += usize::from(matches!(action, ApplicationAction::Create(..)));
@@ -224,7 +232,7 @@ impl Controller for ArgoCdController {
         let is_new = self.set.is_listed_anew(self.application_controller.shown_at(), !self.unwritten.is_empty());
         self.set.write(&mut decision.requests, if is_new { SetChange::Other } else { SetChange::Nothing });
         self.scheduler.store(now, &pass, &mut self.view);
-        decision.complete = self.is_reported();
+        decision.complete = self.is_reported(pass.status.rows);
         self.status = pass.status;
         decision
     }
@@ -317,6 +325,7 @@ impl Controller for ArgoCdController {
         let moment = Moment {
             controller: &mut self.application_controller,
             view: &mut self.view,
+            changed: &mut self.changed,
             now,
             automatic,
             is_online: &is_online,

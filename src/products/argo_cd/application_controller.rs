@@ -40,11 +40,11 @@ use super::settings::ApplicationControllerSettings;
 use super::shard::Shard;
 use crate::engine::Stream;
 use crate::products::{Happened, Run};
-use crate::rollout::Revision;
 use crate::rollout::argo_cd::{
     Application, ApplicationSetView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus,
     queues_pass,
 };
+use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, NEW, OLD, Report};
 
@@ -256,6 +256,8 @@ impl ApplicationController {
 pub(super) struct Moment<'a> {
     pub(super) controller: &'a mut ApplicationController,
     pub(super) view: &'a mut ApplicationSetView,
+    /// Applications that changed in the view.
+    pub(super) changed: &'a mut TargetSet,
     pub(super) now: SimTime,
     /// What an application that syncs by itself requests.
     pub(super) automatic: Operation,
@@ -322,6 +324,7 @@ impl Moment<'_> {
         change(live);
         let starts_pass = queues_pass(Some(&before), Some(live));
         self.happened.starts_pass |= starts_pass;
+        self.changed.insert(application as u32);
     }
 
     fn work_on(&mut self, report: Report) {

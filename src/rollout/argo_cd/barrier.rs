@@ -10,7 +10,7 @@
 
 use super::super::{TargetId, stored};
 use super::ArgoCd;
-use super::row::{Message, RolloutStatus};
+use super::ledger::is_pending_change;
 use super::view::ApplicationSetView;
 use crate::units::SimTime;
 
@@ -26,11 +26,8 @@ pub enum Barrier {
 impl ArgoCd {
     /// When the last pending change was, by the stored rows.
     pub(super) fn pending_since(&self) -> Option<SimTime> {
-        let is_change = |message| matches!(message, Message::Revision | Message::Spec | Message::RevisionAndSpec);
         let rows = self.rows.iter().flatten();
-        rows.filter(|row| row.status == RolloutStatus::Waiting && is_change(row.message))
-            .map(|row| row.last_transition_time)
-            .max()
+        rows.filter(|row| is_pending_change(row)).map(|row| row.last_transition_time).max()
     }
 
     /// `before` is [`Self::pending_since`] before the pass.

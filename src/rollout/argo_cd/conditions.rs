@@ -89,7 +89,7 @@ impl ArgoCd {
     #[must_use]
     pub fn row_conditions(&self, name: &str, status: &ApplicationSetStatus) -> [Vec<ObjectCondition>; 2] {
         let object = format!("ApplicationSet/{name}");
-        let counts = self.counts();
+        let counts = self.row_counts();
         let counted = [
             (counts.waiting, RolloutStatus::Waiting),
             (counts.pending, RolloutStatus::Pending),

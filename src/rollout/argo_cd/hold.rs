@@ -114,8 +114,11 @@ impl StalledSet<'_> {
     fn budget(&self, budgets: &[StepBudget]) -> Option<Hold> {
         let (index, budget) = budgets.iter().enumerate().find(|(_, budget)| budget.has_blocked)?;
         let is_here = |application: u32| self.set.plan.counted_in(application as usize) == index;
-        let waiting = self
-            .list(|a| is_here(a) && self.set.is_allowed[a as usize] && self.status(a) == Some(RolloutStatus::Waiting));
+        let waiting = self.list(|a| {
+            is_here(a)
+                && self.set.is_allowed(&self.set.plan, a as usize)
+                && self.status(a) == Some(RolloutStatus::Waiting)
+        });
         let updating = self.list(|a| {
             is_here(a) && matches!(self.status(a), Some(RolloutStatus::Pending | RolloutStatus::Progressing))
         });
@@ -138,16 +141,15 @@ impl StalledSet<'_> {
 
     /// The last open step, if not complete.
     fn open_step(&self) -> Option<Hold> {
-        let lists = &self.set.plan.lists;
-        let behind = self.list(|a| lists[self.open_steps - 1].contains(&a) && !self.is_complete(a));
+        let plan = &self.set.plan;
+        let is_in =
+            |a: u32, steps: std::ops::Range<usize>| plan.steps_of(a).any(|step| steps.contains(&(step as usize)));
+        let behind = self.list(|a| is_in(a, self.open_steps - 1..self.open_steps) && !self.is_complete(a));
         if behind.is_empty() {
             return None;
         }
-        let later = &lists[self.open_steps..];
         let waiting = self.list(|a| {
-            !lists[..self.open_steps].iter().any(|list| list.contains(&a))
-                && later.iter().any(|list| list.contains(&a))
-                && !self.is_complete(a)
+            !is_in(a, 0..self.open_steps) && is_in(a, self.open_steps..plan.lists.len()) && !self.is_complete(a)
         });
         let mut explanation = format!(
             "step {} is complete when all of it is Healthy; not yet: {}",

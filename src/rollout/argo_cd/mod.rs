@@ -30,12 +30,15 @@
 
 mod action;
 mod barrier;
+mod changed;
 mod conditions;
 mod config;
 mod deletion;
 mod explain;
 mod hold;
+mod ledger;
 mod limit;
+mod objects;
 mod pass;
 pub mod proposal;
 mod retry;
@@ -53,6 +56,7 @@ use std::sync::Arc;
 use super::label_selector::Labels;
 use super::{Hold, Pass, TargetId, by_name};
 use crate::units::{SimDuration, SimTime};
+use ledger::SetLedger;
 
 pub use super::IntOrString;
 pub use action::ApplicationAction;
@@ -91,8 +95,10 @@ pub struct ArgoCd {
     /// The labels that `plan` is based on. `None`: `plan` is out of date.
     labels: Option<Vec<Option<Arc<Labels>>>>,
     plan: Steps,
-    /// Which applications may sync, from the last pass.
-    is_allowed: Vec<bool>,
+    /// Steps, from the first, whose applications the last pass allowed to sync.
+    allowed_steps: usize,
+    /// What the next pass over changed applications knows of the others. `None`: it looks at all of them.
+    ledger: Option<SetLedger>,
     /// Reused between passes to avoid allocation.
     changed: Vec<(u32, ApplicationStatus)>,
 }
@@ -112,7 +118,8 @@ impl ArgoCd {
             last_pass: SimTime::ZERO,
             labels: None,
             plan: Steps::default(),
-            is_allowed: Vec::new(),
+            allowed_steps: 0,
+            ledger: None,
             changed: Vec::new(),
         }
     }
@@ -121,6 +128,7 @@ impl ArgoCd {
     pub fn set_spec(&mut self, spec: ApplicationSetSpec) {
         self.spec = spec;
         self.labels = None;
+        self.ledger = None;
     }
 
     /// Replaces the stored rows, one for each name, as found by a restarted controller.
@@ -130,6 +138,7 @@ impl ArgoCd {
     pub fn set_rows(&mut self, rows: Vec<Option<ApplicationStatus>>) {
         assert_eq!(rows.len(), self.names.len(), "one row, or none, for each name");
         self.rows = rows;
+        self.ledger = None;
     }
 
     /// The set's spec.
@@ -246,57 +255,6 @@ impl ArgoCd {
         std::mem::take(&mut self.plan)
     }
 
-    /// Creates, changes and deletes objects, and requests syncs of those in `is_requested`.
-    fn write_objects(
-        &self,
-        view: &ApplicationSetView,
-        is_requested: impl Fn(usize) -> bool,
-        status: &mut ApplicationSetStatus,
-    ) -> Vec<ApplicationAction> {
-        let policy = self.spec.applications_sync();
-        let may_update = self.may_update();
-        let may_delete = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
-        let mut actions = Vec::new();
-        let targets = || (0..).map(TargetId).zip(&view.applications);
-        for (target, application) in targets() {
-            let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { continue };
-            let revision = generated.wanted;
-            let is_idle = match &application.live {
-                None => {
-                    actions.push(ApplicationAction::Create(target));
-                    true
-                }
-                Some(_) if !may_update => continue,
-                Some(live) => {
-                    if live.spec != self.spec_of(generated) || live.labels != generated.labels {
-                        actions.push(ApplicationAction::Stage(target, revision));
-                        status.objects_written = true;
-                    }
-                    live.operation.is_none()
-                }
-            };
-            if is_requested(target.index()) {
-                status.requested.push(target);
-                if is_idle {
-                    actions.push(ApplicationAction::Deploy(target, revision));
-                }
-            }
-        }
-        for (target, application) in targets().filter(|_| may_delete) {
-            let is_orphan = application.generated.is_none();
-            if is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
-                actions.push(ApplicationAction::Delete(target));
-                status.objects_written |= !self.has_finalizers();
-            }
-        }
-        actions
-    }
-
-    /// Whether existing applications may be written.
-    fn may_update(&self) -> bool {
-        matches!(self.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
-    }
-
     fn all_at_once(&mut self, view: &ApplicationSetView) -> Pass<ApplicationAction, ApplicationSetStatus> {
         let mut status = ApplicationSetStatus { rows_written: self.clear_rows(), ..ApplicationSetStatus::default() };
         status.row_writes = usize::from(status.rows_written);
@@ -315,9 +273,7 @@ impl ArgoCd {
         let rolled = self.roll(now, view, &plan);
         let conditions = (self.conditions.rollout, self.conditions.config);
         if rolled.barrier.is_none() {
-            self.conditions.rollout = Some(self.rollout());
-            let issue = plan.issues.reported(rolled.budgets.iter().any(|budget| budget.is_unreadable));
-            self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
+            self.report_rollout(self.first_unfinished(), &plan, &rolled.budgets);
         }
         // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
         // error it reads the set again, and so triggers by the status it has just stored.
@@ -335,19 +291,32 @@ impl ArgoCd {
             ..ApplicationSetStatus::default()
         };
         let mut actions = refreshes(view, &mut status);
-        let is_requested = |index: usize| self.is_allowed[index] && was_pending[index];
+        let is_requested = |index: usize| self.is_allowed(&plan, index) && was_pending[index];
         actions.extend(self.write_objects(view, is_requested, &mut status));
         self.plan = plan;
         Pass { actions, wake_at: None, status }
+    }
+
+    /// Sets the conditions of a rollout that has reached this step.
+    fn report_rollout(&mut self, first_unfinished: Option<u32>, plan: &Steps, budgets: &[StepBudget]) {
+        self.conditions.rollout = Some(first_unfinished.map_or(Rollout::Complete, Rollout::Progressing));
+        let issue = plan.issues.reported(budgets.iter().any(|budget| budget.is_unreadable));
+        self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
     }
 
     /// Sets the conditions that follow from invalid applications. True: there is a new error.
     fn report_validation(&mut self, view: &ApplicationSetView) -> bool {
         let is_invalid = |(_, view): &(u32, &ApplicationView)| view.generated.as_ref().is_some_and(|g| !g.valid);
         let mut invalid = (0..).zip(&view.applications).filter(is_invalid);
-        let error = match invalid.next() {
+        let first = invalid.next().map(|(first, _)| first);
+        self.report_invalid(first, usize::from(first.is_some()) + invalid.count())
+    }
+
+    /// The same, with the first of so many invalid applications.
+    fn report_invalid(&mut self, first: Option<u32>, applications: usize) -> bool {
+        let error = match first {
             None => ErrorOccurred::No,
-            Some((first, _)) => ErrorOccurred::Validation { first: TargetId(first), applications: 1 + invalid.count() },
+            Some(first) => ErrorOccurred::Validation { first: TargetId(first), applications },
         };
         let is_new = self.conditions.error.replace(error) != Some(error);
         self.conditions.up_to_date = error == ErrorOccurred::No;
@@ -376,7 +345,7 @@ impl ArgoCd {
     }
 
     /// One pass of the ApplicationSet reconciler. It is due again immediately ([`Pass::wake_at`] is `now`) when its
-    /// changes queue a pass.
+    /// changes queue a pass. It looks at every application; [`Self::reconcile_changed`] looks at few.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
@@ -386,24 +355,36 @@ impl ArgoCd {
         view: &ApplicationSetView,
     ) -> Pass<ApplicationAction, ApplicationSetStatus> {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
+        self.ledger = None;
         self.last_pass = now;
         let mut pass = if view.deleted {
             self.delete(now, view)
         } else {
-            let mut pass = match self.is_rolling() {
+            match self.is_rolling() {
                 Err(_) => self.no_steps(),
                 Ok(false) => self.all_at_once(view),
                 Ok(true) => self.rolling(now, view),
-            };
-            pass.status.requeue_after = self.requeue_after();
-            pass
+            }
         };
+        pass.status.rows = self.counts();
+        self.conclude(now, view, &mut pass);
+        pass
+    }
+
+    /// Completes the result of a pass: conditions, and when the next one is due.
+    fn conclude(
+        &self,
+        now: SimTime,
+        view: &ApplicationSetView,
+        pass: &mut Pass<ApplicationAction, ApplicationSetStatus>,
+    ) {
+        if !view.deleted {
+            pass.status.requeue_after = self.requeue_after();
+        }
         let is_queued = pass.status.rows_written || pass.status.objects_written;
         let requeued = pass.status.requeue_after.map(|after| now + after);
         pass.wake_at = if is_queued { Some(now) } else { requeued };
         pass.status.conditions = self.conditions;
-        pass.status.rows = self.counts();
-        pass
     }
 
     /// The hold of a set whose last pass was within the grace period, if no pass follows.

@@ -1,4 +1,4 @@
-//! One pass over the rows of a rolling set: update, open steps, promotion.
+//! One pass over all rows of a rolling set: update, open steps, promotion.
 //!
 //! Follows `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go` and
 //! `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`.
@@ -8,7 +8,7 @@ use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{self, ApplicationStatus, Message, Observed, RolloutStatus};
 use super::steps::Steps;
-use super::view::ApplicationSetView;
+use super::view::{ApplicationSetView, ApplicationView};
 use super::{ArgoCd, status};
 use crate::units::SimTime;
 
@@ -34,11 +34,11 @@ impl ArgoCd {
         let barrier = self.barrier(now, pending_since, view);
         let mut open_steps = 0;
         let mut promoted = Vec::new();
-        if barrier.is_some() {
-            self.is_allowed = vec![false; self.rows.len()];
-        } else {
+        self.allowed_steps = 0;
+        if barrier.is_none() {
             open_steps = self.open_steps(view, plan);
-            promoted = self.promote(stored(now), plan, open_steps, &mut budgets);
+            self.allowed_steps = open_steps;
+            promoted = self.promote(stored(now), plan, &mut budgets);
             row_writes += usize::from(!promoted.is_empty());
         }
         Rolled { open_steps, budgets, promoted, row_writes, barrier }
@@ -47,28 +47,12 @@ impl ArgoCd {
     fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {
         let mut changed = std::mem::take(&mut self.changed);
         let mut is_written = false;
-        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
-        // compared.
-        let looks_at_spec =
-            self.options.version.sees_spec_changes() && (!self.options.keep_spec_changes || self.may_update());
         for (index, application) in view.applications.iter().enumerate() {
             let old = self.rows[index].as_ref();
-            let Some(live) = &application.live else {
+            let Some(new) = self.updated_row(now, index, application, plan) else {
                 is_written |= old.is_some();
                 continue;
             };
-            let observed = Observed {
-                step: plan.step_of[index].map(|step| step + 1),
-                live,
-                generated: application
-                    .generated
-                    .as_ref()
-                    .filter(|_| looks_at_spec)
-                    .map(|generated| self.spec_of(generated)),
-                now,
-                keep_spec_changes: self.options.keep_spec_changes,
-            };
-            let new = row::update(old, &observed);
             is_written |= old.is_none_or(|old| new.is_worth_writing_over(old));
             if old != Some(&new) {
                 changed.push((index as u32, new));
@@ -83,6 +67,34 @@ impl ArgoCd {
         }
         self.write(changed, is_written);
         is_written
+    }
+
+    /// The row of one application after the update. `None`: the application does not exist.
+    pub(super) fn updated_row(
+        &self,
+        now: SimTime,
+        index: usize,
+        application: &ApplicationView,
+        plan: &Steps,
+    ) -> Option<ApplicationStatus> {
+        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
+        // compared.
+        let looks_at_spec =
+            self.options.version.sees_spec_changes() && (!self.options.keep_spec_changes || self.may_update());
+        let generated = application.generated.as_ref().filter(|_| looks_at_spec);
+        let observed = Observed {
+            step: plan.step_of[index].map(|step| step + 1),
+            live: application.live.as_ref()?,
+            generated: generated.map(|generated| self.spec_of(generated)),
+            now,
+            keep_spec_changes: self.options.keep_spec_changes,
+        };
+        Some(row::update(self.rows[index].as_ref(), &observed))
+    }
+
+    /// Whether an application was in an open step in the last pass.
+    pub(super) fn is_allowed(&self, plan: &Steps, index: usize) -> bool {
+        plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
     /// The write rule: all rows are stored, or none.
@@ -114,6 +126,11 @@ impl ArgoCd {
             *total += 1;
             *updating += usize::from(matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing));
         }
+        self.budgets_of(counts)
+    }
+
+    /// The budgets of the steps with these rows, and those of them that are updating.
+    pub(super) fn budgets_of(&self, counts: Vec<(usize, usize)>) -> Vec<StepBudget> {
         let steps = self.spec.steps().ok().flatten().unwrap_or_default();
         let budget = |(step, (total, updating)): (&super::RolloutStep, (usize, usize))| {
             StepBudget::new(step.max_update.as_ref(), total, updating)
@@ -122,23 +139,13 @@ impl ArgoCd {
     }
 
     /// In the byte order of names. An application need not be OutOfSync.
-    fn promote(
-        &mut self,
-        now: SimTime,
-        plan: &Steps,
-        open_steps: usize,
-        budgets: &mut [StepBudget],
-    ) -> Vec<(TargetId, Message)> {
-        self.is_allowed.clear();
-        self.is_allowed.resize(self.rows.len(), false);
-        for application in plan.lists[..open_steps].iter().flatten() {
-            self.is_allowed[*application as usize] = true;
-        }
+    fn promote(&mut self, now: SimTime, plan: &Steps, budgets: &mut [StepBudget]) -> Vec<(TargetId, Message)> {
         let mut promoted = Vec::new();
         for &application in &self.by_name {
             let index = application as usize;
+            let is_allowed = self.is_allowed(plan, index);
             let Some(row) = &mut self.rows[index] else { continue };
-            let is_waiting = row.status == RolloutStatus::Waiting && self.is_allowed[index];
+            let is_waiting = row.status == RolloutStatus::Waiting && is_allowed;
             if budgets[plan.counted_in(index)].turn(is_waiting) {
                 promoted.push((TargetId(application), row.message));
                 row.promote(now);
@@ -160,9 +167,9 @@ impl ArgoCd {
         counts
     }
 
-    /// The first step with a row that is not Healthy.
-    pub(super) fn rollout(&self) -> status::Rollout {
+    /// The first step with a row that is not Healthy, counted from 1.
+    pub(super) fn first_unfinished(&self) -> Option<u32> {
         let unfinished = self.rows.iter().flatten().filter(|row| row.status != RolloutStatus::Healthy);
-        unfinished.filter_map(|row| row.step).min().map_or(status::Rollout::Complete, status::Rollout::Progressing)
+        unfinished.filter_map(|row| row.step).min()
     }
 }

@@ -133,6 +133,15 @@ impl Steps {
         Self { lists, step_of, issues }
     }
 
+    /// The steps that select an application, counted from 0.
+    pub fn steps_of(&self, application: u32) -> impl Iterator<Item = u32> {
+        // The list of applications in several steps is in their order.
+        let several = self.issues.duplicates.binary_search_by_key(&application, |(other, _)| *other);
+        let several = several.map_or(&[][..], |at| &self.issues.duplicates[at].1);
+        let only = self.step_of[application as usize].filter(|_| several.is_empty());
+        several.iter().copied().chain(only)
+    }
+
     /// The step whose budget counts an application: its own, or the first if it is in no step.
     #[must_use]
     pub fn counted_in(&self, application: usize) -> usize {

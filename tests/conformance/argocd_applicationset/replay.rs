@@ -7,7 +7,7 @@ use fleetsim::rollout::argo_cd::{
     ApplicationView, ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health, OperationPhase, OperationState,
     Retry, RolloutStatus, Spec, SyncPolicy, SyncStatus, queues_pass,
 };
-use fleetsim::rollout::{Pass, Revision, TargetId};
+use fleetsim::rollout::{Pass, Revision, TargetId, TargetSet};
 use serde_json::{Map, Value, json};
 
 use super::record::{Change, Trace, TraceApp, TraceStep, TraceTemplate};
@@ -24,7 +24,11 @@ pub struct Replay {
     parameter: String,
     generated: Vec<TraceApp>,
     set: ArgoCd,
+    /// The same controller, which looks only at what changed.
+    quick: ArgoCd,
     view: ApplicationSetView,
+    /// The view of the last pass.
+    known: ApplicationSetView,
     /// What was last reported of the conditions and the health.
     shown: Map<String, Value>,
     /// The last pass queued another one.
@@ -49,14 +53,17 @@ impl Replay {
             spec.template.metadata.finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
         }
         let count = names.len();
+        let set = ArgoCd::new(spec, ControllerOptions::default(), names.clone());
         let mut replay = Self {
-            set: ArgoCd::new(spec, ControllerOptions::default(), names.clone()),
+            quick: set.clone(),
+            set,
             names,
             words: Vec::new(),
             template: trace.tmpl,
             parameter: trace.p.clone(),
             generated: trace.gen_.clone().unwrap_or_default(),
             view: ApplicationSetView { deleted: false, applications: vec![ApplicationView::default(); count] },
+            known: ApplicationSetView::default(),
             shown: Map::new(),
             is_queued: false,
             first_operation: Value::Null,
@@ -96,7 +103,9 @@ impl Replay {
                 });
             }
         }
-        replay.set.set_rows(rows);
+        replay.set.set_rows(rows.clone());
+        replay.quick.set_rows(rows);
+        replay.known = replay.view.clone();
         replay
     }
 
@@ -193,7 +202,8 @@ impl Replay {
         if let Some(strategy) = &step.strategy {
             let spec = ApplicationSetSpec { strategy: parse(strategy), ..self.set.spec().clone() };
             wakes |= spec != *self.set.spec();
-            self.set.set_spec(spec);
+            self.set.set_spec(spec.clone());
+            self.quick.set_spec(spec);
         }
         if let Some(p) = &step.p {
             self.parameter.clone_from(p);
@@ -217,6 +227,7 @@ impl Replay {
     pub fn pass(&mut self, at: i64) -> Map<String, Value> {
         let rows = self.set.rows().to_vec();
         let pass = self.set.reconcile(time(at), &self.view);
+        self.pass_over_changes(at, &pass);
         let mut starts = self.targets(&pass, |action| match action {
             ApplicationAction::Deploy(target, _) => Some(*target),
             _ => None,
@@ -286,6 +297,21 @@ impl Replay {
             }
         }
         got
+    }
+
+    /// The pass over what changed decides as the recorded one.
+    fn pass_over_changes(&mut self, at: i64, pass: &Pass<ApplicationAction, ApplicationSetStatus>) {
+        let mut changed = TargetSet::new(self.names.len());
+        let pairs = (0..).zip(self.known.applications.iter().zip(&self.view.applications));
+        for (index, _) in pairs.filter(|(_, (old, new))| old != new) {
+            changed.insert(index);
+        }
+        self.known.clone_from(&self.view);
+        let mut quick = self.quick.reconcile_changed(time(at), &self.view, &changed);
+        // Requests of applications that have an operation already are listed only by a pass over all.
+        quick.status.requested.clone_from(&pass.status.requested);
+        assert_eq!(&quick, pass, "at {at}");
+        assert_eq!(self.quick.rows(), self.set.rows(), "at {at}");
     }
 
     fn targets(

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const STEPS: [&str; 5] = [
+pub(super) const STEPS: [&str; 5] = [
     "{}",
     "{maxUpdate: 2}",
     "{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 50%},
@@ -18,7 +18,7 @@ const STEPS: [&str; 5] = [
 
 const FLEET: [(&str, usize); 3] = [("dev", 4), ("prod", 4), ("lab", 2)];
 
-const EVENTS: [&str; 15] = [
+pub(super) const EVENTS: [&str; 15] = [
     "pass",
     "compared",
     "commit 2",
@@ -37,7 +37,7 @@ const EVENTS: [&str; 15] = [
 ];
 
 prop_compose! {
-    fn options()(
+    pub(super) fn options()(
         trigger_once in any::<bool>(),
         keep_spec_changes in any::<bool>(),
         version in prop::sample::select(vec![ArgoCdVersion::V3_3, ArgoCdVersion::V3_5, ArgoCdVersion::V3_6]),

@@ -8,6 +8,7 @@
 //! event is followed by a pass, which is stored. Outcome: objects created, updated, refreshed and deleted; started syncs; rows
 //! by new status; or, without a change, the hold or `done`.
 
+mod changed;
 mod invariants;
 mod mended;
 mod shipped;

@@ -1,0 +1,230 @@
+//! What a pass over changed applications knows of all others: counts, and candidates in the product's order.
+//!
+//! The rows of the set and its view hold the truth. The ledger is kept beside them row by row, and is thrown away when
+//! anything changes that it does not follow: spec, labels, stored rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::{TargetSet, stored};
+use super::row::{ApplicationStatus, Message, RolloutStatus};
+use super::status::RowCounts;
+use super::steps::Steps;
+use super::view::ApplicationView;
+use crate::units::SimTime;
+
+/// Counts and candidates of one set, with its steps as they are.
+#[derive(Clone, Debug)]
+pub(super) struct SetLedger {
+    /// Applications to look at in the next pass, whatever changes: the last look changed or wrote something.
+    pub(super) unsettled: TargetSet,
+    /// Rows by status.
+    pub(super) rows: RowCounts,
+    /// Of each step the rows that its budget counts, and those Pending or Progressing.
+    pub(super) counted: Vec<(usize, usize)>,
+    /// Generated applications that are not valid.
+    pub(super) invalid: TargetSet,
+    /// Applications with a Pending row and no operation: a sync may be requested.
+    pub(super) idle: TargetSet,
+    /// For each application its place in the order of step, as its budget counts it, and name; and the reverse.
+    places: Vec<u32>,
+    applications: Vec<u32>,
+    /// The first place of each step, and the end.
+    first_places: Vec<u32>,
+    /// Places of applications with a row.
+    with_row: TargetSet,
+    /// Places of applications that Wait in a step of their own.
+    waiting: TargetSet,
+    /// Applications that exist and have a Healthy row.
+    complete: TargetSet,
+    /// Of each step, how many of its applications are not complete.
+    incomplete: Vec<usize>,
+    /// Rows that are not Healthy, by the step that they name.
+    unfinished: Vec<usize>,
+    /// The barrier of v3.6, if there is one.
+    pub(super) barrier: Option<BarrierLedger>,
+}
+
+/// What the barrier of v3.6 looks at.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BarrierLedger {
+    /// Times of pending changes, with the number of rows.
+    changes: BTreeMap<SimTime, usize>,
+    /// Existing applications by the second of their last comparison.
+    compared: BTreeSet<(Option<SimTime>, u32)>,
+    /// The entry of each application in `compared`. `None`: it does not exist.
+    entries: Vec<Option<Option<SimTime>>>,
+}
+
+impl SetLedger {
+    /// The ledger of these rows and applications, in which every application is still to be looked at. `by_name`: the
+    /// applications in the order of their names.
+    pub(super) fn new(
+        plan: &Steps,
+        by_name: &[u32],
+        rows: &[Option<ApplicationStatus>],
+        views: &[ApplicationView],
+        has_barrier: bool,
+    ) -> Self {
+        let (count, steps) = (rows.len(), plan.lists.len());
+        let is_rolling = !plan.step_of.is_empty();
+        let mut applications = by_name.to_vec();
+        if is_rolling {
+            applications.sort_by_key(|application| plan.counted_in(*application as usize));
+        }
+        let mut places = vec![0; count];
+        (0..).zip(&applications).for_each(|(place, application)| places[*application as usize] = place);
+        let step_of = |application: &u32| if is_rolling { plan.counted_in(*application as usize) } else { 0 };
+        let first_places =
+            (0..=steps).map(|step| applications.partition_point(|other| step_of(other) < step) as u32).collect();
+        let mut ledger = Self {
+            unsettled: TargetSet::all(count),
+            rows: RowCounts::default(),
+            counted: vec![(0, 0); steps],
+            invalid: TargetSet::new(count),
+            idle: TargetSet::new(count),
+            places,
+            applications,
+            first_places,
+            with_row: TargetSet::new(count),
+            waiting: TargetSet::new(count),
+            complete: TargetSet::new(count),
+            incomplete: plan.lists.iter().map(Vec::len).collect(),
+            unfinished: Vec::new(),
+            barrier: has_barrier.then(|| BarrierLedger { entries: vec![None; count], ..BarrierLedger::default() }),
+        };
+        for (application, (row, view)) in (0..).zip(rows.iter().zip(views)) {
+            ledger.row_changes(plan, application, None, row.as_ref());
+            ledger.examine(plan, application, row.as_ref(), view);
+        }
+        ledger
+    }
+
+    /// The row of an application is another one now.
+    pub(super) fn row_changes(
+        &mut self,
+        plan: &Steps,
+        application: u32,
+        old: Option<&ApplicationStatus>,
+        new: Option<&ApplicationStatus>,
+    ) {
+        for (row, is_new) in [(old, false), (new, true)] {
+            let Some(row) = row else { continue };
+            let count = |number: &mut usize| if is_new { *number += 1 } else { *number -= 1 };
+            count(match row.status {
+                RolloutStatus::Waiting => &mut self.rows.waiting,
+                RolloutStatus::Pending => &mut self.rows.pending,
+                RolloutStatus::Progressing => &mut self.rows.progressing,
+                RolloutStatus::Healthy => &mut self.rows.healthy,
+            });
+            let (total, updating) = &mut self.counted[plan.counted_in(application as usize)];
+            count(total);
+            if matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing) {
+                count(updating);
+            }
+            if let Some(step) = row.step.filter(|_| row.status != RolloutStatus::Healthy) {
+                self.unfinished.resize(self.unfinished.len().max(step as usize + 1), 0);
+                count(&mut self.unfinished[step as usize]);
+            }
+            if let Some(barrier) = self.barrier.as_mut().filter(|_| is_pending_change(row)) {
+                let rows = barrier.changes.entry(row.last_transition_time).or_default();
+                count(rows);
+                if *rows == 0 {
+                    barrier.changes.remove(&row.last_transition_time);
+                }
+            }
+        }
+        let place = self.places[application as usize];
+        self.with_row.set(place, new.is_some());
+        let waits = new.is_some_and(|row| row.status == RolloutStatus::Waiting);
+        self.waiting.set(place, waits && plan.step_of[application as usize].is_some());
+    }
+
+    /// Notes what depends on both the object and the row of an application.
+    pub(super) fn examine(
+        &mut self,
+        plan: &Steps,
+        application: u32,
+        row: Option<&ApplicationStatus>,
+        view: &ApplicationView,
+    ) {
+        let live = view.live.as_ref();
+        let is = |status| live.is_some() && row.is_some_and(|row| row.status == status);
+        let is_valid = view.generated.as_ref().map(|generated| generated.valid);
+        self.invalid.set(application, is_valid == Some(false));
+        let is_idle = live.is_some_and(|live| live.operation.is_none());
+        self.idle.set(application, is(RolloutStatus::Pending) && is_idle && is_valid == Some(true));
+        let (was_complete, is_complete) = (self.complete.contains(application), is(RolloutStatus::Healthy));
+        if was_complete != is_complete && !plan.lists.is_empty() {
+            self.complete.set(application, is_complete);
+            for step in plan.steps_of(application) {
+                let incomplete = &mut self.incomplete[step as usize];
+                *incomplete = if is_complete { *incomplete - 1 } else { *incomplete + 1 };
+            }
+        }
+        if let Some(barrier) = &mut self.barrier {
+            let entry = live.map(|live| live.reconciled_at.map(stored));
+            let known = std::mem::replace(&mut barrier.entries[application as usize], entry);
+            if known != entry {
+                known.map(|at| barrier.compared.remove(&(at, application)));
+                entry.map(|at| barrier.compared.insert((at, application)));
+            }
+        }
+    }
+
+    /// Whether the set has no row.
+    pub(super) fn has_no_rows(&self) -> bool {
+        self.with_row.is_empty()
+    }
+
+    /// Number of steps, from the first, that may sync: up to the first that is not complete.
+    pub(super) fn open_steps(&self) -> usize {
+        let closed = self.incomplete.iter().position(|incomplete| *incomplete > 0);
+        closed.map_or(self.incomplete.len(), |step| step + 1)
+    }
+
+    /// The first step, counted from 1, that a row names which is not Healthy.
+    pub(super) fn first_unfinished(&self) -> Option<u32> {
+        self.unfinished.iter().position(|rows| *rows > 0).map(|step| step as u32)
+    }
+
+    /// The next application of a step that Waits, by name, and its place; from this place on.
+    pub(super) fn waiting_from(&self, step: usize, place: u32) -> Option<(u32, u32)> {
+        let place = self.waiting.next(place).filter(|place| *place < self.first_places[step + 1])?;
+        Some((place, self.applications[place as usize]))
+    }
+
+    /// The first place of a step.
+    pub(super) fn first_place(&self, step: usize) -> u32 {
+        self.first_places[step]
+    }
+
+    /// Whether a step has a row at this place or later.
+    pub(super) fn has_row_from(&self, step: usize, place: u32) -> bool {
+        self.with_row.next(place).is_some_and(|place| place < self.first_places[step + 1])
+    }
+}
+
+impl BarrierLedger {
+    /// When the last pending change was.
+    pub(super) fn pending_since(&self) -> Option<SimTime> {
+        self.changes.last_key_value().map(|(at, _)| *at)
+    }
+
+    /// The applications that were not compared since then, by index.
+    pub(super) fn behind(&self, since: SimTime) -> Vec<u32> {
+        let mut behind: Vec<u32> = self
+            .compared
+            .iter()
+            .take_while(|(at, _)| at.is_none_or(|at| at < since))
+            .map(|(_, index)| *index)
+            .collect();
+        behind.sort_unstable();
+        behind
+    }
+}
+
+/// A row that Waits because of another revision or spec.
+pub(super) fn is_pending_change(row: &ApplicationStatus) -> bool {
+    row.status == RolloutStatus::Waiting
+        && matches!(row.message, Message::Revision | Message::Spec | Message::RevisionAndSpec)
+}

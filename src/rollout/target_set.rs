@@ -1,0 +1,205 @@
+//! A set of targets that is walked in the order of their indices.
+//!
+//! Passes over what has changed keep their work in such sets: changed targets, candidates in the order of a product's
+//! list. One bit for each target, and above it one bit for each word that has any, so that a look-up, a change and the
+//! step to the next member cost a few words each, whatever the size.
+
+/// A set of indices below a fixed size.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct TargetSet {
+    /// The members' bits, then one bit for each word of the level below that is not 0. The last level is one word.
+    levels: Vec<Vec<u64>>,
+    size: usize,
+    count: usize,
+}
+
+const BITS: usize = 64;
+
+impl TargetSet {
+    /// An empty set of indices below `size`.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
+        let mut levels = Vec::new();
+        let mut words = size;
+        loop {
+            words = words.div_ceil(BITS).max(1);
+            levels.push(vec![0; words]);
+            if words == 1 {
+                return Self { levels, size, count: 0 };
+            }
+        }
+    }
+
+    /// The set of all indices below `size`.
+    #[must_use]
+    pub fn all(size: usize) -> Self {
+        let mut set = Self::new(size);
+        set.insert_all();
+        set
+    }
+
+    /// Adds every index below the size.
+    pub fn insert_all(&mut self) {
+        let mut bits = self.size;
+        for level in &mut self.levels {
+            for (word, at) in level.iter_mut().zip((0..).step_by(BITS)) {
+                let here = bits.saturating_sub(at).min(BITS);
+                *word = if here == BITS { u64::MAX } else { (1 << here) - 1 };
+            }
+            bits = bits.div_ceil(BITS);
+        }
+        self.count = self.size;
+    }
+
+    /// Adds an index. False: it was there.
+    ///
+    /// # Panics
+    /// If it is not below the size.
+    pub fn insert(&mut self, index: u32) -> bool {
+        assert!((index as usize) < self.size, "{index} is below {}", self.size);
+        if self.contains(index) {
+            return false;
+        }
+        let mut at = index as usize;
+        for level in &mut self.levels {
+            level[at / BITS] |= 1 << (at % BITS);
+            at /= BITS;
+        }
+        self.count += 1;
+        true
+    }
+
+    /// Removes an index. False: it was not there.
+    pub fn remove(&mut self, index: u32) -> bool {
+        if !self.contains(index) {
+            return false;
+        }
+        let mut at = index as usize;
+        for level in &mut self.levels {
+            level[at / BITS] &= !(1 << (at % BITS));
+            if level[at / BITS] != 0 {
+                break;
+            }
+            at /= BITS;
+        }
+        self.count -= 1;
+        true
+    }
+
+    /// Adds the index or removes it.
+    pub fn set(&mut self, index: u32, is_member: bool) {
+        if is_member {
+            self.insert(index);
+        } else {
+            self.remove(index);
+        }
+    }
+
+    /// Whether the index is in it.
+    #[must_use]
+    pub fn contains(&self, index: u32) -> bool {
+        let at = index as usize;
+        at < self.size && self.levels[0][at / BITS] >> (at % BITS) & 1 == 1
+    }
+
+    /// The smallest index in it that is not below `from`.
+    #[must_use]
+    pub fn next(&self, from: u32) -> Option<u32> {
+        let (mut at, mut level) = (from as usize, 0);
+        // Up, until a word has a bit at or after the place; then down along the lowest bits.
+        loop {
+            let words = self.levels.get(level)?;
+            let rest = words.get(at / BITS).map_or(0, |word| word >> (at % BITS) << (at % BITS));
+            if rest != 0 {
+                at = at / BITS * BITS + rest.trailing_zeros() as usize;
+                break;
+            }
+            at = at / BITS + 1;
+            level += 1;
+        }
+        for words in self.levels[..level].iter().rev() {
+            at = at * BITS + words[at].trailing_zeros() as usize;
+        }
+        Some(at as u32)
+    }
+
+    /// Its indices in increasing order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        let mut from = Some(0);
+        std::iter::from_fn(move || {
+            let found = self.next(from?)?;
+            from = found.checked_add(1);
+            Some(found)
+        })
+    }
+
+    /// Number of indices in it.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Empties it, at the cost of its members.
+    pub fn clear(&mut self) {
+        let mut from = 0;
+        while let Some(index) = self.next(from) {
+            self.remove(index);
+            from = index;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_behaves_as_an_ordered_set(
+            size in prop::sample::select(vec![1_u32, 63, 64, 65, 4_095, 4_096, 4_097, 300_000]),
+            steps in vec((any::<u32>(), 0..3_u8), 0..200),
+        ) {
+            let (mut set, mut known) = (TargetSet::new(size as usize), BTreeSet::new());
+            for (index, step) in steps {
+                let index = index % size;
+                match step {
+                    0 => prop_assert_eq!(set.remove(index), known.remove(&index)),
+                    _ => prop_assert_eq!(set.insert(index), known.insert(index)),
+                }
+                prop_assert_eq!(set.next(index), known.range(index..).next().copied());
+                prop_assert_eq!(set.contains(index), known.contains(&index));
+                prop_assert_eq!(set.len(), known.len());
+            }
+            prop_assert_eq!(set.iter().collect::<Vec<_>>(), known.iter().copied().collect::<Vec<_>>());
+            set.clear();
+            prop_assert_eq!(&set, &TargetSet::new(size as usize));
+        }
+    }
+
+    #[test]
+    fn all_indices_can_be_added_at_once() {
+        for size in [0, 1, 64, 65, 4_096, 5_000] {
+            let mut one_by_one = TargetSet::new(size as usize);
+            (0..size).for_each(|index| _ = one_by_one.insert(index));
+            assert_eq!(TargetSet::all(size as usize), one_by_one);
+            assert_eq!(one_by_one.iter().count(), size as usize);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "7 is below 7")]
+    fn an_index_outside_is_refused() {
+        TargetSet::new(7).insert(7);
+    }
+}
