@@ -42,6 +42,8 @@ struct VariantTimings {
     wanted: u32,
     /// Whether the detailed run at the end is done.
     detailed: bool,
+    /// Whether the runs keep their details, so that there is none.
+    has_details: bool,
     /// Number of timed runs, and their total time.
     timed: u32,
     took: Duration,
@@ -106,8 +108,11 @@ impl StudyProgress {
 }
 
 impl StudyObserver for StudyProgress {
-    fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]) {
+    fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]) {
         let line = self.update(|state| {
+            for (variant, again) in state.variants.iter_mut().zip(again) {
+                variant.has_details = !again;
+            }
             for (variant, (&at_hand, &wanted)) in state.variants.iter_mut().zip(at_hand.iter().zip(wanted)) {
                 (variant.at_hand, variant.wanted) = (at_hand, wanted);
             }
@@ -172,8 +177,8 @@ impl StudyTimings {
 
     /// Remaining time on one thread.
     fn work_left(&self) -> Duration {
-        let runs =
-            |variant: &VariantTimings| variant.wanted.saturating_sub(variant.at_hand) + u32::from(!variant.detailed);
+        let detail = |variant: &VariantTimings| u32::from(!variant.detailed && !variant.has_details);
+        let runs = |variant: &VariantTimings| variant.wanted.saturating_sub(variant.at_hand) + detail(variant);
         self.variants.iter().map(|variant| self.each(variant) * runs(variant)).sum()
     }
 
@@ -273,6 +278,7 @@ mod tests {
             at_hand,
             wanted: 20,
             detailed: false,
+            has_details: false,
             timed,
             took: Duration::from_secs(seconds),
             events,

@@ -43,8 +43,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         report::draw_sensitivity(publication.folder())?;
         args.format.sensitivity(&SensitivityRecord::read(publication.folder())?)
     } else {
-        report::draw_all::<ResultsError>(publication.folder(), |_| Ok(()))?;
-        let results = report::Results::read(publication.folder())?;
+        let results = report::draw_all::<ResultsError>(publication.folder(), |_| Ok(()))?;
         output::junit(args.junit.as_deref(), &results)?;
         args.format.comparison(&results)
     };

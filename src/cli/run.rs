@@ -89,8 +89,8 @@ fn write(
         #[cfg(feature = "parquet")]
         publication.write(fleetsim::results::SERIES_FILE, &fleetsim::results::series_parquet(variants))?;
     }
-    report::draw_all(publication.folder(), begins)?;
-    Ok((report::Results::read(publication.folder())?, precision.unwrap_or_default()))
+    let results = report::draw_all(publication.folder(), begins)?;
+    Ok((results, precision.unwrap_or_default()))
 }
 
 /// The runs with drawn constants. `None`: the experiment's constants are not drawn.

@@ -1,15 +1,16 @@
 //! A study simulates every variant of an experiment with every replicate, in parallel, with results in index order.
 //!
 //! One run uses one thread, and the assignment of threads does not affect results. All variants use the same fleets
-//! and random numbers, replicate by replicate. Of each run, the measures and the series are kept. The run
-//! of each variant that reports display is simulated again for its details, instead of keeping the details of all
-//! runs; which replicate that is depends on the runs of all variants ([`displayed_replicate`]).
+//! and random numbers, replicate by replicate. Of each run, the measures and the series are kept. The run of each
+//! variant that reports display has details too; which replicate that is depends on the runs of all variants
+//! ([`displayed_replicate`]). So details are kept while they are small, and a run without them is simulated again.
 //!
 //! The first run of every variant is simulated first. It shows how long the others will take, and these start in order
 //! of decreasing length, so that a study does not end with one long run on one thread. With a precision, each variant
 //! gets runs until it has enough ([`judge`]); their number depends only on its own runs, in the order of their
 //! replicates.
 
+mod details;
 pub mod plan;
 mod precision;
 mod queue;
@@ -23,6 +24,7 @@ use crate::process::ProcessError;
 use crate::results::{Journal, ResultsError, RunId, RunRecord, VariantRecord, displayed_replicate};
 use crate::scenario::{Experiment, LoadError};
 use crate::sim;
+use details::Details;
 use precision::Looks;
 use queue::in_order;
 
@@ -89,8 +91,9 @@ impl Job {
 /// Observes the progress of a study. It does not affect results.
 pub trait StudyObserver: Sync {
     /// A round begins. For each variant, the number of runs that it has, including saved ones, and that it will get;
-    /// and the first run of every variant, empty in the first round.
-    fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord]);
+    /// and the first run of every variant, empty in the first round. `again`: whether the displayed runs will probably be
+    /// simulated again.
+    fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]);
     /// A job begins; from any thread.
     fn begins(&self, job: Job);
     /// A job has finished; from the same thread.
@@ -111,7 +114,9 @@ pub fn simulate(
     stop: &AtomicBool,
 ) -> Result<Vec<VariantRecord>, StudyError> {
     let variants = experiment.variants.len();
-    let mut study = Study { experiment, journal, watch, stop, runs: vec![Vec::new(); variants] };
+    let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
+    let mut study =
+        Study { experiment, journal, watch, stop, runs: vec![Vec::new(); variants], details: Details::new(most), most };
     study.extend(&vec![experiment.replicates.min(1); variants])?;
     study.extend(&vec![experiment.replicates; variants])?;
     if let Some(precision) = &experiment.precision {
@@ -150,6 +155,9 @@ struct Study<'s, W> {
     stop: &'s AtomicBool,
     /// Of each variant, in the order of replicates.
     runs: Vec<Vec<RunRecord>>,
+    details: Details,
+    /// Most runs of a variant.
+    most: u32,
 }
 
 impl<W: StudyObserver> Study<'_, W> {
@@ -168,7 +176,8 @@ impl<W: StudyObserver> Study<'_, W> {
             at_hand[*variant as usize] += 1;
         }
         let firsts: Vec<&RunRecord> = self.runs.iter().filter_map(|runs| runs.first()).collect();
-        self.watch.round(&at_hand, wanted, &firsts);
+        let again: Vec<bool> = (0..self.runs.len()).map(|variant| !self.keeps_details(variant)).collect();
+        self.watch.round(&at_hand, wanted, &firsts, &again);
         let mut missing: Vec<usize> = (0..found.len()).filter(|&at| found[at].1.is_none()).collect();
         missing.sort_by_key(|&at| Reverse(self.cost(found[at].0.0 as usize)));
         let simulated = in_order(missing.len(), self.stop, |job| self.run(found[missing[job]].0))?;
@@ -191,7 +200,14 @@ impl<W: StudyObserver> Study<'_, W> {
 
     fn run(&self, id: RunId) -> Result<RunRecord, StudyError> {
         self.watch.begins(Job::Run(id));
-        let mut run = sim::run(&self.experiment.variants[id.0 as usize], self.experiment.seed, id.1)?;
+        let (variant, seed) = (&self.experiment.variants[id.0 as usize], self.experiment.seed);
+        let mut run = if self.keeps_details(id.0 as usize) {
+            let mut run = sim::run_in_detail(variant, seed, id.1)?;
+            self.details.keep(id, &mut run, self.most == 1);
+            run
+        } else {
+            sim::run(variant, seed, id.1)?
+        };
         run.clusters = Vec::new();
         run.passes = Vec::new();
         self.journal.keep(id, &run)?;
@@ -199,11 +215,16 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(run)
     }
 
+    /// Whether details of a further run of this variant are kept.
+    fn keeps_details(&self, variant: usize) -> bool {
+        self.experiment.variants[variant].scenario.strategy.command().is_none() && self.details.has_room()
+    }
+
     /// The records of all variants, each with the details of its displayed run.
     fn finish(self) -> Result<Vec<VariantRecord>, StudyError> {
         let mut order: Vec<usize> = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty()).collect();
         order.sort_by_key(|&at| Reverse(self.cost(at)));
-        let experiment = self.experiment;
+        let (experiment, kept) = (self.experiment, self.details);
         let described = experiment.variants.iter().zip(self.runs);
         let mut variants: Vec<VariantRecord> = described
             .map(|(variant, runs)| VariantRecord {
@@ -215,6 +236,7 @@ impl<W: StudyObserver> Study<'_, W> {
             })
             .collect();
         let Some(displayed) = displayed_replicate(&variants) else { return Ok(variants) };
+        order.retain(|&at| !kept.restore((at as u32, displayed), &mut variants[at].runs[displayed as usize]));
         let details = in_order(order.len(), self.stop, |job| {
             let at = order[job];
             self.watch.begins(Job::Detail(at as u32));

@@ -1,0 +1,140 @@
+//! The details of finished runs, kept until it is known which run reports display.
+//!
+//! Every run records what a displayed run shows: its clusters, its passes and its statuses. The displayed replicate
+//! follows from all runs, so the details of each are kept in a compact form until then. When they exceed a budget, those
+//! of further runs are dropped; a displayed run without details is simulated again. A run whose strategy starts a process
+//! is always simulated again, which shows whether the process gives the same answers.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
+
+/// Most bytes of details that a study keeps.
+const BUDGET: usize = 256 << 20;
+
+/// Recording what a product shows costs a few percent of a run. Above so many runs of a variant, simulating one of them
+/// again costs less.
+const RUNS_MAX: u32 = 16;
+
+/// The details of runs.
+#[derive(Debug)]
+pub(super) struct Details {
+    kept: Mutex<Kept>,
+    is_wanted: bool,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    runs: HashMap<RunId, KeptDetail>,
+    bytes: usize,
+}
+
+/// The details of one run.
+#[derive(Debug)]
+enum KeptDetail {
+    /// As they are: no other run can be the displayed one.
+    Plain(Box<(Vec<ClusterRow>, Vec<PassRow>, Vec<StatusRow>)>),
+    Compact(Vec<u8>),
+}
+
+impl Details {
+    /// For a study of at most so many runs of each variant.
+    pub(super) fn new(runs: u32) -> Self {
+        Self { kept: Mutex::default(), is_wanted: runs <= RUNS_MAX }
+    }
+
+    /// Whether the details of further runs are kept.
+    pub(super) fn has_room(&self) -> bool {
+        self.is_wanted && self.kept.lock().expect("no holder panics").bytes < BUDGET
+    }
+
+    /// Takes the details out of a record and keeps them, if there is room. `is_only`: no other run of its variant exists.
+    pub(super) fn keep(&self, id: RunId, run: &mut RunRecord, is_only: bool) {
+        let details =
+            (std::mem::take(&mut run.clusters), std::mem::take(&mut run.passes), std::mem::take(&mut run.statuses));
+        if !self.has_room() {
+            return;
+        }
+        let (detail, bytes) = if is_only {
+            (KeptDetail::Plain(Box::new(details)), 0)
+        } else {
+            let compact = postcard::to_stdvec(&details).expect("plain rows are always encoded");
+            let bytes = compact.len();
+            (KeptDetail::Compact(compact), bytes)
+        };
+        let mut kept = self.kept.lock().expect("no holder panics");
+        kept.bytes += bytes;
+        kept.runs.insert(id, detail);
+    }
+
+    /// Puts the details of a run back into its record. False: they were not kept.
+    pub(super) fn restore(&self, id: RunId, run: &mut RunRecord) -> bool {
+        let Some(detail) = self.kept.lock().expect("no holder panics").runs.remove(&id) else { return false };
+        (run.clusters, run.passes, run.statuses) = match detail {
+            KeptDetail::Plain(details) => *details,
+            KeptDetail::Compact(bytes) => postcard::from_bytes(&bytes).expect("they were encoded here"),
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> RunRecord {
+        let cluster = |at: u32| ClusterRow {
+            cluster: format!("c-{at}"),
+            ready_s: (at > 1).then_some(0.1 + f64::from(at)),
+            downlink_bytes_per_s: 1e7 / 3.0,
+            ..ClusterRow::default()
+        };
+        let status = StatusRow { t_s: 1.0 / 3.0, object: "Set/app".to_owned(), ..StatusRow::default() };
+        RunRecord {
+            run: serde_json::from_value(run_row()).expect("a row"),
+            registries: Vec::new(),
+            series: Vec::new(),
+            bin_s: 1.0,
+            clusters: (0..4).map(cluster).collect(),
+            passes: vec![PassRow { t_s: 0.3, passes: 1, duration_s: 0.1, created: 2, promoted: 3, unavailable: 4 }],
+            statuses: vec![status],
+        }
+    }
+
+    /// A row of zeros.
+    fn run_row() -> serde_json::Value {
+        let mut row = serde_json::json!({
+            "variant": "v", "strategy": "s", "setting": "", "replicate": 0, "outcome": "complete", "held_by": "",
+        });
+        for measure in crate::results::MEASURES {
+            row[measure.name] = if measure.name.ends_with("_s") { 0.0.into() } else { 0.into() };
+        }
+        row
+    }
+
+    #[test]
+    fn details_come_back_to_the_last_bit() {
+        for is_only in [false, true] {
+            let (details, whole) = (Details::new(3), record());
+            let mut run = whole.clone();
+            details.keep((1, 2), &mut run, is_only);
+            assert!(run.clusters.is_empty() && run.passes.is_empty() && run.statuses.is_empty());
+            assert!(!details.restore((1, 1), &mut run), "another run");
+            assert!(details.restore((1, 2), &mut run));
+            assert_eq!(run, whole);
+            assert!(!details.restore((1, 2), &mut run), "only once");
+        }
+    }
+
+    #[test]
+    fn details_beyond_the_budget_are_dropped() {
+        let details = Details::new(RUNS_MAX);
+        assert!(details.has_room() && !Details::new(RUNS_MAX + 1).has_room());
+        details.kept.lock().expect("free").bytes = BUDGET;
+        let mut run = record();
+        details.keep((0, 0), &mut run, false);
+        assert!(!details.restore((0, 0), &mut run) && !details.has_room());
+        assert!(run.clusters.is_empty(), "the memory is given back");
+    }
+}
