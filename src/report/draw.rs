@@ -20,20 +20,26 @@ const SENSITIVITY_TEXT_FILE: &str = "sensitivity.txt";
 const PLAN_TEXT_WIDTH: usize = 100;
 
 /// Draws all charts of a results folder into its folder `charts`, and writes its page. `begins` is called before each of
-/// them with its name; an error of it ends the drawing.
+/// them with its name; an error of it ends the drawing. Returns the results.
 ///
 /// # Errors
 /// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be written;
 /// and the error of `begins`.
-pub fn draw_all<E: From<ResultsError>>(folder: &Path, mut begins: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+pub fn draw_all<E: From<ResultsError>>(
+    folder: &Path,
+    mut begins: impl FnMut(&str) -> Result<(), E>,
+) -> Result<Results, E> {
     let results = Results::read(folder)?;
     let charts = charts_folder(folder)?;
+    let mut memory = Vec::new();
     for (name, canvas) in charts_of(&results) {
         begins(&name)?;
-        write_chart(&charts, &name, &canvas)?;
+        write_chart(&charts, &name, &canvas, &mut memory)?;
     }
+    drop(memory);
     begins("page")?;
-    Ok(write(&folder.join(PAGE_FILE), html::page(&results))?)
+    write(&folder.join(PAGE_FILE), html::page(&results))?;
+    Ok(results)
 }
 
 /// Draws the chart of a plan's folder, and writes the plan in words beside it.
@@ -43,7 +49,7 @@ pub fn draw_all<E: From<ResultsError>>(folder: &Path, mut begins: impl FnMut(&st
 pub fn draw_plan(folder: &Path) -> Result<(), ResultsError> {
     let plan = PlanRecord::read(folder)?;
     let chart = front::of_plan(&plan, &Provenance::of_results(folder)?);
-    write_chart(&charts_folder(folder)?, "front", &chart)?;
+    write_chart(&charts_folder(folder)?, "front", &chart, &mut Vec::new())?;
     write(&folder.join(PLAN_TEXT_FILE), plan_text(&plan, PLAN_TEXT_WIDTH))
 }
 
@@ -54,8 +60,9 @@ pub fn draw_plan(folder: &Path) -> Result<(), ResultsError> {
 pub fn draw_sensitivity(folder: &Path) -> Result<(), ResultsError> {
     let record = SensitivityRecord::read(folder)?;
     let charts = charts_folder(folder)?;
+    let mut memory = Vec::new();
     for (name, canvas) in sensitivity::charts(&record, &Provenance::of_results(folder)?) {
-        write_chart(&charts, &name, &canvas)?;
+        write_chart(&charts, &name, &canvas, &mut memory)?;
     }
     write(&folder.join(SENSITIVITY_TEXT_FILE), sensitivity_text(&record, PLAN_TEXT_WIDTH))
 }
@@ -70,10 +77,10 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     std::fs::write(path, bytes).map_err(ResultsError::io("write", path))
 }
 
-/// Writes one chart as SVG and as PNG.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas) -> Result<(), ResultsError> {
+/// Writes one chart as SVG and as PNG, which is drawn in `memory`.
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas, memory: &mut Vec<u8>) -> Result<(), ResultsError> {
     write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
-    write(&charts.join(format!("{name}.png")), canvas.to_png())
+    write(&charts.join(format!("{name}.png")), canvas.to_png(memory))
 }
 
 /// The charts with the names of their files. Some need more than every experiment has.
