@@ -59,6 +59,13 @@ impl Bindings {
         *self = list.into_iter().filter(|binding| binding.target != target).collect();
     }
 
+    /// Whether no cluster has several bindings.
+    #[must_use]
+    pub fn are_single(&self) -> bool {
+        let is_found = |(position, binding): (u32, &Binding)| self.of_target[binding.target.index()] == position;
+        (0..).zip(&self.list).all(is_found)
+    }
+
     fn position(&self, target: TargetId) -> Option<usize> {
         let position = *self.of_target.get(target.index())?;
         (position != NOWHERE).then_some(position as usize)
@@ -106,5 +113,8 @@ mod tests {
         assert_eq!(bindings.get(TargetId(2)).map(|binding| binding.name.as_str()), Some("b"));
         assert_eq!(bindings.iter().map(|binding| binding.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert!(bindings.get(TargetId(0)).is_none() && bindings.get(TargetId(9)).is_none());
+        assert!(!bindings.are_single());
+        let other = Binding::scheduled("c".to_owned(), TargetId(1), 0);
+        assert!([named("b"), other].into_iter().collect::<Bindings>().are_single());
     }
 }

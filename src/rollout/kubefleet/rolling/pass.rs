@@ -184,6 +184,9 @@ fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness 
 
 /// Whether a cluster that needs the resources is still being cleaned up; nothing is rolled then.
 fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
+    if view.bindings.are_single() {
+        return Ok(false);
+    }
     let mut live: BTreeMap<TargetId, &Binding> = BTreeMap::new();
     let mut deleting: Vec<TargetId> = Vec::new();
     for binding in view.bindings.iter() {
