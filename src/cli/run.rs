@@ -76,9 +76,11 @@ fn write(
         }
         text
     });
-    for (name, bytes) in Tables::of(variants, experiment.seed).files() {
-        publication.write(name, &bytes)?;
+    let tables = Tables::of(variants, experiment.seed);
+    for (name, write) in Tables::FILES {
+        publication.write_with(name, |out| write(&tables, out))?;
     }
+    drop(tables);
     for (name, bytes) in
         drawn.map(|drawn| uncertainty_tables(variants, &drawn.runs, &drawn.constants)).into_iter().flatten()
     {

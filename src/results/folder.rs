@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::provenance::sha256;
@@ -138,6 +139,22 @@ impl Publication {
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
         write(&self.staging.join(name), bytes)?;
         write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
+    }
+
+    /// Writes a file piece by piece.
+    ///
+    /// # Errors
+    /// When the file system fails.
+    pub fn write_with(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), ResultsError> {
+        let path = self.staging.join(name);
+        let file = File::create(&path).map_err(ResultsError::io("write", &path))?;
+        let mut out = BufWriter::new(file);
+        write(&mut out).and_then(|()| out.flush()).map_err(ResultsError::io("write", &path))?;
+        self::write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
     }
 
     /// Lists all files in the provenance, syncs them to disk, and renames the folder to the target.

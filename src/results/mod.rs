@@ -61,7 +61,7 @@ pub use sensitivity::{
     measure_over_runs,
 };
 pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below};
-pub use tables::{RunKey, Tables};
+pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};
 pub use uncertainty::{DrawnConstant, UncertaintyRow, read_uncertainty, uncertainty_tables};
 pub use variants::{VariantRow, VariantTable};

@@ -3,6 +3,7 @@
 //! CSV as RFC 4180 has it, except that records end in a line feed: one header line, quotes only where needed, empty
 //! for no value, floats in the shortest form that reads back to the same bits.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use csv::StringRecord;
@@ -27,6 +28,9 @@ pub struct RunKey {
     /// The replicate; in `clusters.csv` and `passes.csv` the displayed one.
     pub replicate: u32,
 }
+
+/// Writes one table of a folder.
+pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
 
 /// The tables of a results folder.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,28 +81,37 @@ impl Tables {
         tables
     }
 
-    /// The files with their names, ready to be written.
+    /// The files: their names, and how each is written row by row.
+    pub const FILES: [(&'static str, TableWriter); 9] = [
+        ("variants.csv", Self::write_variants),
+        ("runs.csv", |tables, out| write_csv(out, "", &tables.runs)),
+        ("registries.csv", |tables, out| write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)),
+        ("summary.csv", |tables, out| write_csv(out, "", &tables.summary)),
+        ("comparison.csv", |tables, out| write_csv(out, &header::<ComparisonRow>(), &tables.comparison)),
+        ("timeline.csv", |tables, out| write_csv(out, &header::<TimelineRow>(), &tables.timeline)),
+        ("clusters.csv", |tables, out| write_csv(out, &header::<(RunKey, ClusterRow)>(), &tables.clusters)),
+        ("passes.csv", |tables, out| write_csv(out, &header::<(RunKey, PassRow)>(), &tables.passes)),
+        ("statuses.csv", |tables, out| write_csv(out, &header::<(RunKey, StatusRow)>(), &tables.statuses)),
+    ];
+
+    /// The files with their names, in memory.
     #[must_use]
     pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
-        vec![
-            ("variants.csv", self.variants_csv()),
-            ("runs.csv", to_csv("", &self.runs)),
-            ("registries.csv", to_csv(&header::<(RunKey, RegistryRow)>(), &self.registries)),
-            ("summary.csv", to_csv("", &self.summary)),
-            ("comparison.csv", to_csv(&header::<ComparisonRow>(), &self.comparison)),
-            ("timeline.csv", to_csv(&header::<TimelineRow>(), &self.timeline)),
-            ("clusters.csv", to_csv(&header::<(RunKey, ClusterRow)>(), &self.clusters)),
-            ("passes.csv", to_csv(&header::<(RunKey, PassRow)>(), &self.passes)),
-            ("statuses.csv", to_csv(&header::<(RunKey, StatusRow)>(), &self.statuses)),
-        ]
+        let file = |(name, write): (&'static str, TableWriter)| {
+            let mut bytes = Vec::new();
+            write(self, &mut bytes).expect("memory takes every byte");
+            (name, bytes)
+        };
+        Self::FILES.map(file).into()
     }
 
-    fn variants_csv(&self) -> Vec<u8> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let mut write = |fields: Vec<&str>| writer.write_record(fields).expect("memory takes every byte");
-        write(self.variants.header());
-        self.variants.rows.iter().for_each(|row| write(row.fields().collect()));
-        writer.into_inner().expect("memory takes every byte")
+    fn write_variants(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(self.variants.header())?;
+        for row in &self.variants.rows {
+            writer.write_record(row.fields())?;
+        }
+        writer.flush()
     }
 
     /// Reads the tables of a results folder.
@@ -145,13 +158,22 @@ fn header<Row: Default + Serialize>() -> String {
 
 /// Rows as CSV below `header`; if that is empty, below the names of their fields.
 pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
-    let above = if header.is_empty() { Vec::new() } else { format!("{header}\n").into_bytes() };
-    let mut writer = csv::WriterBuilder::new().has_headers(header.is_empty()).from_writer(above);
-    for row in rows {
-        writer.serialize(row).expect("rows are flat, and memory takes every byte");
+    let mut bytes = Vec::new();
+    write_csv(&mut bytes, header, rows).expect("memory takes every byte");
+    bytes
+}
+
+/// As [`to_csv`], row by row.
+fn write_csv(out: &mut dyn Write, header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> io::Result<()> {
+    let mut rows = rows.into_iter().peekable();
+    if !header.is_empty() || rows.peek().is_none() {
+        writeln!(out, "{header}")?;
     }
-    let bytes = writer.into_inner().expect("memory takes every byte");
-    if bytes.is_empty() { b"\n".to_vec() } else { bytes }
+    let mut writer = csv::WriterBuilder::new().has_headers(header.is_empty()).from_writer(out);
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    writer.flush()
 }
 
 /// The rows of a table without a key.
