@@ -26,6 +26,7 @@
 //! | [`results`] | the records of runs, and how they are stored |
 //! | [`products`] | one folder per product: its configuration, its adapter to the world, its explanation |
 //! | [`scenario`] | experiments: reading and checking what users write |
+//! | [`import`] | from exports of real fleets to an experiment |
 //! | [`sim`] | one run: a product's scheduler drives a world |
 //! | [`study`] | many runs in parallel, and the search of a plan |
 //! | [`report`] | charts, tables and pages, from recorded results alone |
@@ -55,6 +56,7 @@
 pub mod document;
 pub mod engine;
 pub mod flow;
+pub mod import;
 pub mod process;
 pub mod products;
 pub mod report;

@@ -157,6 +157,11 @@ pub(crate) struct Document {
 }
 
 impl Document {
+    /// A document that was read already.
+    pub(crate) const fn of(source: Arc<Source>, tree: Node) -> Self {
+        Self { source, tree }
+    }
+
     /// A problem at a value of the document.
     pub(crate) fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
         self.problem(path, false, message)

@@ -129,19 +129,22 @@ fn hex(bytes: &[u8]) -> String {
 /// # Errors
 /// When the text is not JSON or lacks a field that is needed.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T, Box<Problem>> {
-    serde_json::from_str(&source.text).map_err(|error| {
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        // The place is where the reader was when it noticed, 1-based, the column counted in bytes.
-        let at = source.byte_offset(error.line(), error.column());
-        let place = Place { source: Arc::clone(source), span: at..at };
-        if error.is_eof() {
-            let problem = Problem::at(place, "", format!("the JSON ends too early: {message}"));
-            return Box::new(problem.with_help("the file is cut off; write it again with the command it came from"));
-        }
-        let what = if error.is_data() { "the JSON is not what is expected here" } else { "not JSON" };
-        Box::new(Problem::at(place, "", format!("{what}: {message}")))
-    })
+    serde_json::from_str(&source.text).map_err(|error| Box::new(json_problem(source, &error)))
+}
+
+/// An error of the JSON reader in the whole text of a file.
+pub(crate) fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    // The place is where the reader was when it noticed, 1-based, the column counted in bytes.
+    let at = source.byte_offset(error.line(), error.column());
+    let place = Place { source: Arc::clone(source), span: at..at };
+    if error.is_eof() {
+        let problem = Problem::at(place, "", format!("the JSON ends too early: {message}"));
+        return problem.with_help("the file is cut off; write it again with the command it came from");
+    }
+    let what = if error.is_data() { "the JSON is not what is expected here" } else { "not JSON" };
+    Problem::at(place, "", format!("{what}: {message}"))
 }
 
 #[cfg(test)]

@@ -74,14 +74,25 @@ pub(crate) struct Key {
     pub(crate) text: String,
 }
 
+/// Most values of an experiment file, which has hundreds; lists of thousands of clusters are JSON and are read
+/// elsewhere.
+const MOST_VALUES: usize = 250_000;
+
 /// Reads a file's text.
 ///
 /// # Errors
 /// When it is not YAML, or is of a size or a nesting that no experiment has.
 pub(crate) fn parse(source: &Arc<Source>) -> Result<Node, Box<Problem>> {
-    // An experiment file has hundreds of values; lists of thousands of clusters are JSON and are read elsewhere.
+    parse_up_to(MOST_VALUES, source)
+}
+
+/// As [`parse`], with up to `most` values.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box<Problem>> {
     let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_nodes: 250_000, max_depth: 64 },
+        budget: serde_saphyr::budget! { max_nodes: most, max_events: most.saturating_mul(4), max_depth: 64 },
         strict_booleans: true,
         with_snippet: false,
     };
@@ -281,6 +292,22 @@ impl Node {
         Self::made(at.clone(), value)
     }
 
+    /// The value as JSON, without places.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Int(value) => serde_json::Number::from_i128(*value).map_or(Json::Null, Json::Number),
+            Value::Float(value) => serde_json::Number::from_f64(*value).map_or(Json::Null, Json::Number),
+            Value::Text(text) => Json::String(text.clone()),
+            Value::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
+            Value::Map(entries) => {
+                Json::Object(entries.iter().map(|(key, node)| (key.text.clone(), node.to_json())).collect())
+            }
+        }
+    }
+
     /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,
     /// except the maps of the keys in `deep`, which are laid over those of `base` in turn.
     pub(crate) fn over(&self, base: Self, deep: &[&str]) -> Self {
@@ -425,85 +452,4 @@ impl Node {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    pub(crate) fn source(text: &str) -> Arc<Source> {
-        Arc::new(Source { name: "experiment.yaml".into(), text: text.into() })
-    }
-
-    const TEXT: &str =
-        "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
-
-    #[test]
-    fn every_value_and_key_knows_its_bytes() {
-        let source = source(TEXT);
-        let tree = parse(&source).expect("TEXT is YAML");
-        for (path, value, key) in [
-            ("name", "x", "name"),
-            ("fleet[0].nodes", "3", "nodes"),
-            ("fleet[1].name", "\"10\"", "name"),
-            ("link", "10 Gbit/s", "link"),
-            ("other", "*l", "other"),
-            ("fleet", "fleet", "fleet"),
-        ] {
-            let path = Path::parse(path).expect("a path");
-            assert_eq!(&TEXT[tree.place(&path)], value, "{path}");
-            assert_eq!(&TEXT[tree.key_place(&path)], key, "{path}");
-        }
-        assert_eq!(tree.get(&Path::of("other")).map(Node::short_text).as_deref(), Some("10 Gbit/s"));
-    }
-
-    #[test]
-    fn a_number_in_quotes_is_text() {
-        let tree = parse(&source(TEXT)).expect("TEXT is YAML");
-        let name = tree.get(&Path::parse("fleet[1].name").expect("a path")).expect("it is there");
-        assert!(matches!(&name.value, Value::Text(text) if text == "10"));
-    }
-
-    #[test]
-    fn setting_makes_the_maps_on_the_way_and_nothing_else() {
-        let mut tree = parse(&source(TEXT)).expect("TEXT is YAML");
-        let five = Node::made(0..0, Value::Int(5));
-        let path = |text: &str| Path::parse(text).expect("a path");
-        for (at, outcome) in [
-            ("fleet[0].nodes", Ok(())),
-            ("none.a.b", Ok(())),
-            ("new.a", Ok(())),
-            ("fleet[7].nodes", Err("fleet[7]")),
-            ("fleet.nodes", Err("fleet.nodes")),
-            ("name.first", Err("name.first")),
-        ] {
-            let result = tree.set(&path(at), &five, &(0..4)).map_err(|path| path.to_string());
-            assert_eq!(result.as_ref().map_err(String::as_str).copied(), outcome, "{at}");
-            if outcome.is_ok() {
-                assert_eq!(tree.get(&path(at)).map(Node::short_text).as_deref(), Some("5"), "{at}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_not_yaml_says_so_at_its_place() {
-        let bomb = {
-            let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
-            for level in 1..9 {
-                let uses = vec![format!("*a{}", level - 1); 10].join(", ");
-                text += &format!("a{level}: &a{level} [{uses}]\n");
-            }
-            text
-        };
-        let deep = "[".repeat(2000);
-        for (text, message) in [
-            (bomb.as_str(), "grows beyond any sensible size"),
-            (deep.as_str(), "nested too deeply"),
-            ("a: 1\na: 2\n", "the key `a` is there twice"),
-            ("a: 1\n---\nb: 1\n", "several YAML documents"),
-            ("a: [1, 2\n", "not YAML"),
-            ("a: b: c\n", "not YAML"),
-            ("a: *nothing\n", "not YAML"),
-        ] {
-            let problem = parse(&source(text)).expect_err(message);
-            assert!(problem.message.contains(message), "{problem}");
-        }
-    }
-}
+pub(crate) mod tests;

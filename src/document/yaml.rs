@@ -67,7 +67,7 @@ fn nested(text: &mut String, value: &Value, indent: usize) {
 }
 
 /// In one line.
-fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Array(list) => format!("[{}]", list.iter().map(plain).format(", ")),
@@ -80,7 +80,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// A text, in quotes unless it is plainly a text: words, paths and percentages that begin with a letter or are `10%`.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let is_percent = text
         .strip_suffix('%')
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));

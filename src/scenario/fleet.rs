@@ -1,6 +1,7 @@
 //! `fleet`, `inventory`, `regions` and `clusterGroups`: the clusters, their links and their groups.
 
 use std::collections::BTreeSet;
+use std::path::Path as FsPath;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -8,7 +9,8 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::import::git_repo::GitRepo;
-use super::import::inventory::{self, InventoryCluster};
+use super::import::inventory::{self, InventoryCluster, NoWorkspace, RowLink};
+use super::import::table;
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
 use crate::document::problem::{Problem, some_of};
@@ -25,14 +27,12 @@ const MOST_NODES: u32 = 10_000;
 /// Most nodes of a whole fleet, which limits a run's memory.
 const MOST_NODES_IN_ALL: u64 = 10_000_000;
 
-/// Fleet's workspace of downstream clusters; the management cluster itself is in `fleet-local`.
-const DEFAULT_WORKSPACE: &str = "fleet-default";
-
 /// An inventory, and settings that it does not contain.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InventoryFields {
-    /// JSON as `kubectl get clusters.fleet.cattle.io -A -o json` prints it.
+    /// JSON as `kubectl get clusters.fleet.cattle.io -A -o json` prints it, or a table. A table is CSV and ends in
+    /// `.csv`.
     pub(crate) file: String,
     /// Fleet's workspace whose clusters are targets of the bundle. Default: `fleet-default` if there are several.
     #[serde(default)]
@@ -80,6 +80,13 @@ pub(crate) struct LinkFields {
 }
 
 impl LinkFields {
+    /// What the inventory itself has of a cluster.
+    fn of_row(cluster: &InventoryCluster, regions: &[String]) -> Self {
+        let RowLink { downlink, rtt, loss, region } = cluster.link.clone();
+        let region_index = region.as_ref().and_then(|name| regions.iter().position(|known| known == name));
+        Self { nodes: cluster.nodes, downlink, rtt, loss, region, region_index }
+    }
+
     /// Sets the fields of a cluster that are set here.
     fn apply(&self, cluster: &mut ClusterSpec) {
         fn set<T: Clone>(to: &mut T, from: &Option<T>) {
@@ -110,7 +117,7 @@ pub(crate) struct ClusterGroupFile {
 
 impl FromText for InventoryFields {
     const NAME: &'static str = "Inventory";
-    const EXPECTING: &'static str = "the path of a JSON file, or `{file: clusters.json, links: […]}`";
+    const EXPECTING: &'static str = "the path of a JSON or CSV file, or `{file: clusters.json, links: […]}`";
 
     fn of_text(file: &str) -> Result<Self, String> {
         Ok(Self { file: file.to_owned(), ..Self::default() })
@@ -264,6 +271,7 @@ impl Checker<'_> {
             let groups = groups.and_then(|source| inventory::groups(&source).ok()).unwrap_or_default();
             found = repo.targets(found, &groups, &mut self.context)?;
         }
+        self.regions_of_rows(&found, regions);
         let default = written.default.clone().unwrap_or_default();
         let default = self.link_fields(&path.key("default"), &default, regions);
         let labels: Vec<&Labels> = found.iter().map(|cluster| &cluster.labels).collect();
@@ -285,7 +293,7 @@ impl Checker<'_> {
                 ..ClusterSpec::default()
             };
             default.apply(&mut spec);
-            LinkFields { nodes: cluster.nodes, ..LinkFields::default() }.apply(&mut spec);
+            LinkFields::of_row(cluster, regions).apply(&mut spec);
             // The first rule counts, so it comes last.
             for (_, fields) in rules.iter().rev().filter(|(selector, _)| selector.matches(&cluster.labels)) {
                 fields.apply(&mut spec);
@@ -293,6 +301,18 @@ impl Checker<'_> {
             spec
         };
         Some(found.iter().map(cluster).collect())
+    }
+
+    /// Regions that a table names must be there. The first that is not is reported.
+    fn regions_of_rows(&mut self, found: &[&InventoryCluster], regions: &[String]) {
+        let unknown =
+            |cluster: &&&InventoryCluster| cluster.link.region.as_ref().is_some_and(|name| !regions.contains(name));
+        if let Some(cluster) = found.iter().find(unknown) {
+            let name = cluster.link.region.as_deref().unwrap_or_default();
+            let message = format!("`{}` is behind the region `{name}`, which is not in `regions`", cluster.name);
+            let help = format!("write `regions: [{{name: {name}, bandwidth: 10 Gbit/s}}]`");
+            self.report(&Path::of("inventory"), message, &help);
+        }
     }
 
     /// The clusters of one workspace: a bundle's targets are those of its own namespace.
@@ -304,16 +324,14 @@ impl Checker<'_> {
         let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
         let names: Vec<String> = spaces.iter().map(|name| (*name).to_owned()).collect();
         let path = Path::of("inventory");
-        let namespace = match wanted {
-            Some(name) if spaces.contains(name) => name,
-            Some(name) => {
+        let namespace = match inventory::workspace(&spaces, wanted) {
+            Ok(namespace) => namespace,
+            Err(NoWorkspace::Unknown(name)) => {
                 let message = format!("the inventory has no clusters in the namespace `{name}`");
                 self.report(&path.key("namespace"), message, &format!("it has clusters in {}", some_of(&names)));
                 return None;
             }
-            None if spaces.len() == 1 => names[0].as_str(),
-            None if spaces.contains(DEFAULT_WORKSPACE) => DEFAULT_WORKSPACE,
-            None => {
+            Err(NoWorkspace::Several) => {
                 let message = format!("the inventory has clusters in {} namespaces", spaces.len());
                 let help =
                     format!("a bundle has targets in one; set `inventory.namespace` to one of {}", some_of(&names));
@@ -331,7 +349,8 @@ impl Checker<'_> {
         let path = Path::of("inventory");
         let path = if self.tree.get(&path.key("file")).is_some() { path.key("file") } else { path };
         let source = self.file(name, &path)?;
-        match inventory::clusters(&source) {
+        let is_table = FsPath::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
+        match if is_table { table::clusters(&source) } else { inventory::clusters(&source) } {
             Ok(clusters) => {
                 let clusters = Arc::new(clusters);
                 self.inventories.insert(name.to_owned(), Arc::clone(&clusters));

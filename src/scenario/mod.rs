@@ -13,7 +13,7 @@ mod file_plan;
 mod file_uncertainty;
 mod fleet;
 mod fleet_size;
-mod import;
+pub(crate) mod import;
 mod load;
 mod load_plan;
 mod names;

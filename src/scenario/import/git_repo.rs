@@ -48,6 +48,11 @@ impl GitRepo {
     /// Reads the file that the value at `path` of the experiment names. `None`: a problem was reported.
     pub(crate) fn read(name: &str, path: &Path, context: &mut Context<'_>) -> Option<Self> {
         let document = context.document(name, path)?;
+        Self::of(document, context)
+    }
+
+    /// Reads a document. `None`: a problem was reported.
+    pub(crate) fn of(document: Document, context: &mut Context<'_>) -> Option<Self> {
         let kind = document.text(&Path::of("kind")).unwrap_or_default();
         if kind != "GitRepo" {
             let found = if kind.is_empty() { "an object without a `kind`".to_owned() } else { format!("a {kind}") };

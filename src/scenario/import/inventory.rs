@@ -16,6 +16,10 @@ use crate::document::problem::{Place, Problem, Source};
 use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
+use crate::units::Share;
+use crate::world::{DurationModel, RateModel};
+
+use super::object::{IgnoredPart, KubeObject};
 
 /// Information of an inventory about one cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,40 +32,35 @@ pub(crate) struct InventoryCluster {
     pub(crate) registered: bool,
     /// `None`: the inventory does not tell.
     pub(crate) nodes: Option<u32>,
+    /// Only tables have it.
+    pub(crate) link: RowLink,
 }
 
-/// An object, and the namespace-less list that kubectl prints of several.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Object<Spec, Status> {
-    api_version: Option<String>,
-    kind: Option<String>,
-    #[serde(default)]
-    metadata: Metadata,
-    spec: Option<Spec>,
-    status: Option<Status>,
-}
+/// Fleet's workspace of downstream clusters; the management cluster itself is in `fleet-local`.
+const DEFAULT_WORKSPACE: &str = "fleet-default";
 
+/// A cluster of Fleet as kubectl prints it.
+pub(crate) type ClusterObject = KubeObject<ClusterJsonSpec, ClusterJsonStatus>;
+
+/// A cluster group of Fleet as kubectl prints it.
+pub(crate) type GroupObject = KubeObject<GroupJsonSpec, IgnoredPart>;
+
+/// The list without a namespace that kubectl prints of several objects.
 #[derive(Deserialize)]
 struct List<T> {
     kind: Option<String>,
     items: Option<Vec<T>>,
 }
 
-#[derive(Default, Deserialize)]
-struct Metadata {
-    name: Option<String>,
-    namespace: Option<String>,
-    labels: Option<BTreeMap<String, String>>,
-}
-
+/// The part of a cluster's specification that decides something.
 #[derive(Deserialize)]
-struct ClusterJsonSpec {
+pub(crate) struct ClusterJsonSpec {
     paused: Option<bool>,
 }
 
+/// The part of a cluster's status that decides something.
 #[derive(Deserialize)]
-struct ClusterJsonStatus {
+pub(crate) struct ClusterJsonStatus {
     namespace: Option<String>,
     agent: Option<AgentJson>,
 }
@@ -73,13 +72,11 @@ struct AgentJson {
     non_ready_nodes: Option<u32>,
 }
 
+/// The part of a group's specification that decides something.
 #[derive(Deserialize)]
-struct GroupJsonSpec {
+pub(crate) struct GroupJsonSpec {
     selector: Option<LabelSelector>,
 }
-
-#[derive(Deserialize)]
-struct Ignored {}
 
 /// Reads clusters; at least one.
 ///
@@ -87,7 +84,7 @@ struct Ignored {}
 /// All that is wrong with the file.
 pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Vec<Problem>> {
     let command = "kubectl get clusters.fleet.cattle.io -A -o json";
-    let objects = objects::<ClusterJsonSpec, ClusterJsonStatus>(source, "Cluster", command)?;
+    let objects: Vec<ClusterObject> = objects(source, "Cluster", command)?;
     if objects.is_empty() {
         let problem =
             Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "items", "the inventory holds no clusters");
@@ -95,25 +92,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
             problem.with_help(format!("look at the context and the rights with which `{command}` was run")),
         ]);
     }
-    let clusters = objects.into_iter().map(|object| InventoryCluster {
-        namespace: object.metadata.namespace.unwrap_or_default(),
-        name: object.metadata.name.unwrap_or_default(),
-        labels: object.metadata.labels.unwrap_or_default(),
-        paused: object.spec.and_then(|spec| spec.paused).unwrap_or(false),
-        registered: object
-            .status
-            .as_ref()
-            .is_some_and(|status| status.namespace.as_ref().is_some_and(|n| !n.is_empty())),
-        nodes: object.status.and_then(|status| status.agent).and_then(|agent| {
-            match (agent.ready_nodes, agent.non_ready_nodes) {
-                (None, None) => None,
-                (ready, not_ready) => {
-                    Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0)
-                }
-            }
-        }),
-    });
-    Ok(clusters.collect())
+    Ok(objects.into_iter().map(InventoryCluster::from).collect())
 }
 
 /// Reads cluster groups; there may be none.
@@ -122,13 +101,66 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
 /// All that is wrong with the file.
 pub(crate) fn groups(source: &Arc<Source>) -> Result<Vec<FleetGroup>, Vec<Problem>> {
     let command = "kubectl get clustergroups.fleet.cattle.io -A -o json";
-    let objects = objects::<GroupJsonSpec, Ignored>(source, "ClusterGroup", command)?;
-    let groups = objects.into_iter().map(|object| {
-        let Metadata { name, labels, .. } = object.metadata;
-        let group = ClusterGroup { name: name.unwrap_or_default(), labels: labels.unwrap_or_default() };
-        (Arc::new(group), object.spec.and_then(|spec| spec.selector))
-    });
-    Ok(groups.collect())
+    let objects: Vec<GroupObject> = objects(source, "ClusterGroup", command)?;
+    Ok(objects.into_iter().map(group).collect())
+}
+
+/// A group with its selector.
+pub(crate) fn group(object: GroupObject) -> FleetGroup {
+    let group = ClusterGroup { name: object.name().to_owned(), labels: object.labels() };
+    (Arc::new(group), object.spec.and_then(|spec| spec.selector))
+}
+
+impl From<ClusterObject> for InventoryCluster {
+    fn from(object: ClusterObject) -> Self {
+        let agent = object.status.as_ref().and_then(|status| status.agent.as_ref());
+        let nodes = agent.and_then(|agent| match (agent.ready_nodes, agent.non_ready_nodes) {
+            (None, None) => None,
+            (ready, not_ready) => Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0),
+        });
+        let namespace = object.status.as_ref().and_then(|status| status.namespace.as_ref());
+        Self {
+            namespace: object.namespace().to_owned(),
+            name: object.name().to_owned(),
+            labels: object.labels(),
+            paused: object.spec.as_ref().and_then(|spec| spec.paused).unwrap_or(false),
+            registered: namespace.is_some_and(|namespace| !namespace.is_empty()),
+            nodes,
+            link: RowLink::default(),
+        }
+    }
+}
+
+/// The link of a cluster, where a table has one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RowLink {
+    pub(crate) downlink: Option<RateModel>,
+    pub(crate) rtt: Option<DurationModel>,
+    pub(crate) loss: Option<Share>,
+    /// A name of `regions`.
+    pub(crate) region: Option<String>,
+}
+
+/// Why no workspace can be chosen.
+pub(crate) enum NoWorkspace {
+    /// The named one has no clusters.
+    Unknown(String),
+    /// There are several, and none is the default.
+    Several,
+}
+
+/// The workspace whose clusters are targets: a bundle's targets are those of its own namespace.
+///
+/// # Errors
+/// When the `wanted` one is not there, or none is wanted and there are several.
+pub(crate) fn workspace<'n>(spaces: &BTreeSet<&'n str>, wanted: Option<&'n str>) -> Result<&'n str, NoWorkspace> {
+    match wanted {
+        Some(name) if spaces.contains(name) => Ok(name),
+        Some(name) => Err(NoWorkspace::Unknown(name.to_owned())),
+        None if spaces.len() == 1 => Ok(spaces.first().copied().unwrap_or_default()),
+        None if spaces.contains(DEFAULT_WORKSPACE) => Ok(DEFAULT_WORKSPACE),
+        None => Err(NoWorkspace::Several),
+    }
 }
 
 /// The objects of a list, a bare array or a single object, each of the right kind and with a name of its own.
@@ -136,16 +168,16 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
     source: &Arc<Source>,
     kind: &str,
     command: &str,
-) -> Result<Vec<Object<Spec, Status>>, Vec<Problem>> {
+) -> Result<Vec<KubeObject<Spec, Status>>, Vec<Problem>> {
     let one = |problem: Box<Problem>| vec![*problem];
     let whole = |message: String| {
         Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message)
             .with_help(format!("write the file with `{command}`"))
     };
-    let objects: Vec<Object<Spec, Status>> = if source.text.trim_start().starts_with('[') {
+    let objects: Vec<KubeObject<Spec, Status>> = if source.text.trim_start().starts_with('[') {
         read_json(source).map_err(one)?
     } else {
-        let list: List<Object<Spec, Status>> = read_json(source).map_err(one)?;
+        let list: List<KubeObject<Spec, Status>> = read_json(source).map_err(one)?;
         match list.items {
             Some(items) => items,
             None if list.kind.as_deref() == Some(kind) => vec![read_json(source).map_err(one)?],
@@ -156,7 +188,7 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
     let mut problems = Vec::new();
     let mut names = BTreeSet::new();
     for (at, object) in objects.iter().enumerate() {
-        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let name = object.name();
         let is_kind = object.kind.as_deref().is_none_or(|found| found == kind);
         let is_fleet = object.api_version.as_deref().is_none_or(|version| version.starts_with("fleet.cattle.io/"));
         if !is_kind || !is_fleet {
@@ -167,7 +199,7 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
             )));
         } else if name.is_empty() {
             problems.push(whole(format!("items[{at}] has no `metadata.name`")));
-        } else if !names.insert((object.metadata.namespace.as_deref(), name)) {
+        } else if !names.insert((object.namespace(), name)) {
             let place = Place { source: Arc::clone(source), span: source.find_json_string(name, 1) };
             let message = format!("there are two of the name `{name}` in the same namespace");
             let problem = Problem::at(place, format!("items[{at}].metadata.name"), message);
@@ -202,6 +234,7 @@ mod tests {
             paused: true,
             registered: true,
             nodes: Some(3),
+            link: RowLink::default(),
         };
         for text in
             [format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"), format!("[{CLUSTER}]"), CLUSTER.to_owned()]
@@ -216,6 +249,7 @@ mod tests {
             paused: false,
             registered: false,
             nodes: None,
+            link: RowLink::default(),
         };
         assert_eq!(bare.ok(), Some(vec![unregistered]), "no namespace yet, no nodes told");
     }

@@ -1,5 +1,7 @@
-//! Files that an experiment names: what other tools print.
+//! Files that an experiment names: what other tools print, and tables of clusters.
 
 pub(crate) mod git_repo;
 pub(crate) mod inventory;
 pub(crate) mod manifest;
+pub(crate) mod object;
+pub(crate) mod table;

@@ -1,0 +1,213 @@
+//! An ApplicationSet: its name, and the applications that its cluster generators make.
+//!
+//! Only what the cluster generator does is computed here: its selector, and the template's labels with the parameters
+//! `name`, `server`, `metadata.labels` and `values`, in both template languages. Other generators, and functions of
+//! templates, need `--applications`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::argo_clusters::ArgoCluster;
+use super::draft::StrategyFile;
+use super::kinds::{ARGO, ExpectedKind, ExportShape};
+use super::strategy::FoundStrategy;
+use super::target::FleetTarget;
+use crate::document::problem::Problem;
+use crate::rollout::label_selector::LabelSelector;
+use crate::scenario::import::object::{IgnoredPart, KubeObject};
+
+/// The file of an ApplicationSet.
+pub(super) const APPLICATION_SET: ExpectedKind = ExpectedKind {
+    option: "--strategy",
+    kinds: &["ApplicationSet"],
+    group: ARGO,
+    may_lack_kind: true,
+    command: "argocd appset get NAME -o yaml",
+};
+
+const NEEDS_APPLICATIONS: &str = "name the generated applications: --applications with `argocd app list -o json`";
+
+/// Whether an object is an ApplicationSet.
+pub(super) fn is_application_set(shape: &ExportShape) -> bool {
+    matches!(shape, ExportShape::ArgoApplicationSet)
+        || matches!(shape, ExportShape::Kubernetes(kind, _) if kind == "ApplicationSet")
+}
+
+/// The file with its kind at the end, so that places stay true: Argo CD's client leaves it out.
+pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
+    let has_kind = found.read::<SetObject>().is_ok_and(|set| set.kind.is_some());
+    let mut file = found.file;
+    if !has_kind {
+        let is_json = file.text.trim_start().starts_with('{');
+        let end = file.text.trim_end().len();
+        file.text.truncate(end);
+        if is_json && file.text.ends_with('}') {
+            file.text.pop();
+            file.text.push_str(", \"kind\": \"ApplicationSet\"}\n");
+        } else {
+            file.text.push_str("\nkind: ApplicationSet\n");
+        }
+    }
+    file
+}
+
+type SetObject = KubeObject<SetSpec, IgnoredPart>;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SetSpec {
+    generators: Option<Vec<SetGenerator>>,
+    template: Option<SetTemplate>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SetGenerator {
+    clusters: Option<ClusterGenerator>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ClusterGenerator {
+    selector: Option<LabelSelector>,
+    values: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SetTemplate {
+    metadata: Option<SetMetadata>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SetMetadata {
+    labels: Option<BTreeMap<String, String>>,
+}
+
+/// What an ApplicationSet says of its applications.
+pub(super) struct ApplicationSetFacts {
+    pub(super) name: String,
+    spec: SetSpec,
+}
+
+impl ApplicationSetFacts {
+    /// Reads the fields that count.
+    ///
+    /// # Errors
+    /// When one has a wrong type.
+    pub(super) fn of(found: &FoundStrategy) -> Result<Self, Vec<Problem>> {
+        let set = found.read::<SetObject>()?;
+        Ok(Self { name: set.name().to_owned(), spec: set.spec.unwrap_or_default() })
+    }
+
+    /// A target for each cluster that a generator selects.
+    ///
+    /// # Errors
+    /// When a generator or a label cannot be computed from the clusters, or none is selected.
+    pub(super) fn generate(
+        &self,
+        found: &FoundStrategy,
+        clusters: &[ArgoCluster],
+    ) -> Result<Vec<FleetTarget>, Vec<Problem>> {
+        let fail = |field: &str, message: String, help: &str| vec![found.problem(field, message).with_help(help)];
+        let generators = self.spec.generators.as_deref().unwrap_or_default();
+        let metadata = self.spec.template.as_ref().and_then(|template| template.metadata.as_ref());
+        let labels = metadata.and_then(|metadata| metadata.labels.clone()).unwrap_or_default();
+        let mut targets: Vec<FleetTarget> = Vec::new();
+        for (at, generator) in generators.iter().enumerate() {
+            let field = format!("spec.generators[{at}]");
+            let Some(generator) = &generator.clusters else {
+                let message = "only the generator `clusters` can be computed from clusters".to_owned();
+                return Err(fail(&field, message, NEEDS_APPLICATIONS));
+            };
+            let selector = generator.selector.clone().unwrap_or_default().check().map_err(|error| {
+                fail(&format!("{field}.clusters.selector"), error.to_string(), "Kubernetes would refuse this too")
+            })?;
+            for cluster in clusters.iter().filter(|cluster| selector.matches(&cluster.labels)) {
+                let mut own = BTreeMap::new();
+                for (key, text) in &labels {
+                    let value = rendered(text, cluster, generator).ok_or_else(|| {
+                        let message = format!("the label `{key}: {text}` cannot be computed from clusters");
+                        fail("spec.template.metadata.labels", message, NEEDS_APPLICATIONS)
+                    })?;
+                    own.insert(key.clone(), value);
+                }
+                if !targets.iter().any(|target| target.name == cluster.name) {
+                    targets.push(FleetTarget { name: cluster.name.clone(), labels: own, ..FleetTarget::default() });
+                }
+            }
+        }
+        if targets.is_empty() {
+            let message = "the generators select no cluster".to_owned();
+            return Err(fail("spec.generators", message, "compare their selectors with the labels of the clusters"));
+        }
+        Ok(targets)
+    }
+}
+
+/// A text with its parameters replaced. `None`: it has one that is no plain parameter.
+fn rendered(text: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> Option<String> {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (inside, after) = after.split_once("}}")?;
+        result.push_str(before);
+        result.push_str(&parameter(inside.trim_matches('-').trim(), cluster, generator)?);
+        rest = after;
+    }
+    result.push_str(rest);
+    Some(result)
+}
+
+fn parameter(inside: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> Option<String> {
+    if let Some(rest) = inside.strip_prefix("index ") {
+        let (path, key) = rest.trim().split_once(' ')?;
+        let key = key.trim().strip_prefix('"')?.strip_suffix('"')?;
+        return (path == ".metadata.labels").then(|| cluster.labels.get(key).cloned().unwrap_or_default());
+    }
+    let name = inside.strip_prefix('.').unwrap_or(inside);
+    match name {
+        "name" | "nameNormalized" => Some(cluster.name.clone()),
+        "server" => Some(cluster.server.clone()),
+        _ => {
+            if let Some(key) = name.strip_prefix("metadata.labels.") {
+                return cluster.labels.get(key).cloned().or_else(|| Some(String::new()).filter(|_| inside != name));
+            }
+            let key = name.strip_prefix("values.")?;
+            let value = generator.values.as_ref()?.get(key)?;
+            // A value may itself be a parameter, but not one of itself.
+            if value.contains("values.") { None } else { rendered(value, cluster, generator) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_of_both_template_languages_are_replaced() {
+        let cluster = ArgoCluster {
+            name: "eu-1".into(),
+            server: "https://x".into(),
+            labels: [("ring".to_owned(), "1".to_owned()), ("a/b".to_owned(), "c".to_owned())].into(),
+        };
+        let generator =
+            ClusterGenerator { selector: None, values: Some([("env".to_owned(), "prod-{{name}}".to_owned())].into()) };
+        for (text, value) in [
+            ("fixed", Some("fixed")),
+            ("{{metadata.labels.ring}}", Some("1")),
+            ("r-{{ .metadata.labels.ring }}-{{.name}}", Some("r-1-eu-1")),
+            (r#"{{ index .metadata.labels "a/b" }}"#, Some("c")),
+            ("{{metadata.labels.none}}", None),
+            ("{{.metadata.labels.none}}", Some("")),
+            ("{{values.env}}", Some("prod-eu-1")),
+            ("{{ .name | upper }}", None),
+            ("{{ name", None),
+        ] {
+            assert_eq!(rendered(text, &cluster, &generator).as_deref(), value, "{text}");
+        }
+    }
+}

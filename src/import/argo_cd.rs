@@ -1,0 +1,243 @@
+//! Argo CD: applications or clusters, and an ApplicationSet.
+//!
+//! A target is an application, with the labels that the steps of a rolling sync select. With `--applications` they are
+//! what the ApplicationSet has generated. With `--clusters` alone they are computed: one for each cluster that the
+//! cluster generator selects, with the template's labels. Applications of one cluster share its link. Credentials of
+//! cluster Secrets are never copied.
+
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
+use serde::Deserialize;
+
+use super::application_set::{APPLICATION_SET, ApplicationSetFacts};
+use super::argo_clusters::{ArgoClusterFacts, clusters};
+use super::draft::StrategyDraft;
+use super::fleet::{ImportedFleet, counted, name_problems};
+use super::kinds::{ARGO, ExpectedKind, ReadObject};
+use super::sources::{ImportSources, Texts};
+use super::strategy::{self, FoundStrategy};
+use super::target::{FleetTarget, bad_label};
+use crate::document::problem::{Problem, some_of};
+use crate::scenario::import::object::{IgnoredPart, KubeMetadata, KubeObject};
+
+const APPLICATIONS: ExpectedKind = ExpectedKind {
+    option: "--applications",
+    kinds: &["Application"],
+    group: ARGO,
+    may_lack_kind: true,
+    command: "argocd app list -o json",
+};
+
+type ApplicationObject = KubeObject<ApplicationSpec, IgnoredPart>;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ApplicationSpec {
+    destination: Option<ApplicationDestination>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ApplicationDestination {
+    server: Option<String>,
+    name: Option<String>,
+}
+
+/// Reads Argo CD's exports.
+///
+/// # Errors
+/// All that is wrong with them.
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<ImportedFleet, Vec<Problem>> {
+    let set = match &sources.strategy {
+        Some(path) => {
+            let is_set = super::application_set::is_application_set;
+            Some(strategy::read(path, &APPLICATION_SET, is_set, "applicationset.yaml", texts)?)
+        }
+        None => None,
+    };
+    let facts = set.as_ref().map(ApplicationSetFacts::of).transpose()?;
+    let mut read = Vec::new();
+    let mut notes = Vec::new();
+    let known = match &sources.clusters {
+        Some(path) => Some(clusters(path, texts, &mut read, &mut notes)?),
+        None => None,
+    };
+    let (origin, targets) = match (&sources.applications, known) {
+        (Some(path), known) => {
+            let source = texts.read(path, APPLICATIONS.command)?;
+            let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
+            read.push(format!("{}: {}", source.name, counted(found.found.len(), "application")));
+            if !found.others.is_empty() {
+                notes.push(format!("left out: objects of other kinds in {}: {}", source.name, some_of(&found.others)));
+            }
+            let names = known.map_or_else(BTreeMap::new, |known| known.names);
+            let owner = facts.as_ref().map(|facts| facts.name.as_str());
+            let choice = ApplicationChoice { namespace: sources.namespace.as_deref(), owner, file: &source.name };
+            (source.name.clone(), choice.targets(&found.found, &names, &mut notes)?)
+        }
+        (None, Some(known)) => (known.file.clone(), generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?),
+        (None, None) => return Err(Vec::new()),
+    };
+    if let Some(set) = &set {
+        read.push(format!("{}: an ApplicationSet", set.file.origin));
+    } else {
+        notes.push("no --strategy: Argo CD syncs all applications at once, as without a rolling sync".to_owned());
+    }
+    let regions: Vec<String> = targets.iter().filter_map(|target| target.region.clone()).sorted().dedup().collect();
+    if !regions.is_empty() {
+        notes.push(format!(
+            "{} of several applications: the applications of one share its link",
+            counted(regions.len(), "cluster")
+        ));
+    }
+    Ok(ImportedFleet {
+        fleet: counted(targets.len(), "application"),
+        origin,
+        targets,
+        regions,
+        cluster_groups: None,
+        strategy: draft(set),
+        read,
+        notes,
+    })
+}
+
+fn draft(set: Option<FoundStrategy>) -> StrategyDraft {
+    let file = set.map(super::application_set::with_kind);
+    StrategyDraft { file, ..StrategyDraft::of("argoCd") }
+}
+
+/// Which applications are meant.
+struct ApplicationChoice<'c> {
+    namespace: Option<&'c str>,
+    /// The ApplicationSet.
+    owner: Option<&'c str>,
+    file: &'c str,
+}
+
+impl ApplicationChoice<'_> {
+    /// A target for each application.
+    fn targets(
+        &self,
+        found: &[ReadObject<'_, ApplicationObject>],
+        names: &BTreeMap<String, String>,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<FleetTarget>, Vec<Problem>> {
+        let mut problems = name_problems(found, |application| (application.namespace(), application.name()));
+        problems.extend(found.iter().filter_map(label_problem).take(20));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let all: Vec<&ApplicationObject> = found.iter().map(|read| &read.value).collect();
+        let in_space: Vec<&ApplicationObject> = all
+            .iter()
+            .copied()
+            .filter(|application| self.namespace.is_none_or(|space| application.namespace() == space))
+            .collect();
+        let staying: Vec<&ApplicationObject> = in_space.iter().copied().filter(|app| !app.is_leaving()).collect();
+        let owned = self.owned(&staying)?;
+        let left_out =
+            |count: usize, why: &str| (count > 0).then(|| format!("left out: {} {why}", counted(count, "application")));
+        notes.extend(left_out(all.len() - in_space.len(), "of other namespaces"));
+        notes.extend(left_out(in_space.len() - staying.len(), "being deleted"));
+        notes.extend(left_out(staying.len() - owned.len(), "of other ApplicationSets or of none"));
+        if owned.is_empty() {
+            let spaces: Vec<String> = all.iter().map(|app| app.namespace().to_owned()).sorted().dedup().collect();
+            let problem = Problem::of_file(self.file, "no application is left to roll out to");
+            return Err(vec![problem.with_help(format!("applications are in the namespaces {}", some_of(&spaces)))]);
+        }
+        let mut per_cluster: BTreeMap<String, usize> = BTreeMap::new();
+        for application in &owned {
+            *per_cluster.entry(destination(application, names)).or_default() += 1;
+        }
+        let is_unique = owned.iter().map(|application| application.name()).all_unique();
+        let target = |application: &&ApplicationObject| {
+            let cluster = destination(application, names);
+            let is_shared = per_cluster.get(&cluster).is_some_and(|count| *count > 1) && !cluster.is_empty();
+            let name = application.name();
+            FleetTarget {
+                name: if is_unique { name.to_owned() } else { format!("{}/{name}", application.namespace()) },
+                labels: application.labels(),
+                region: is_shared.then_some(cluster),
+                ..FleetTarget::default()
+            }
+        };
+        Ok(owned.iter().map(target).collect())
+    }
+
+    /// The applications of the ApplicationSet. Where no application has an owner, all are taken.
+    fn owned<'a>(&self, applications: &[&'a ApplicationObject]) -> Result<Vec<&'a ApplicationObject>, Vec<Problem>> {
+        let Some(owner) = self.owner.filter(|owner| !owner.is_empty()) else { return Ok(applications.to_vec()) };
+        let owned: Vec<&ApplicationObject> =
+            applications.iter().copied().filter(|application| owners(application).contains(&owner)).collect();
+        let others: Vec<String> = applications
+            .iter()
+            .flat_map(|application| owners(application))
+            .map(str::to_owned)
+            .sorted()
+            .dedup()
+            .collect();
+        match (owned.is_empty(), others.is_empty()) {
+            (false, _) => Ok(owned),
+            (true, true) => Ok(applications.to_vec()),
+            (true, false) => {
+                let message = format!("no application is of the ApplicationSet `{owner}`");
+                let help = format!("the applications are of {}; name that one with --strategy", some_of(&others));
+                Err(vec![Problem::of_file(self.file, message).with_help(help)])
+            }
+        }
+    }
+}
+
+fn owners(application: &ApplicationObject) -> Vec<&str> {
+    let references =
+        application.metadata.as_ref().and_then(|metadata: &KubeMetadata| metadata.owner_references.as_ref());
+    let references = references.into_iter().flatten();
+    references
+        .filter(|owner| owner.kind.as_deref() == Some("ApplicationSet"))
+        .filter_map(|owner| owner.name.as_deref())
+        .collect()
+}
+
+fn label_problem(application: &ReadObject<'_, ApplicationObject>) -> Option<Problem> {
+    let bad = bad_label(&application.value.labels())?;
+    Some(application.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
+}
+
+/// The cluster of an application: its name, or its server where the name is not known.
+fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>) -> String {
+    let destination = application.spec.as_ref().and_then(|spec| spec.destination.as_ref());
+    let Some(destination) = destination else { return String::new() };
+    let server = destination.server.clone().unwrap_or_default();
+    let name = destination.name.clone().filter(|name| !name.is_empty());
+    name.or_else(|| names.get(&server).cloned()).unwrap_or(server)
+}
+
+/// A target for each cluster that the generators select.
+fn generated(
+    known: &ArgoClusterFacts,
+    set: Option<&FoundStrategy>,
+    facts: Option<&ApplicationSetFacts>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<FleetTarget>, Vec<Problem>> {
+    let (Some(set), Some(facts)) = (set, facts) else {
+        notes.push(
+            "without --applications and --strategy, every cluster has one application with its labels".to_owned(),
+        );
+        let target = |cluster: &super::argo_clusters::ArgoCluster| FleetTarget {
+            name: cluster.name.clone(),
+            labels: cluster.labels.clone(),
+            ..FleetTarget::default()
+        };
+        return Ok(known.clusters.iter().map(target).collect());
+    };
+    let targets = facts.generate(set, &known.clusters)?;
+    if targets.len() < known.clusters.len() {
+        notes.push(format!(
+            "left out: {} not selected by the generators",
+            counted(known.clusters.len() - targets.len(), "cluster")
+        ));
+    }
+    Ok(targets)
+}

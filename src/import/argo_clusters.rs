@@ -1,0 +1,186 @@
+//! Argo CD's clusters: what `argocd cluster list -o json` prints, or the Secrets that declare them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::fleet::counted;
+use super::kinds::{CORE, ExpectedKind, MaybeKinded};
+use super::sources::Texts;
+use super::target::bad_label;
+use crate::document::problem::{Problem, some_of};
+use crate::scenario::import::object::KubeMetadata;
+
+const CLUSTERS: ExpectedKind = ExpectedKind {
+    option: "--clusters",
+    kinds: &["Secret"],
+    group: CORE,
+    may_lack_kind: true,
+    command: "argocd cluster list -o json",
+};
+
+const SECRETS: &str = "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
+
+/// The label of Secrets that declare a cluster.
+const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
+
+/// A cluster that Argo CD deploys to.
+pub(super) struct ArgoCluster {
+    pub(super) name: String,
+    pub(super) server: String,
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+/// The clusters of an export.
+pub(super) struct ArgoClusterFacts {
+    pub(super) file: String,
+    pub(super) clusters: Vec<ArgoCluster>,
+    /// Names by server.
+    pub(super) names: BTreeMap<String, String>,
+}
+
+/// A cluster as the client prints it, or a Secret; of a Secret's data only name and server are read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterOrSecret {
+    api_version: Option<String>,
+    kind: Option<String>,
+    metadata: Option<KubeMetadata>,
+    server: Option<String>,
+    name: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    data: Option<SecretData>,
+    string_data: Option<SecretData>,
+}
+
+#[derive(Deserialize)]
+struct SecretData {
+    name: Option<String>,
+    server: Option<String>,
+}
+
+impl MaybeKinded for ClusterOrSecret {
+    fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    fn api_version(&self) -> Option<&str> {
+        self.api_version.as_deref()
+    }
+}
+
+impl ClusterOrSecret {
+    /// Whether it is a Secret of another kind.
+    fn is_other_secret(&self) -> bool {
+        let labels = self.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
+        self.kind.is_some() && labels.and_then(|labels| labels.get(SECRET_TYPE)).is_none_or(|kind| kind != "cluster")
+    }
+
+    fn cluster(&self) -> ArgoCluster {
+        let of_secret = |field: fn(&SecretData) -> &Option<String>| {
+            let plain = self.string_data.as_ref().and_then(|data| field(data).clone());
+            plain.or_else(|| self.data.as_ref().and_then(|data| field(data).as_deref().and_then(decoded)))
+        };
+        let server = self.server.clone().or_else(|| of_secret(|data| &data.server)).unwrap_or_default();
+        let own = self.metadata.as_ref().and_then(|metadata| metadata.name.clone());
+        let name = self.name.clone().or_else(|| of_secret(|data| &data.name)).filter(|name| !name.is_empty());
+        let labels =
+            self.labels.clone().or_else(|| self.metadata.as_ref().and_then(|metadata| metadata.labels.clone()));
+        let name = name.or(own).unwrap_or_else(|| server.clone());
+        ArgoCluster { name, server, labels: labels.unwrap_or_default() }
+    }
+}
+
+/// Reads clusters.
+///
+/// # Errors
+/// When the file has none, or two of one name.
+pub(super) fn clusters(
+    path: &Path,
+    texts: &mut Texts,
+    read: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> Result<ArgoClusterFacts, Vec<Problem>> {
+    let source = texts.read(path, CLUSTERS.command)?;
+    let found = CLUSTERS.read::<ClusterOrSecret>(&source)?;
+    let (others, declared): (Vec<_>, Vec<_>) = found.found.iter().partition(|read| read.value.is_other_secret());
+    if declared.is_empty() {
+        let problem = Problem::of_file(&source.name, format!("no Secret has the label `{SECRET_TYPE}: cluster`"));
+        return Err(vec![problem.with_help(format!("write the file with `{SECRETS}`"))]);
+    }
+    let mut clusters: Vec<ArgoCluster> = Vec::new();
+    let mut problems = Vec::new();
+    let mut seen = BTreeMap::new();
+    for read in declared {
+        let cluster = read.value.cluster();
+        if let Some(bad) = bad_label(&cluster.labels) {
+            problems.push(read.object.problem("labels", format!("`{bad}` is no label of Kubernetes")));
+        }
+        if cluster.name.is_empty() {
+            problems.push(read.object.problem("", "the cluster has neither a name nor a server"));
+        } else if seen.insert(cluster.name.clone(), ()).is_some() {
+            let message = format!("there are two clusters of the name `{}`", cluster.name);
+            problems.push(read.object.problem("name", message).with_help("export every cluster once"));
+        }
+        clusters.push(cluster);
+        if problems.len() >= 20 {
+            break;
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    read.push(format!("{}: {}", source.name, counted(clusters.len(), "cluster")));
+    if !others.is_empty() {
+        notes.push(format!("left out: {} without a cluster", counted(others.len(), "Secret")));
+    }
+    if !found.others.is_empty() {
+        notes.push(format!("left out: objects of other kinds in {}: {}", source.name, some_of(&found.others)));
+    }
+    let names = clusters.iter().map(|cluster| (cluster.server.clone(), cluster.name.clone())).collect();
+    Ok(ArgoClusterFacts { file: source.name.clone(), clusters, names })
+}
+
+/// The text of a Secret's data, in base64.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let (mut buffer, mut bits) = (0_u32, 0_u32);
+    for c in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
+        let value = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        buffer = (buffer << 6) | u32::from(value);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((buffer >> bits) as u8);
+            buffer &= (1 << bits) - 1;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_of_secrets_is_decoded() {
+        // `printf TEXT | base64`
+        for (text, plain) in [
+            ("aHR0cHM6Ly8xMC4wLjAuMTo2NDQz", Some("https://10.0.0.1:6443")),
+            ("ZQ==", Some("e")),
+            ("w6k=", Some("é")),
+            ("", Some("")),
+            ("a b!", None),
+        ] {
+            assert_eq!(decoded(text).as_deref(), plain, "{text}");
+        }
+    }
+}

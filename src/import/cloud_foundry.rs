@@ -1,0 +1,372 @@
+//! Cloud Foundry: processes, deployments and app manifests.
+//!
+//! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or what a GET returns; of the
+//! latter the fields of a request are kept. Left out: memory, disk and quotas, and cells that instances share.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::draft::{ReadinessFacts, StrategyDraft, StrategyFile, WorkloadDraft};
+use super::fleet::{ImportedFleet, counted};
+use super::guess::Guess;
+use super::kinds::{ExpectedKind, ExportShape, MaybeKinded, ReadObject};
+use super::sources::{ImportSources, Texts};
+use super::strategy::{self, FoundStrategy};
+use super::target::FleetTarget;
+use crate::document::problem::{Problem, some_of};
+use crate::rollout::cloud_foundry::DeploymentRequest;
+
+const PROCESS: ExpectedKind = ExpectedKind {
+    option: "--process",
+    kinds: &[],
+    group: "",
+    may_lack_kind: true,
+    command: "cf curl /v3/apps/GUID/processes",
+};
+
+const DEPLOYMENT: ExpectedKind = ExpectedKind {
+    option: "--deployment",
+    kinds: &[],
+    group: "",
+    may_lack_kind: true,
+    command: "cf curl /v3/deployments/GUID",
+};
+
+const MANIFEST: ExpectedKind = ExpectedKind {
+    option: "--manifest",
+    kinds: &[],
+    group: "",
+    may_lack_kind: true,
+    command: "cf create-app-manifest APP",
+};
+
+/// Most instances of an app.
+const MOST_INSTANCES: u64 = 100_000;
+
+/// Seconds between two readiness checks, where the process does not say: Cloud Foundry's default.
+const READINESS_INTERVAL: u64 = 30;
+
+#[derive(Deserialize)]
+struct ProcessObject {
+    #[serde(rename = "type", default)]
+    kind: String,
+    instances: Option<u64>,
+    readiness_health_check: Option<HealthCheck>,
+}
+
+#[derive(Deserialize)]
+struct HealthCheck {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    data: Option<HealthCheckData>,
+}
+
+#[derive(Deserialize)]
+struct HealthCheckData {
+    interval: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct AppManifest {
+    applications: Option<Vec<ManifestApp>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct ManifestApp {
+    name: Option<String>,
+    instances: Option<Value>,
+    processes: Option<Vec<ManifestProcess>>,
+    readiness_health_check_type: Option<String>,
+    readiness_health_check_interval: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct ManifestProcess {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    instances: Option<Value>,
+    readiness_health_check_type: Option<String>,
+    readiness_health_check_interval: Option<u64>,
+}
+
+/// Neither processes nor manifests have a kind.
+macro_rules! without_kind {
+    ($($name:ty),*) => {$(
+        impl MaybeKinded for $name {
+            fn kind(&self) -> Option<&str> {
+                None
+            }
+
+            fn api_version(&self) -> Option<&str> {
+                None
+            }
+        }
+    )*};
+}
+
+without_kind!(ProcessObject, AppManifest);
+
+/// An app as far as a rollout is concerned.
+struct AppFacts {
+    name: String,
+    origin: String,
+    instances: Option<u64>,
+    readiness: ReadinessFacts,
+}
+
+/// Reads Cloud Foundry's exports.
+///
+/// # Errors
+/// All that is wrong with them.
+pub(super) fn import(
+    sources: &ImportSources,
+    texts: &mut Texts,
+) -> Result<(ImportedFleet, WorkloadDraft), Vec<Problem>> {
+    let mut read = Vec::new();
+    let mut notes = vec!["every instance is on a cell and a link of its own".to_owned()];
+    let manifest = match &sources.manifest {
+        Some(path) => Some(of_manifest(path, sources.app.as_deref(), texts, &mut read)?),
+        None => None,
+    };
+    let process = match &sources.process {
+        Some(path) => Some(of_process(path, texts, &mut read, &mut notes)?),
+        None => None,
+    };
+    let path = sources.deployment.as_ref().or(sources.strategy.as_ref());
+    let is_deployment = |shape: &ExportShape| matches!(shape, ExportShape::CloudFoundryDeployment);
+    let deployment = match path {
+        Some(path) => Some(strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?),
+        None => None,
+    };
+    let mut wanted = None;
+    let strategy = match deployment {
+        Some(found) => {
+            read.push(format!("{}: a deployment", found.file.origin));
+            let (draft, instances) = draft(found, &mut notes)?;
+            wanted = instances;
+            draft
+        }
+        None => {
+            notes.push("no --deployment: the strategy is a rolling deployment with `max_in_flight` 1".to_owned());
+            StrategyDraft::of("cloudFoundry")
+        }
+    };
+    let name = manifest.as_ref().map_or_else(|| "app".to_owned(), |app| app.name.clone());
+    let Some(app) = process.or(manifest) else {
+        let message = "the number of instances is missing";
+        let file = path.map(|path| path.display().to_string()).unwrap_or_default();
+        let help = format!("add --process with `{}`, or --manifest", PROCESS.command);
+        return Err(vec![Problem::of_file(&file, message).with_help(help)]);
+    };
+    let instances = wanted.or(app.instances).unwrap_or(1);
+    if wanted.is_some_and(|wanted| app.instances.is_some_and(|now| now != wanted)) {
+        notes.push(format!(
+            "the deployment scales the app from {} to {instances} instances; {instances} are simulated",
+            app.instances.unwrap_or_default()
+        ));
+    }
+    if !(1..=MOST_INSTANCES).contains(&instances) {
+        let message = format!("the app has {instances} instances");
+        let help = format!("1 to {MOST_INSTANCES} are simulated; start the app, or export another process");
+        return Err(vec![Problem::of_file(&app.origin, message).with_help(help)]);
+    }
+    let count = instances as usize;
+    let digits = (count - 1).to_string().len();
+    let target = |index: usize| FleetTarget { name: format!("{name}-{index:0digits$}"), ..FleetTarget::default() };
+    let fleet = ImportedFleet {
+        fleet: counted(count, "instance"),
+        origin: app.origin,
+        targets: (0..count).map(target).collect(),
+        regions: Vec::new(),
+        cluster_groups: None,
+        strategy,
+        read,
+        notes,
+    };
+    Ok((fleet, WorkloadDraft { is_one_instance: true, readiness: app.readiness }))
+}
+
+fn of_process(
+    path: &Path,
+    texts: &mut Texts,
+    read: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> Result<AppFacts, Vec<Problem>> {
+    let source = texts.read(path, PROCESS.command)?;
+    let found = PROCESS.read::<ProcessObject>(&source)?.found;
+    let is_web = |process: &&ReadObject<'_, ProcessObject>| process.value.kind == "web";
+    let mut web: Vec<&ReadObject<'_, ProcessObject>> = found.iter().filter(is_web).collect();
+    if let ([only], true) = (found.as_slice(), web.is_empty()) {
+        web.push(only);
+    }
+    web.sort_by_key(|process| std::cmp::Reverse(process.value.instances));
+    let Some(process) = web.first() else {
+        let kinds: Vec<String> = found.iter().map(|process| process.value.kind.clone()).collect();
+        let problem = Problem::of_file(&source.name, "the app has no process of the type `web`");
+        return Err(vec![
+            problem.with_help(format!("a deployment rolls the web process; there are {}", some_of(&kinds))),
+        ]);
+    };
+    if web.len() > 1 {
+        notes.push(format!(
+            "{}: the app has {} web processes, as during a deployment; the one with the most instances is taken",
+            source.name,
+            web.len()
+        ));
+    }
+    if found.len() > web.len() {
+        notes.push(format!("left out: {} of the app's processes, of other types", found.len() - web.len()));
+    }
+    let instances = process.value.instances.unwrap_or(0);
+    read.push(format!("{}: a web process with {}", source.name, counted(instances as usize, "instance")));
+    let check = process.value.readiness_health_check.as_ref();
+    let kind = check.and_then(|check| check.kind.clone());
+    let interval = check.and_then(|check| check.data.as_ref()).and_then(|data| data.interval);
+    Ok(AppFacts {
+        name: "app".to_owned(),
+        origin: source.name.clone(),
+        instances: Some(instances),
+        readiness: readiness(kind.as_deref(), interval),
+    })
+}
+
+/// The check that decides whether an instance is routable. Diego's own check of starting instances is part of the
+/// product's agent.
+fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
+    match kind {
+        Some("http" | "port") => {
+            ReadinessFacts::Known(format!("{{period: {} s}}", interval.unwrap_or(READINESS_INTERVAL).max(1)))
+        }
+        _ => ReadinessFacts::None,
+    }
+}
+
+fn of_manifest(
+    path: &Path,
+    wanted: Option<&str>,
+    texts: &mut Texts,
+    read: &mut Vec<String>,
+) -> Result<AppFacts, Vec<Problem>> {
+    let source = texts.read(path, MANIFEST.command)?;
+    let found = MANIFEST.read::<AppManifest>(&source)?.found;
+    let Some(manifest) = found.first() else { return Err(Vec::new()) };
+    let apps = manifest.value.applications.as_deref().unwrap_or_default();
+    let names: Vec<String> = apps.iter().filter_map(|app| app.name.clone()).collect();
+    let fail =
+        |field: &str, message: String, help: String| vec![manifest.object.problem(field, message).with_help(help)];
+    let at = match (wanted, apps.len()) {
+        (Some(name), _) => apps.iter().position(|app| app.name.as_deref() == Some(name)).ok_or_else(|| {
+            fail("applications", format!("the manifest has no app `{name}`"), format!("it has {}", some_of(&names)))
+        })?,
+        (None, 1) => 0,
+        (None, 0) => return Err(fail("applications", "the manifest has no apps".to_owned(), "write one".to_owned())),
+        (None, count) => {
+            let help = format!("choose one with --app: {}", some_of(&names));
+            return Err(fail("applications", format!("the manifest has {count} apps"), help));
+        }
+    };
+    let app = &apps[at];
+    let web =
+        app.processes.as_deref().unwrap_or_default().iter().find(|process| process.kind.as_deref() == Some("web"));
+    let written = web.and_then(|web| web.instances.as_ref()).or(app.instances.as_ref());
+    let instances = match written {
+        None => 1,
+        Some(value) => value.as_u64().ok_or_else(|| {
+            let message = format!("`instances` is {value}, which is no number of instances");
+            fail(
+                &format!("applications[{at}].instances"),
+                message,
+                "write the number in place of a variable".to_owned(),
+            )
+        })?,
+    };
+    let name = app.name.clone().unwrap_or_else(|| "app".to_owned());
+    read.push(format!("{}: the app `{name}` with {}", source.name, counted(instances as usize, "instance")));
+    let kind =
+        web.and_then(|web| web.readiness_health_check_type.clone()).or_else(|| app.readiness_health_check_type.clone());
+    let interval = web.and_then(|web| web.readiness_health_check_interval).or(app.readiness_health_check_interval);
+    Ok(AppFacts {
+        name,
+        origin: source.name.clone(),
+        instances: Some(instances),
+        readiness: readiness(kind.as_deref(), interval),
+    })
+}
+
+/// The strategy, and the number of instances that it ends with, where it says.
+fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> Result<(StrategyDraft, Option<u64>), Vec<Problem>> {
+    let body = found.read::<Map<String, Value>>()?;
+    let (request, instances) = request_of(&body);
+    let mut draft = StrategyDraft::of("cloudFoundry");
+    if request.get("strategy").and_then(Value::as_str) == Some("canary") {
+        draft.guesses.push(Guess::continue_after());
+    }
+    if body.contains_key("state") || body.contains_key("status") {
+        let state = body.get("status").and_then(|status| status["value"].as_str().or(status["reason"].as_str()));
+        let state = state.map_or_else(String::new, |state| format!(" ({state})"));
+        notes.push(format!("{}: a deployment that exists{state}; it is simulated from its start", found.file.origin));
+    }
+    let text = serde_json::to_string_pretty(&Value::Object(request)).expect("values can be written") + "\n";
+    let is_request = instances.is_none() && body.keys().all(|key| DeploymentRequest::FIELDS.contains(&key.as_str()));
+    let own = found.file;
+    draft.file = Some(if is_request {
+        own
+    } else {
+        StrategyFile { name: "deployment.json".to_owned(), origin: own.origin, text }
+    });
+    Ok((draft, instances))
+}
+
+/// The fields of a request in the body of a GET, without what is null, and `web_instances`.
+fn request_of(body: &Map<String, Value>) -> (Map<String, Value>, Option<u64>) {
+    let mut request = Map::new();
+    let mut instances = None;
+    for key in ["strategy", "options", "metadata", "relationships"] {
+        if let Some(value) = body.get(key).filter(|value| !value.is_null()) {
+            request.insert(key.to_owned(), value.clone());
+        }
+    }
+    if let Some(Value::Object(options)) = request.get_mut("options") {
+        instances = options.remove("web_instances").as_ref().and_then(Value::as_u64);
+        options.retain(|key, value| !value.is_null() && DeploymentRequest::OPTIONS.contains(&key.as_str()));
+        // A canary block in a rolling deployment is empty where the API returns one.
+        if options.get("canary").is_some_and(|canary| canary.get("steps").is_none_or(Value::is_null)) {
+            options.remove("canary");
+        }
+    }
+    (request, instances)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_request_of_a_deployment_that_exists_has_its_options() {
+        let body = json!({
+            "guid": "d-1", "state": "DEPLOYING", "status": {"value": "ACTIVE", "reason": "DEPLOYING"},
+            "strategy": "canary",
+            "options": {"max_in_flight": 5, "web_instances": 20, "memory_in_mb": null,
+                        "canary": {"steps": [{"instance_weight": 10}]}},
+            "droplet": {"guid": "x"}, "new_processes": [], "links": {},
+        });
+        let (request, instances) = request_of(body.as_object().expect("an object"));
+        assert_eq!(instances, Some(20));
+        let expected = json!({"strategy": "canary", "options": {"max_in_flight": 5, "canary": {"steps": [{"instance_weight": 10}]}}});
+        assert_eq!(Value::Object(request), expected);
+    }
+
+    #[test]
+    fn only_a_readiness_check_makes_a_probe() {
+        assert_eq!(readiness(Some("http"), Some(5)), ReadinessFacts::Known("{period: 5 s}".to_owned()));
+        assert_eq!(readiness(Some("port"), None), ReadinessFacts::Known("{period: 30 s}".to_owned()));
+        assert_eq!(readiness(Some("process"), None), ReadinessFacts::None);
+        assert_eq!(readiness(None, None), ReadinessFacts::None);
+    }
+}

@@ -1,0 +1,82 @@
+//! An experiment in the making: what the importers of all products have in common.
+
+use super::guess::Guess;
+use super::images::ImportedImage;
+use super::target::FleetTarget;
+
+/// What was imported, before it is written.
+pub(super) struct ExperimentDraft {
+    /// The fleet in a few words: `297 clusters of fleet-default`.
+    pub(super) fleet: String,
+    /// Where the fleet comes from: `clusters.json`.
+    pub(super) origin: String,
+    pub(super) targets: Vec<FleetTarget>,
+    /// Links that several targets share.
+    pub(super) regions: Vec<String>,
+    /// Fleet's cluster groups, in the form of `kubectl get clustergroups.fleet.cattle.io -o json`.
+    pub(super) cluster_groups: Option<Vec<u8>>,
+    pub(super) strategy: StrategyDraft,
+    pub(super) images: Vec<ImportedImage>,
+    pub(super) workload: WorkloadDraft,
+    pub(super) nodes: Option<NodeFacts>,
+    /// One line for each thing that was read.
+    pub(super) read: Vec<String>,
+    /// One line for each thing that was left out, or that a reader may not expect.
+    pub(super) notes: Vec<String>,
+}
+
+/// A strategy of one product.
+pub(super) struct StrategyDraft {
+    /// The product's key in `strategies`.
+    pub(super) product: &'static str,
+    /// The product's own file.
+    pub(super) file: Option<StrategyFile>,
+    /// Settings that the run needs and no export contains, as part of the settings.
+    pub(super) guesses: Vec<Guess>,
+    /// Time after which a run is given up, where the strategy itself needs more than the default.
+    pub(super) horizon: Option<String>,
+}
+
+/// The product's own file with its strategy.
+pub(super) struct StrategyFile {
+    /// The name that the copy gets.
+    pub(super) name: String,
+    /// The file that it was read from, for messages.
+    pub(super) origin: String,
+    pub(super) text: String,
+}
+
+/// What is known of the pods of a target.
+#[derive(Default)]
+pub(super) struct WorkloadDraft {
+    /// Every target is one instance on one node.
+    pub(super) is_one_instance: bool,
+    pub(super) readiness: ReadinessFacts,
+}
+
+/// What is known of the readiness probe.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(super) enum ReadinessFacts {
+    /// Nothing.
+    #[default]
+    Guess,
+    /// There is none.
+    None,
+    /// `readiness` as YAML.
+    Known(String),
+}
+
+impl StrategyDraft {
+    /// A product's default strategy.
+    pub(super) const fn of(product: &'static str) -> Self {
+        Self { product, file: None, guesses: Vec::new(), horizon: None }
+    }
+}
+
+/// What is known of nodes.
+pub(super) struct NodeFacts {
+    /// Nodes of a typical cluster.
+    pub(super) count: u32,
+    /// `node.runtime`, where fleetsim knows it.
+    pub(super) runtime: Option<String>,
+}

@@ -1,0 +1,243 @@
+//! Rancher Fleet: clusters, cluster groups, a GitRepo's targets, and a fleet.yaml.
+//!
+//! The targets are those of one workspace, as for a bundle: `local` is in `fleet-local` and is left out of a rollout to
+//! `fleet-default`. Clusters that are paused or have no agent stay, because Fleet counts them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::draft::StrategyDraft;
+use super::kinds::{ExpectedKind, ExportShape, FLEET, ReadObject};
+use super::sources::{ImportSources, Texts};
+use super::strategy;
+use super::target::{FleetTarget, bad_label};
+use crate::document::context::{Context, Document};
+use crate::document::files::Files;
+use crate::document::problem::{Problem, Source, some_of};
+use crate::document::tree;
+use crate::products::FleetGroup;
+use crate::scenario::import::git_repo::GitRepo;
+use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster, NoWorkspace};
+
+const CLUSTERS: ExpectedKind = ExpectedKind {
+    option: "--fleet",
+    kinds: &["Cluster"],
+    group: FLEET,
+    may_lack_kind: false,
+    command: "kubectl get clusters.fleet.cattle.io -A -o json",
+};
+
+const GROUPS: ExpectedKind = ExpectedKind {
+    option: "--cluster-groups",
+    kinds: &["ClusterGroup"],
+    group: FLEET,
+    may_lack_kind: false,
+    command: "kubectl get clustergroups.fleet.cattle.io -A -o json",
+};
+
+const GIT_REPO: &str = "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml";
+
+const FLEET_YAML: ExpectedKind =
+    ExpectedKind { option: "--strategy", kinds: &[], group: "", may_lack_kind: true, command: "a fleet.yaml" };
+
+/// The part of an import that the product's own importer reads.
+pub(super) struct ImportedFleet {
+    /// The fleet in a few words.
+    pub(super) fleet: String,
+    pub(super) origin: String,
+    pub(super) targets: Vec<FleetTarget>,
+    pub(super) regions: Vec<String>,
+    pub(super) cluster_groups: Option<Vec<u8>>,
+    pub(super) strategy: StrategyDraft,
+    pub(super) read: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads Fleet's exports.
+///
+/// # Errors
+/// All that is wrong with them.
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<ImportedFleet, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut keep = |found: Vec<Problem>| problems.extend(found);
+    let clusters = sources.fleet.as_ref().map(|path| {
+        let source = texts.read(path, CLUSTERS.command)?;
+        read_clusters(&source).map(|(clusters, others)| (source, clusters, others))
+    });
+    let clusters = clusters.transpose().map_err(&mut keep).ok().flatten();
+    let groups = sources.cluster_groups.as_ref().map(|path| {
+        let source = texts.read(path, GROUPS.command)?;
+        Ok(GROUPS.read::<GroupObject>(&source)?.found.into_iter().map(|read| inventory::group(read.value)).collect())
+    });
+    let groups: Option<Vec<FleetGroup>> = groups.transpose().map_err(&mut keep).ok().flatten();
+    let repo = sources.git_repo.as_ref().map(|path| texts.read(path, GIT_REPO));
+    let repo = repo.transpose().map_err(&mut keep).ok().flatten();
+    let is_fleet_yaml = |shape: &ExportShape| matches!(shape, ExportShape::FleetYaml | ExportShape::Unknown);
+    let file =
+        sources.strategy.as_ref().map(|path| strategy::read(path, &FLEET_YAML, is_fleet_yaml, "fleet.yaml", texts));
+    let file = file.transpose().map_err(&mut keep).ok().flatten();
+    let Some((source, clusters, others)) = clusters.filter(|_| problems.is_empty()) else { return Err(problems) };
+
+    let all = clusters.len();
+    let groups = groups.unwrap_or_default();
+    let (space, targets) = targets(&source, &clusters, &groups, repo.as_ref(), sources.namespace.as_deref())?;
+    let origin = source.name.clone();
+    let mut read = vec![format!("{origin}: {}", counted(all, "cluster"))];
+    let mut notes = left_out(&clusters, space, targets.len());
+    notes.extend(without_update(&targets));
+    if !others.is_empty() {
+        notes.push(format!("left out: objects of other kinds in {origin}: {}", some_of(&others)));
+    }
+    if let Some(path) = &sources.cluster_groups {
+        read.push(format!("{}: {}", path.display(), counted(groups.len(), "cluster group")));
+    }
+    if let Some(repo) = &repo {
+        read.push(format!("{}: the targets of a GitRepo", repo.name));
+    }
+    match &file {
+        Some(found) => read.push(format!("{}: the rolloutStrategy of a fleet.yaml", found.file.origin)),
+        None => notes.push("no --strategy: the strategy is Fleet's default, as of a fleet.yaml without one".to_owned()),
+    }
+    let strategy = StrategyDraft { file: file.map(|found| found.file), ..StrategyDraft::of("rancherFleet") };
+    Ok(ImportedFleet {
+        fleet: format!("{} of {space}", counted(targets.len(), "cluster")),
+        origin,
+        targets: targets.into_iter().map(FleetTarget::from).collect(),
+        regions: Vec::new(),
+        cluster_groups: (!groups.is_empty()).then(|| groups_json(&groups)),
+        strategy,
+        read,
+        notes,
+    })
+}
+
+fn read_clusters(source: &Arc<Source>) -> Result<(Vec<InventoryCluster>, Vec<String>), Vec<Problem>> {
+    let read = CLUSTERS.read::<ClusterObject>(source)?;
+    let problems = name_problems(&read.found, |cluster| (cluster.namespace(), cluster.name()));
+    let label = |found: &ReadObject<'_, ClusterObject>| {
+        let bad = bad_label(&found.value.labels())?;
+        Some(found.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
+    };
+    let problems: Vec<Problem> = problems.into_iter().chain(read.found.iter().filter_map(label)).take(20).collect();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Ok((read.found.into_iter().map(|found| found.value.into()).collect(), read.others))
+}
+
+/// Objects without a name, or with that of another one; at most 20.
+pub(super) fn name_problems<'r, T>(
+    found: &'r [ReadObject<'_, T>],
+    name: impl Fn(&'r T) -> (&'r str, &'r str),
+) -> Vec<Problem> {
+    let mut names = BTreeSet::new();
+    let problem = |read: &'r ReadObject<'_, T>| {
+        let (space, name) = name(&read.value);
+        if name.is_empty() {
+            let problem = read.object.problem("metadata", "the object has no `metadata.name`");
+            Some(problem.with_help("export whole objects, with `-o json` or `-o yaml`"))
+        } else if names.insert((space, name)) {
+            None
+        } else {
+            let message = format!("there are two of the name `{name}` in the same namespace");
+            Some(read.object.problem("metadata.name", message).with_help("keep one; export every object once"))
+        }
+    };
+    found.iter().filter_map(problem).take(20).collect()
+}
+
+/// The clusters of the workspace that the GitRepo selects, or all of it.
+fn targets<'c>(
+    source: &Arc<Source>,
+    clusters: &'c [InventoryCluster],
+    groups: &[FleetGroup],
+    repo: Option<&Arc<Source>>,
+    namespace: Option<&'c str>,
+) -> Result<(&'c str, Vec<&'c InventoryCluster>), Vec<Problem>> {
+    let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
+    let names: Vec<String> = spaces.iter().map(|name| (*name).to_owned()).collect();
+    let choose = |wanted: Option<&str>| {
+        let space = inventory::workspace(&spaces, wanted.and_then(|name| spaces.get(name).copied().or(Some(name))));
+        // A wanted name that is not there is the error's; the found one is of the clusters.
+        match space {
+            Ok(space) => Ok(spaces.get(space).copied().unwrap_or_default()),
+            Err(NoWorkspace::Unknown(name)) => {
+                let message = format!("the export has no clusters in the namespace `{name}`");
+                Err(vec![Problem::of_file(&source.name, message).with_help(format!("it has {}", some_of(&names)))])
+            }
+            Err(NoWorkspace::Several) => {
+                let message = format!("the export has clusters in {} namespaces", spaces.len());
+                let help = format!("a bundle has targets in one; add `--namespace` with one of {}", some_of(&names));
+                Err(vec![Problem::of_file(&source.name, message).with_help(help)])
+            }
+        }
+    };
+    let in_space = |space: &str| clusters.iter().filter(|cluster| cluster.namespace == space).collect::<Vec<_>>();
+    let Some(repo) = repo else {
+        let space = choose(namespace)?;
+        return Ok((space, in_space(space)));
+    };
+    let root = tree::parse(repo).map_err(|problem| vec![*problem])?;
+    let mut files = Files::in_folder(".".into());
+    let mut context = Context { files: &mut files, source: repo, tree: &root, struck: &[], problems: Vec::new() };
+    let document = Document::of(Arc::clone(repo), root.clone());
+    let Some(read) = GitRepo::of(document, &mut context) else { return Err(context.problems) };
+    let space = choose(namespace.or(read.namespace()))?;
+    let targets = read.targets(in_space(space), groups, &mut context);
+    targets.map(|targets| (space, targets)).ok_or(context.problems)
+}
+
+fn left_out(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec<String> {
+    let elsewhere = clusters.iter().filter(|cluster| cluster.namespace != space).count();
+    let unselected = clusters.len() - elsewhere - targets;
+    let mut notes = Vec::new();
+    if elsewhere > 0 {
+        let others: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
+        let others: Vec<String> = others.into_iter().filter(|other| *other != space).map(str::to_owned).collect();
+        notes.push(format!("left out: {} outside of {space}, in {}", counted(elsewhere, "cluster"), some_of(&others)));
+    }
+    if unselected > 0 {
+        notes.push(format!("left out: {} not selected by the GitRepo", counted(unselected, "cluster")));
+    }
+    notes
+}
+
+fn without_update(targets: &[&InventoryCluster]) -> Option<String> {
+    let paused = targets.iter().filter(|target| target.paused).count();
+    let agentless = targets.iter().filter(|target| !target.paused && !target.registered).count();
+    (paused + agentless > 0).then(|| {
+        format!("{} of the clusters cannot be updated: {paused} paused, {agentless} without agent", paused + agentless)
+    })
+}
+
+/// The groups as an inventory names them.
+fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
+    let item = |(group, selector): &FleetGroup| {
+        json!({
+            "apiVersion": "fleet.cattle.io/v1alpha1",
+            "kind": "ClusterGroup",
+            "metadata": { "name": group.name, "labels": group.labels },
+            "spec": { "selector": selector },
+        })
+    };
+    let list = json!({ "kind": "List", "items": groups.iter().map(item).collect::<Vec<_>>() });
+    let mut bytes = serde_json::to_vec_pretty(&list).expect("values can be written");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// `1 cluster`, `1,200 clusters`.
+pub(super) fn counted(count: usize, one: &str) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{grouped} {one}{plural}")
+}

@@ -1,0 +1,187 @@
+//! What no export contains: the value taken instead, its range, and what would replace it.
+//!
+//! Values and ranges of constants are those of [`constants`]; the others are counts of the user's own site, with the
+//! spread that [`crate::world::calibration`] names.
+
+use crate::document::yaml;
+use crate::scenario::constants::{self, Constant};
+use crate::world::{ClusterSpec, DurationModel, RuntimeVersion, calibration};
+
+/// A value that no export contains.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Guess {
+    /// The setting, as a path in the experiment file.
+    pub setting: String,
+    /// The value, as the experiment file writes it.
+    pub value: String,
+    /// Values between which the truth is expected.
+    pub range: String,
+    /// What would replace it.
+    pub replace_with: String,
+}
+
+impl Guess {
+    pub(super) fn new(setting: &str, value: &str, range: &str, replace_with: &str) -> Self {
+        Self {
+            setting: setting.to_owned(),
+            value: value.to_owned(),
+            range: range.to_owned(),
+            replace_with: replace_with.to_owned(),
+        }
+    }
+
+    /// A constant of the model, with its range.
+    fn constant(name: &str, setting: &str, value: String, replace_with: &str) -> Self {
+        let constant = constant(name);
+        Self { value, ..Self::new(setting, "", &constant.range.join(" to "), replace_with) }
+    }
+
+    /// Nodes of every cluster that does not say.
+    pub(super) fn nodes(place: &str) -> Self {
+        Self::new(
+            &format!("{place}.nodes"),
+            &calibration::NODES.to_string(),
+            "1 to 250",
+            "the count of a typical cluster (--nodes), or a column `nodes` in clusters.csv",
+        )
+    }
+
+    pub(super) fn downlink(place: &str) -> Self {
+        let value = ClusterSpec::default().downlink.to_string();
+        let replace = "the bandwidth of the sites, or a column `downlink` in clusters.csv";
+        Self::constant("fleet[*].downlink", &format!("{place}.downlink"), value, replace)
+    }
+
+    pub(super) fn rtt(place: &str) -> Self {
+        let value = ClusterSpec::default().rtt.to_string();
+        let replace = "the time of a `ping` from a site to the registry, or a column `rtt` in clusters.csv";
+        Self::constant("fleet[*].rtt", &format!("{place}.rtt"), value, replace)
+    }
+
+    pub(super) fn egress() -> Self {
+        Self::new(
+            "registry.egress",
+            &calibration::REGISTRY_EGRESS.to_string(),
+            "240 Mbit/s to 100 Gbit/s",
+            "the bandwidth of your registry, or a preset such as `preset: ecr`",
+        )
+    }
+
+    pub(super) fn service_time() -> Self {
+        let replace = "the median of the registry's request durations";
+        let value = model(&calibration::SERVICE_TIME);
+        Self::constant("registry.serviceTime", "registry.serviceTime", value, replace)
+    }
+
+    /// The link of a cluster that several targets share.
+    pub(super) fn shared_link(at: usize) -> Self {
+        let replace = "the bandwidth of each of these clusters";
+        let value = ClusterSpec::default().downlink.to_string();
+        Self::constant("fleet[*].downlink", &format!("regions[{at}].bandwidth"), value, replace)
+    }
+
+    /// No layer is shared with the version that runs now.
+    pub(super) fn previous(image: usize, all: &str) -> Self {
+        Self::new(
+            &format!("release.images[{image}].previous"),
+            "none",
+            &format!("0 B to {all} are on the nodes already"),
+            "the manifest of the version that runs now (--previous)",
+        )
+    }
+
+    /// The size of an image of which there is no manifest.
+    pub(super) fn image_size() -> Self {
+        Self::new(
+            "release.images[0].manifest.layers[0].size",
+            "200 MB",
+            "20 MB to 2 GB",
+            "the manifest that `crane manifest IMAGE` prints (--image), or the size of the droplet",
+        )
+    }
+
+    pub(super) fn compression_ratio(image: usize) -> Self {
+        let replace = "the size that `crictl images` shows, divided by that of the layers in the manifest";
+        let setting = format!("release.images[{image}].compressionRatio");
+        let value = calibration::COMPRESSION_RATIO.to_string();
+        Self::constant("release.images[*].compressionRatio", &setting, value, replace)
+    }
+
+    pub(super) fn replicas(workload: usize) -> Self {
+        Self::new(
+            &format!("release.workloads[{workload}].replicas"),
+            "1",
+            "1 to 20",
+            "`spec.replicas` of the Deployment, or `kind: DaemonSet`",
+        )
+    }
+
+    pub(super) fn start(workload: usize) -> Self {
+        let replace = "the time from a container's start to its first successful probe";
+        let setting = format!("release.workloads[{workload}].start");
+        Self::constant("release.workloads[*].start", &setting, model(&calibration::START), replace)
+    }
+
+    pub(super) fn readiness(workload: usize) -> Self {
+        let replace = "`periodSeconds` of the readiness probe; remove the line where there is none";
+        let setting = format!("release.workloads[{workload}].readiness.period");
+        let value = calibration::PROBE_PERIOD.to_string();
+        Self::constant("release.workloads[*].readiness.period", &setting, value, replace)
+    }
+
+    /// The time until people approve a stage.
+    pub(super) fn approvals() -> Self {
+        Self::new(
+            "strategies.as-exported.kubeFleetStaged.approvals",
+            "{after: 10 min}",
+            "1 min to 24 h",
+            "the time that people take to approve a stage",
+        )
+    }
+
+    /// The time until people continue a canary deployment.
+    pub(super) fn continue_after() -> Self {
+        Self::new(
+            "strategies.as-exported.cloudFoundry.continueAfter",
+            "10 min",
+            "1 min to 24 h",
+            "the time that people take to continue a paused deployment",
+        )
+    }
+
+    pub(super) fn runtime() -> Self {
+        let value = serde_json::to_value(RuntimeVersion::default()).expect("a name");
+        Self::new(
+            "node.runtime",
+            &yaml::plain(&value),
+            "containerd-1.7, -2.0, -2.1, -2.4 or cri-o",
+            "the runtime of a typical node (--nodes)",
+        )
+    }
+}
+
+fn model(model: &DurationModel) -> String {
+    // Quantities with their unit need no quotes in YAML.
+    yaml::plain(&serde_json::to_value(model).expect("settings can be written")).replace('"', "")
+}
+
+fn constant(name: &str) -> &'static Constant {
+    constants::all().find(|constant| constant.name() == name).expect("a constant of the model")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_ranges_are_those_of_the_model() {
+        let of = |guess: Guess| (guess.value, guess.range);
+        let texts = |value: &str, range: &str| (value.to_owned(), range.to_owned());
+        assert_eq!(of(Guess::downlink("fleet[0]")), texts("100 Mbit/s", "20 Mbit/s to 500 Mbit/s"));
+        assert_eq!(of(Guess::rtt("fleet[0]")), texts("30 ms", "5 ms to 150 ms"));
+        assert_eq!(of(Guess::nodes("fleet[0]")), texts("3", "1 to 250"));
+        assert_eq!(of(Guess::start(0)), texts("{median: 4 s, sigma: 0.6}", "1 s to 30 s"));
+        assert_eq!(of(Guess::readiness(0)), texts("10 s", "1 s to 30 s"));
+        assert_eq!(of(Guess::runtime()).0, "containerd-2.4");
+    }
+}

@@ -1,0 +1,337 @@
+//! Image manifests and indexes, as `crane manifest` and `skopeo inspect --raw` print them.
+//!
+//! An index lists manifests by their digests and has no layers. The manifest of the wanted platform must be among the
+//! given files or documents; it is found by its digest, which is the SHA-256 of its bytes. `docker manifest inspect
+//! --verbose` prints every platform with its layers; there the wanted one is taken.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::kinds::{ExpectedKind, ExportShape};
+use super::objects::{ExportObject, objects};
+use super::sources::Texts;
+use crate::document::problem::{Problem, Source, some_of};
+use crate::scenario::import::manifest::{self, Manifest};
+use crate::units::Bytes;
+
+const COMMAND: &str = "crane manifest IMAGE";
+
+const EXPECTED: ExpectedKind =
+    ExpectedKind { option: "--image", kinds: &[], group: "", may_lack_kind: true, command: COMMAND };
+
+/// An image of the release.
+pub(super) struct ImportedImage {
+    pub(super) name: String,
+    pub(super) new: ManifestFile,
+    pub(super) previous: Option<ManifestFile>,
+}
+
+/// A manifest with its text for a file of its own.
+pub(super) struct ManifestFile {
+    pub(super) file: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) manifest: Manifest,
+}
+
+/// Reads the images. Previous manifests belong to the images in their order.
+///
+/// # Errors
+/// When a file is not a manifest, or there are more previous manifests than images.
+pub(super) fn images(
+    new: &[impl AsRef<Path>],
+    previous: &[impl AsRef<Path>],
+    platform: &str,
+    texts: &mut Texts,
+) -> Result<Vec<ImportedImage>, Vec<Problem>> {
+    if let Some(extra) = previous.get(new.len()) {
+        let file = extra.as_ref().display().to_string();
+        let problem = Problem::of_file(&file, "each --previous belongs to an --image before it");
+        return Err(vec![problem.with_help("add the --image of the new version")]);
+    }
+    let mut images = Vec::new();
+    let mut problems = Vec::new();
+    for (at, path) in new.iter().enumerate() {
+        let mut read = |path: &Path| match read_manifest(path, platform, texts) {
+            Ok(file) => Some(file),
+            Err(found) => {
+                problems.extend(found);
+                None
+            }
+        };
+        let new = read(path.as_ref());
+        let previous = previous.get(at).map(|path| read(path.as_ref()));
+        let name = image_name(path.as_ref());
+        if let (Some(new), previous @ (None | Some(Some(_)))) = (new, previous) {
+            images.push(ImportedImage { name, new, previous: previous.flatten() });
+        }
+    }
+    let mut names = Vec::new();
+    for image in &mut images {
+        image.name = unique(&image.name, "", &names);
+        names.push(image.name.clone());
+    }
+    if problems.is_empty() { Ok(images) } else { Err(problems) }
+}
+
+/// A name that is not taken: with a number before its ending where it is.
+pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}{ending}"));
+    let mut candidates = std::iter::once(format!("{name}{ending}")).chain(numbered);
+    candidates.find(|candidate| !taken.contains(candidate)).unwrap_or_default()
+}
+
+/// The name of an image from that of its file: `shop-v2.json` is `shop`. Without letters it is `app`.
+fn image_name(path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let words = stem.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let is_version = |word: &&str| {
+        let number = word.strip_prefix('v').unwrap_or(word);
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_noise = |word: &&str| ["new", "old", "manifest", "image", "index"].contains(word);
+    let kept: Vec<&str> = words.filter(|word| !is_version(word) && !is_noise(word)).collect();
+    if kept.is_empty() { "app".to_owned() } else { kept.join("-") }
+}
+
+fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> Result<ManifestFile, Vec<Problem>> {
+    let source = texts.read(path, COMMAND)?;
+    let file = path.file_name().map_or_else(|| "image.json".to_owned(), |name| name.to_string_lossy().into_owned());
+    let objects = objects(&source)?;
+    let text = match objects.as_slice() {
+        [] => {
+            let problem = Problem::of_file(&source.name, "the file has no manifest");
+            return Err(vec![problem.with_help(format!("write it with `{COMMAND}`"))]);
+        }
+        // A bare array has a path in front of each object.
+        [only] if only.path().0.is_empty() && matches!(ExportShape::of(only), ExportShape::ImageManifest) => {
+            source.text.clone()
+        }
+        several => chosen(&source, several, platform)?,
+    };
+    let own = Arc::new(Source { name: source.name.clone(), text });
+    let manifest = manifest::read(&own)?;
+    Ok(ManifestFile { file, bytes: own.text.clone().into_bytes(), manifest })
+}
+
+/// The text of the one manifest that is meant.
+fn chosen(source: &Arc<Source>, objects: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
+    let shapes: Vec<ExportShape> = objects.iter().map(ExportShape::of).collect();
+    if shapes.iter().any(|shape| matches!(shape, ExportShape::ImageInspection)) {
+        return inspected(source, objects, platform);
+    }
+    if let Some(at) = shapes.iter().position(|shape| matches!(shape, ExportShape::ImageIndex)) {
+        return of_index(&objects[at], objects, platform);
+    }
+    let mut manifests = objects.iter().zip(&shapes).filter(|(_, shape)| matches!(shape, ExportShape::ImageManifest));
+    match (manifests.next(), manifests.next()) {
+        (Some((one, _)), None) => Ok(text_of(one)),
+        (Some(_), Some((second, _))) => {
+            let problem = second.problem("", "the file has two image manifests");
+            Err(vec![problem.with_help("keep that of the platform that the nodes run, or add the index")])
+        }
+        (None, _) => Err(vec![EXPECTED.wrong_kind(&objects[0], &shapes[0])]),
+    }
+}
+
+fn text_of(object: &ExportObject<'_>) -> String {
+    object.json_text().map_or_else(|| pretty(&object.to_json()), str::to_owned)
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("values can be written") + "\n"
+}
+
+#[derive(Deserialize)]
+struct IndexJson {
+    manifests: Vec<IndexEntry>,
+}
+
+#[derive(Deserialize)]
+struct IndexEntry {
+    digest: String,
+    platform: Option<IndexPlatform>,
+}
+
+#[derive(Clone, Deserialize)]
+struct IndexPlatform {
+    os: String,
+    architecture: String,
+    variant: Option<String>,
+}
+
+impl IndexPlatform {
+    fn name(&self) -> String {
+        let variant = self.variant.as_ref().map(|variant| format!("/{variant}")).unwrap_or_default();
+        format!("{}/{}{variant}", self.os, self.architecture)
+    }
+
+    /// Whether it is the wanted one; a variant that is not asked for does not matter.
+    fn is(&self, wanted: &str) -> bool {
+        self.name() == wanted || format!("{}/{}", self.os, self.architecture) == wanted
+    }
+}
+
+/// The manifest of an index's platform among the other documents, by its digest.
+fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
+    let entries = index.read::<IndexJson>()?.manifests;
+    let names: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| entry.platform.as_ref())
+        // Attestations are listed as `unknown/unknown`; nobody runs those.
+        .filter(|platform| platform.os != "unknown")
+        .map(IndexPlatform::name)
+        .collect();
+    let Some(entry) = entries.iter().find(|entry| entry.platform.as_ref().is_some_and(|of| of.is(platform))) else {
+        let message = format!("the index has no manifest for {platform}");
+        let help = match names.first() {
+            Some(_) => format!("choose one of {} with --platform", some_of(&names)),
+            None => "name the manifest of the image itself".to_owned(),
+        };
+        return Err(vec![index.problem("manifests", message).with_help(help)]);
+    };
+    let is_it = |object: &&ExportObject<'_>| object.json_text().is_some_and(|text| digest(text) == entry.digest);
+    match all.iter().find(is_it) {
+        Some(object) => Ok(text_of(object)),
+        None => {
+            let message = format!(
+                "this is an index of {}: it lists only the digests of manifests, not their layers",
+                some_of(&names)
+            );
+            let help = format!("write the manifest of {platform}: `crane manifest IMAGE@{}`", entry.digest);
+            Err(vec![index.problem("manifests", message).with_help(help)])
+        }
+    }
+}
+
+fn digest(text: &str) -> String {
+    let mut digest = "sha256:".to_owned();
+    for byte in Sha256::digest(text.as_bytes()) {
+        let _ = write!(digest, "{byte:02x}");
+    }
+    digest
+}
+
+/// An entry of `docker manifest inspect --verbose`, or `skopeo inspect` without `--raw`.
+#[derive(Deserialize)]
+struct Inspection {
+    #[serde(rename = "Descriptor")]
+    descriptor: Option<InspectedDescriptor>,
+    #[serde(rename = "OCIManifest")]
+    oci: Option<Value>,
+    #[serde(rename = "SchemaV2Manifest")]
+    schema2: Option<Value>,
+    #[serde(rename = "LayersData")]
+    layers: Option<Vec<InspectedLayer>>,
+}
+
+#[derive(Deserialize)]
+struct InspectedDescriptor {
+    platform: Option<IndexPlatform>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct InspectedLayer {
+    digest: String,
+    size: u64,
+}
+
+fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
+    let mut names = Vec::new();
+    for object in all {
+        let inspection = object.read::<Inspection>()?;
+        let of = inspection.descriptor.and_then(|descriptor| descriptor.platform);
+        let is_it = of.as_ref().is_none_or(|of| of.is(platform));
+        names.extend(of.as_ref().map(IndexPlatform::name));
+        if let Some(manifest) = inspection.oci.or(inspection.schema2).filter(|_| is_it) {
+            return Ok(pretty(&manifest));
+        }
+        if let Some(layers) = inspection.layers {
+            let layers: Vec<Value> =
+                layers.iter().map(|layer| json!({ "digest": layer.digest, "size": layer.size })).collect();
+            return Ok(pretty(&json!({ "schemaVersion": 2, "layers": layers })));
+        }
+    }
+    let problem = Problem::of_file(&source.name, format!("the file has no manifest for {platform}"));
+    Err(vec![problem.with_help(format!("it has {}; choose one with --platform", some_of(&names)))])
+}
+
+/// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is there twice counts
+/// once.
+pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
+    let mut seen = Vec::new();
+    let (mut all, mut new) = (0, 0);
+    for (digest, size) in &image.new.manifest.layers {
+        if seen.contains(&digest) {
+            continue;
+        }
+        seen.push(digest);
+        all += size.get();
+        let is_old = |old: &ManifestFile| old.manifest.layers.iter().any(|(known, _)| known == digest);
+        if !image.previous.as_ref().is_some_and(is_old) {
+            new += size.get();
+        }
+    }
+    (Bytes::new(all), Bytes::new(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_named_after_its_file() {
+        for (file, name) in [
+            ("shop-v2.json", "shop"),
+            ("a/b/shop_1.2.3.json", "shop"),
+            ("v2.json", "app"),
+            ("-", "app"),
+            ("new-manifest.json", "app"),
+            ("Web Front.json", "web-front"),
+        ] {
+            assert_eq!(image_name(Path::new(file)), name, "{file}");
+        }
+        assert_eq!(unique("shop", ".json", &["shop.json".to_owned(), "shop-2.json".to_owned()]), "shop-3.json");
+    }
+
+    const MANIFEST: &str = r#"{"layers":[{"digest":"sha256:a","size":5}]}"#;
+
+    fn chosen_of(text: &str, platform: &str) -> Result<String, Vec<String>> {
+        let source = Arc::new(Source { name: "x.json".into(), text: text.into() });
+        let objects = objects(&source).expect("well-formed");
+        chosen(&source, &objects, platform).map_err(|problems| problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn an_index_is_followed_to_the_manifest_of_the_platform() {
+        let index = format!(
+            r#"{{"manifests":[{{"digest":"sha256:0","platform":{{"os":"unknown","architecture":"unknown"}}}},
+                {{"digest":"{}","platform":{{"os":"linux","architecture":"amd64"}}}},
+                {{"digest":"sha256:1","platform":{{"os":"linux","architecture":"arm64","variant":"v8"}}}}]}}"#,
+            digest(MANIFEST)
+        );
+        assert_eq!(chosen_of(&format!("{index}\n{MANIFEST}\n"), "linux/amd64"), Ok(MANIFEST.to_owned()));
+        let errors = chosen_of(&index, "linux/arm64").expect_err("no manifest");
+        assert!(errors[0].contains("lists only the digests of manifests, not their layers"), "{errors:?}");
+        assert!(errors[0].contains("`crane manifest IMAGE@sha256:1`"), "{errors:?}");
+        let errors = chosen_of(&index, "linux/s390x").expect_err("no such platform");
+        assert!(errors[0].contains("choose one of `linux/amd64`, `linux/arm64/v8` with --platform"), "{errors:?}");
+    }
+
+    #[test]
+    fn inspections_with_layers_are_read() {
+        let docker = format!(
+            r#"[{{"Ref":"x","Descriptor":{{"platform":{{"os":"linux","architecture":"arm64"}}}},"OCIManifest":{{}}}},
+                {{"Ref":"x","Descriptor":{{"platform":{{"os":"linux","architecture":"amd64"}}}},"SchemaV2Manifest":{MANIFEST}}}]"#
+        );
+        assert!(chosen_of(&docker, "linux/amd64").expect("one").contains("sha256:a"));
+        let skopeo =
+            r#"{"Name":"x","Layers":["sha256:b"],"LayersData":[{"Digest":"sha256:b","Size":7,"MIMEType":"x"}]}"#;
+        assert!(chosen_of(skopeo, "linux/amd64").expect("one").contains("\"size\": 7"));
+    }
+}

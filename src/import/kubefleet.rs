@@ -1,0 +1,260 @@
+//! KubeFleet: member clusters, a placement, and a strategy for staged update runs.
+//!
+//! Targets are the joined members that the placement picks; without a placement all of them. Members that have not
+//! joined or are leaving are no targets of KubeFleet's scheduler. A property provider reports the number of nodes.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::draft::StrategyDraft;
+use super::fleet::{ImportedFleet, counted, name_problems};
+use super::guess::Guess;
+use super::kinds::{ExpectedKind, ExportShape, KUBEFLEET, ReadObject};
+use super::placement::{ClusterTaint, MemberView, NotPicked, PickingSpec, PickingStatus};
+use super::sources::{ImportSources, Texts};
+use super::strategy::{self, FoundStrategy};
+use super::target::{FleetTarget, bad_label};
+use crate::document::problem::{Problem, some_of};
+use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
+use crate::scenario::import::object::KubeObject;
+use crate::units::SimDuration;
+
+const MEMBERS: ExpectedKind = ExpectedKind {
+    option: "--members",
+    kinds: &["MemberCluster"],
+    group: KUBEFLEET,
+    may_lack_kind: false,
+    command: "kubectl get memberclusters -o json",
+};
+
+const PLACEMENT: ExpectedKind = ExpectedKind {
+    option: "--placement",
+    kinds: &["ClusterResourcePlacement", "ResourcePlacement"],
+    group: KUBEFLEET,
+    may_lack_kind: false,
+    command: "kubectl get clusterresourceplacements NAME -o yaml",
+};
+
+const STRATEGY: ExpectedKind = ExpectedKind {
+    option: "--strategy",
+    kinds: &["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"],
+    group: KUBEFLEET,
+    may_lack_kind: false,
+    command: "kubectl get clusterstagedupdatestrategies NAME -o yaml",
+};
+
+/// The property with the number of nodes.
+const NODE_COUNT: &str = "kubernetes-fleet.io/node-count";
+
+type MemberObject = KubeObject<MemberSpec, MemberStatus>;
+type PlacementObject = KubeObject<PickingSpec, PickingStatus>;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MemberSpec {
+    taints: Option<Vec<ClusterTaint>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct MemberStatus {
+    conditions: Option<Vec<MemberCondition>>,
+    properties: Option<BTreeMap<String, PropertyValue>>,
+    resource_usage: Option<ResourceUsage>,
+}
+
+#[derive(Deserialize)]
+struct MemberCondition {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    status: String,
+}
+
+#[derive(Deserialize)]
+struct PropertyValue {
+    #[serde(default)]
+    value: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResourceUsage {
+    capacity: Option<BTreeMap<String, String>>,
+    allocatable: Option<BTreeMap<String, String>>,
+    available: Option<BTreeMap<String, String>>,
+}
+
+/// Reads KubeFleet's exports.
+///
+/// # Errors
+/// All that is wrong with them.
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<ImportedFleet, Vec<Problem>> {
+    let Some(path) = &sources.members else { return Err(Vec::new()) };
+    let source = texts.read(path, MEMBERS.command)?;
+    let read = MEMBERS.read::<MemberObject>(&source)?;
+    let mut problems = name_problems(&read.found, |member| ("", member.name()));
+    problems.extend(read.found.iter().filter_map(label_problem).take(20));
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let all = read.found.len();
+    let mut notes = Vec::new();
+    if !read.others.is_empty() {
+        notes.push(format!("left out: objects of other kinds in {}: {}", source.name, some_of(&read.others)));
+    }
+    let (leaving, staying): (Vec<_>, Vec<_>) = read.found.iter().partition(|member| member.value.is_leaving());
+    let (joined, waiting): (Vec<_>, Vec<_>) = staying.into_iter().partition(|member| has_joined(&member.value));
+    if waiting.len() + leaving.len() > 0 {
+        notes.push(format!(
+            "left out: {}, of which {} not joined, {} leaving",
+            counted(waiting.len() + leaving.len(), "member"),
+            waiting.len(),
+            leaving.len()
+        ));
+    }
+    if joined.is_empty() {
+        let problem = Problem::of_file(&source.name, "no member cluster has joined the fleet");
+        return Err(vec![problem.with_help("a joined member has the condition `Joined` with the status `True`")]);
+    }
+    let members: Vec<MemberView> = joined.iter().map(|member| view(&member.value)).collect();
+    let mut read_lines = vec![format!("{}: {}", source.name, counted(all, "member cluster"))];
+    let (placement, staged) = strategies(sources, texts)?;
+    let mut picked = (0..members.len()).collect();
+    if let Some(placement) = &placement {
+        let found = pick(placement, &members)?;
+        picked = found.0;
+        notes.extend(found.1);
+        read_lines.push(format!("{}: a placement", placement.file.origin));
+    }
+    if let Some(staged) = &staged {
+        read_lines.push(format!("{}: the stages of update runs", staged.file.origin));
+    }
+    let target = |at: &usize| FleetTarget {
+        name: members[*at].name.clone(),
+        labels: members[*at].labels.clone(),
+        nodes: members[*at].properties.get(NODE_COUNT).and_then(|nodes| nodes.parse().ok()).filter(|nodes| *nodes > 0),
+        ..FleetTarget::default()
+    };
+    let targets: Vec<FleetTarget> = picked.iter().map(target).collect();
+    let strategy = strategy_of(placement, staged, &mut notes)?;
+    Ok(ImportedFleet {
+        fleet: counted(targets.len(), "member cluster"),
+        origin: source.name.clone(),
+        targets,
+        regions: Vec::new(),
+        cluster_groups: None,
+        strategy,
+        read: read_lines,
+        notes,
+    })
+}
+
+fn label_problem(member: &ReadObject<'_, MemberObject>) -> Option<Problem> {
+    let bad = bad_label(&member.value.labels())?;
+    Some(member.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
+}
+
+fn has_joined(member: &MemberObject) -> bool {
+    let conditions = member.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    conditions.iter().any(|condition| condition.kind == "Joined" && condition.status == "True")
+}
+
+/// A member as the scheduler sees it. Resources are properties with the names that property selectors use.
+fn view(member: &MemberObject) -> MemberView {
+    let mut properties = BTreeMap::new();
+    if let Some(status) = &member.status {
+        let written = status.properties.iter().flatten();
+        properties.extend(written.map(|(name, property)| (name.clone(), property.value.clone())));
+        let usage = status.resource_usage.as_ref();
+        let of = |resources: &Option<BTreeMap<String, String>>, word: &str| -> Vec<(String, String)> {
+            let resources = resources.iter().flatten();
+            resources
+                .map(|(name, value)| (format!("resources.kubernetes-fleet.io/{word}-{name}"), value.clone()))
+                .collect()
+        };
+        if let Some(usage) = usage {
+            properties.extend(of(&usage.capacity, "total"));
+            properties.extend(of(&usage.allocatable, "allocatable"));
+            properties.extend(of(&usage.available, "available"));
+        }
+    }
+    MemberView {
+        name: member.name().to_owned(),
+        labels: member.labels(),
+        taints: member.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default(),
+        properties,
+    }
+}
+
+type FoundStrategies = (Option<FoundStrategy>, Option<FoundStrategy>);
+
+/// The placement and the strategy of staged update runs; a placement may be named with `--strategy` too.
+fn strategies(sources: &ImportSources, texts: &mut Texts) -> Result<FoundStrategies, Vec<Problem>> {
+    let is_kind = |kinds: &'static [&'static str]| move |shape: &ExportShape| matches!(shape, ExportShape::Kubernetes(kind, _) if kinds.contains(&kind.as_str()));
+    let is_placement = is_kind(PLACEMENT.kinds);
+    let mut placement = match &sources.placement {
+        Some(path) => Some(strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts)?),
+        None => None,
+    };
+    let Some(path) = &sources.strategy else { return Ok((placement, None)) };
+    match strategy::read(path, &STRATEGY, is_kind(STRATEGY.kinds), "strategy.yaml", texts) {
+        Ok(staged) => Ok((placement, Some(staged))),
+        Err(problems) if placement.is_none() => {
+            placement = strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts).ok();
+            if placement.is_some() { Ok((placement, None)) } else { Err(problems) }
+        }
+        Err(problems) => Err(problems),
+    }
+}
+
+fn pick(placement: &FoundStrategy, members: &[MemberView]) -> Result<(Vec<usize>, Vec<String>), Vec<Problem>> {
+    let read = placement.read::<PlacementObject>()?;
+    let spec = read.spec.unwrap_or_default();
+    match spec.pick(read.status.as_ref(), members) {
+        Ok(picked) => Ok((picked.members, picked.notes)),
+        Err(NotPicked { field, reason, help }) => Err(vec![placement.problem(&field, reason).with_help(help)]),
+    }
+}
+
+fn strategy_of(
+    placement: Option<FoundStrategy>,
+    staged: Option<FoundStrategy>,
+    notes: &mut Vec<String>,
+) -> Result<StrategyDraft, Vec<Problem>> {
+    let mut draft = StrategyDraft::of("kubeFleetRolling");
+    if let Some(staged) = staged {
+        draft.product = "kubeFleetStaged";
+        let spec = staged.read::<ClusterStagedUpdateStrategy>()?.spec;
+        let tasks =
+            || spec.stages.iter().flat_map(|stage| stage.before_stage_tasks.iter().chain(&stage.after_stage_tasks));
+        if tasks().any(|task| task.kind == "Approval") {
+            draft.guesses.push(Guess::approvals());
+        }
+        draft.horizon = horizon(tasks());
+        draft.file = Some(staged.file);
+        return Ok(draft);
+    }
+    match placement {
+        Some(placement) => {
+            let spec = placement.read::<PlacementObject>()?.spec.unwrap_or_default();
+            if spec.is_external() {
+                let reason = "the placement's strategy is `External`: staged update runs roll it out";
+                let help = format!("add --strategy with `{}`", STRATEGY.command);
+                return Err(vec![placement.problem("spec.strategy.type", reason).with_help(help)]);
+            }
+            draft.file = Some(placement.file);
+        }
+        None => notes
+            .push("no --strategy and no --placement: the strategy is KubeFleet's default rolling update".to_owned()),
+    }
+    Ok(draft)
+}
+
+/// Twice the waits of the stages, and a day; `None` where the waits fit into a day.
+fn horizon<'t>(tasks: impl Iterator<Item = &'t StageTask>) -> Option<String> {
+    let waits = tasks.filter_map(|task| task.wait_time.as_deref()).filter_map(parse_duration);
+    let hours: u64 = waits.map(|wait: SimDuration| wait.as_nanos() / 3_600_000_000_000).sum();
+    (hours >= 6).then(|| format!("{}h", 24 + 2 * hours))
+}

@@ -1,0 +1,220 @@
+//! From the files that people already have to an experiment that runs as it is.
+//!
+//! Reads what kubectl, `argocd`, `cf`, `crane` and `skopeo` print, and the products' own strategy files. The fleet becomes
+//! a table, the strategy and the manifests are copied, and `experiment.yaml` names them. What no export contains is a
+//! guess: a commented line with its range, and a line of the summary with what would replace it. Nothing is written
+//! unless every input is valid and the experiment can be loaded. Left out: what an export says of the past (events,
+//! conditions' times); `fleetsim calibrate` reads that.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `sources` | the options, and the texts of the files they name |
+//! | `objects` | the objects of an export: JSON or YAML, documents, lists |
+//! | `kinds` | what an object is, and which option reads it |
+//! | `fleet` | Rancher Fleet |
+//! | `kubefleet`, `placement` | KubeFleet, and the clusters that a placement picks |
+//! | `argo_cd`, `argo_clusters`, `application_set` | Argo CD |
+//! | `cloud_foundry` | Cloud Foundry |
+//! | `nodes` | the nodes of a typical cluster |
+//! | `strategy` | the product's own file with the strategy |
+//! | `images` | image manifests and indexes |
+//! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
+//! | `page` | the text of `experiment.yaml` |
+//! | `folder` | the output folder, published as a whole |
+//! | `summary` | the summary on the terminal |
+
+mod application_set;
+mod argo_cd;
+mod argo_clusters;
+mod cloud_foundry;
+mod draft;
+mod fleet;
+mod folder;
+mod guess;
+mod images;
+mod kinds;
+mod kubefleet;
+mod nodes;
+mod objects;
+mod page;
+mod placement;
+mod sources;
+mod strategy;
+mod summary;
+mod target;
+
+use std::path::Path;
+
+use crate::document::problem::Problem;
+use crate::scenario::LoadError;
+
+pub use folder::ImportError;
+pub use guess::Guess;
+pub use sources::ImportSources;
+pub use summary::Imported;
+
+use draft::{ExperimentDraft, WorkloadDraft};
+use fleet::ImportedFleet;
+use folder::{StagedFolder, experiment_name};
+use images::{ImportedImage, images, sizes, unique};
+use page::{FileNames, GROUPS, TABLE};
+use sources::Texts;
+
+/// Reads the exports and writes an experiment to `folder`.
+///
+/// # Errors
+/// When an export is invalid, the options do not fit together, or `folder` exists and may not be replaced. Then nothing
+/// is written.
+pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<Imported, ImportError> {
+    check_options(sources)?;
+    let staged = StagedFolder::begin(folder, replace)?;
+    let draft = draft(sources).map_err(|problems| LoadError::new(problems, ""))?;
+    let names = file_names(&draft);
+    let (text, guesses) = page::write(&draft, &experiment_name(folder), &names);
+    staged.write("experiment.yaml", text.as_bytes())?;
+    staged.write(TABLE, &target::to_csv(&draft.targets))?;
+    if let Some(groups) = &draft.cluster_groups {
+        staged.write(GROUPS, groups)?;
+    }
+    for (image, (manifest, previous)) in draft.images.iter().zip(&names.images) {
+        staged.write(manifest, &image.new.bytes)?;
+        if let (Some(file), Some(name)) = (&image.previous, previous) {
+            staged.write(name, &file.bytes)?;
+        }
+    }
+    if let (Some(file), Some(name)) = (&draft.strategy.file, &names.strategy) {
+        staged.write(name, file.text.as_bytes())?;
+    }
+    let is_strategy = |name: &str| names.strategy.as_deref() == Some(name);
+    staged.check(|name| draft.strategy.file.as_ref().filter(|_| is_strategy(name)).map(|file| file.origin.clone()))?;
+    staged.publish()?;
+    let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
+    Ok(Imported { folder: folder.to_owned(), files, read: draft.read, notes: draft.notes, guesses })
+}
+
+/// Options that name a fleet.
+const FLEETS: &str = "--fleet, --members, --applications, --clusters, --process or --manifest";
+
+/// Checks that the options are of one product.
+fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
+    let named = [
+        ("--fleet", sources.fleet.is_some(), Importer::Fleet),
+        ("--members", sources.members.is_some(), Importer::KubeFleet),
+        ("--applications", sources.applications.is_some(), Importer::ArgoCd),
+        ("--clusters", sources.clusters.is_some(), Importer::ArgoCd),
+        ("--process", sources.process.is_some(), Importer::CloudFoundry),
+        ("--manifest", sources.manifest.is_some(), Importer::CloudFoundry),
+    ];
+    let further = [
+        ("--gitrepo", sources.git_repo.is_some(), Importer::Fleet),
+        ("--cluster-groups", sources.cluster_groups.is_some(), Importer::Fleet),
+        ("--placement", sources.placement.is_some(), Importer::KubeFleet),
+        ("--deployment", sources.deployment.is_some(), Importer::CloudFoundry),
+        ("--app", sources.app.is_some(), Importer::CloudFoundry),
+    ];
+    let fleets: Vec<_> = named.iter().filter(|(_, is_given, _)| *is_given).collect();
+    let usage = |message: String| Err(ImportError::Usage(message));
+    let Some((first, _, product)) = fleets.first() else {
+        return usage(format!("no fleet is named; add one of {FLEETS}"));
+    };
+    if let Some((other, ..)) = fleets.iter().find(|(_, _, of)| of != product) {
+        return usage(format!("{first} and {other} are of two products; import one fleet at a time"));
+    }
+    if let Some((option, ..)) = further.iter().find(|(_, is_given, of)| *is_given && of != product) {
+        return usage(format!("{option} does not belong to {first}; remove it"));
+    }
+    if sources.deployment.is_some() && sources.strategy.is_some() {
+        return usage("--deployment and --strategy name the same; remove one of them".to_owned());
+    }
+    Ok(())
+}
+
+/// The product whose exports are read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Importer {
+    Fleet,
+    KubeFleet,
+    ArgoCd,
+    CloudFoundry,
+}
+
+fn imported(sources: &ImportSources, texts: &mut Texts) -> Result<(ImportedFleet, WorkloadDraft), Vec<Problem>> {
+    let with_pods = |fleet: ImportedFleet| (fleet, WorkloadDraft::default());
+    if sources.fleet.is_some() {
+        fleet::import(sources, texts).map(with_pods)
+    } else if sources.members.is_some() {
+        kubefleet::import(sources, texts).map(with_pods)
+    } else if sources.applications.is_some() || sources.clusters.is_some() {
+        argo_cd::import(sources, texts).map(with_pods)
+    } else {
+        cloud_foundry::import(sources, texts)
+    }
+}
+
+/// Everything that the exports contain.
+fn draft(sources: &ImportSources) -> Result<ExperimentDraft, Vec<Problem>> {
+    let mut texts = Texts::default();
+    let fleet = imported(sources, &mut texts);
+    let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
+    let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &mut texts)).transpose();
+    let ((fleet, workload), images, nodes) = match (fleet, images, nodes) {
+        (Ok(fleet), Ok(images), Ok(nodes)) => (fleet, images, nodes),
+        (fleet, images, nodes) => {
+            let problems = [fleet.err(), images.err(), nodes.err()];
+            return Err(problems.into_iter().flatten().flatten().collect());
+        }
+    };
+    let ImportedFleet { fleet, origin, targets, regions, cluster_groups, strategy, mut read, notes } = fleet;
+    read.extend(images.iter().map(in_words));
+    let nodes = nodes.map(|(facts, lines)| {
+        read.extend(lines);
+        facts
+    });
+    Ok(ExperimentDraft {
+        fleet,
+        origin,
+        targets,
+        regions,
+        cluster_groups,
+        strategy,
+        images,
+        workload,
+        nodes,
+        read,
+        notes,
+    })
+}
+
+fn in_words(image: &ImportedImage) -> String {
+    let (all, new) = sizes(image);
+    let layers = fleet::counted(image.new.manifest.layers.len(), "layer");
+    match &image.previous {
+        Some(previous) => format!("{}: {layers}, {all}; {new} of them are not in {}", image.new.file, previous.file),
+        None => format!("{}: {layers}, {all}", image.new.file),
+    }
+}
+
+/// Names for the files, each once.
+fn file_names(draft: &ExperimentDraft) -> FileNames {
+    let mut taken = vec![TABLE.to_owned(), GROUPS.to_owned(), "experiment.yaml".to_owned()];
+    let mut name = |wanted: &str, default: &str| {
+        let wanted = strategy::plain_name(wanted, default);
+        let (stem, ending) = match wanted.rfind('.') {
+            Some(at) => wanted.split_at(at),
+            None => (wanted.as_str(), ""),
+        };
+        let name = unique(stem, ending, &taken);
+        taken.push(name.clone());
+        name
+    };
+    let strategy = draft.strategy.file.as_ref().map(|file| name(&file.name, "strategy.yaml"));
+    let images = draft.images.iter().map(|image| {
+        let new = name(&image.new.file, "new.json");
+        (new, image.previous.as_ref().map(|previous| name(&previous.file, "previous.json")))
+    });
+    let images = images.collect();
+    FileNames { strategy, images }
+}
+
+#[cfg(test)]
+mod tests;

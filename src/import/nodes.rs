@@ -1,0 +1,130 @@
+//! The nodes of a typical cluster: how many take pods, and their container runtime.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::draft::NodeFacts;
+use super::fleet::counted;
+use super::kinds::{CORE, ExpectedKind};
+use super::sources::Texts;
+use crate::document::problem::Problem;
+use crate::scenario::import::object::KubeObject;
+
+const NODES: ExpectedKind = ExpectedKind {
+    option: "--nodes",
+    kinds: &["Node"],
+    group: CORE,
+    may_lack_kind: false,
+    command: "kubectl get nodes -o json",
+};
+
+/// Labels of nodes that run the control plane.
+const CONTROL_PLANE: [&str; 3] =
+    ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node-role.kubernetes.io/controlplane"];
+
+type NodeObject = KubeObject<NodeJsonSpec, NodeJsonStatus>;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeJsonSpec {
+    taints: Option<Vec<NodeTaint>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeTaint {
+    effect: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeJsonStatus {
+    node_info: Option<NodeInfo>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeInfo {
+    container_runtime_version: String,
+}
+
+/// Reads nodes.
+///
+/// # Errors
+/// When the file is no list of nodes.
+pub(super) fn import(path: &Path, texts: &mut Texts) -> Result<(NodeFacts, Vec<String>), Vec<Problem>> {
+    let source = texts.read(path, NODES.command)?;
+    let read = NODES.read::<NodeObject>(&source)?;
+    let all = read.found.len();
+    let workers: Vec<&NodeObject> = read.found.iter().map(|node| &node.value).filter(|node| takes_pods(node)).collect();
+    // Where every node runs the control plane, they take pods too.
+    let workers: Vec<&NodeObject> =
+        if workers.is_empty() { read.found.iter().map(|node| &node.value).collect() } else { workers };
+    let mut lines = vec![format!("{}: {}, {} of them for pods", source.name, counted(all, "node"), workers.len())];
+    let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in &workers {
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        if let Some(info) = info.filter(|info| !info.container_runtime_version.is_empty()) {
+            *versions.entry(&info.container_runtime_version).or_default() += 1;
+        }
+    }
+    let most = versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version);
+    let runtime = most.and_then(runtime_of);
+    match (most, runtime) {
+        (Some(version), None) => {
+            lines.push(format!("{}: {version} is not modelled; its runtime is a guess", source.name));
+        }
+        (Some(version), Some(runtime)) => lines.push(format!("{}: {version} is simulated as {runtime}", source.name)),
+        (None, _) => {}
+    }
+    let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
+    Ok((NodeFacts { count, runtime: runtime.map(str::to_owned) }, lines))
+}
+
+fn takes_pods(node: &NodeObject) -> bool {
+    let labels = node.labels();
+    let is_control_plane = CONTROL_PLANE.iter().any(|label| labels.contains_key(*label));
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    !is_control_plane || !taints.iter().any(|taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute")
+}
+
+/// The simulated runtime of a `containerRuntimeVersion`: `containerd://1.7.13-k3s1`. Older ones of containerd are like
+/// 1.7.
+fn runtime_of(version: &str) -> Option<&'static str> {
+    let (name, number) = version.split_once("://")?;
+    if name == "cri-o" {
+        return Some("cri-o");
+    }
+    let mut parts = number.split(['.', '-', '+']).map(str::parse::<u32>);
+    let (Some(Ok(major)), Some(Ok(minor))) = (parts.next(), parts.next()) else { return None };
+    match (name, major, minor) {
+        ("containerd", 0..=1, _) => Some("containerd-1.7"),
+        ("containerd", 2, 0) => Some("containerd-2.0"),
+        ("containerd", 2, 1..=3) => Some("containerd-2.1"),
+        ("containerd", ..) => Some("containerd-2.4"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_are_those_that_the_model_knows() {
+        for (version, runtime) in [
+            ("containerd://1.7.13-k3s1", Some("containerd-1.7")),
+            ("containerd://1.6.8", Some("containerd-1.7")),
+            ("containerd://2.0.5", Some("containerd-2.0")),
+            ("containerd://2.2.0", Some("containerd-2.1")),
+            ("containerd://2.4.0-beta.0", Some("containerd-2.4")),
+            ("cri-o://1.29.1", Some("cri-o")),
+            ("docker://20.10.7", None),
+            ("x", None),
+        ] {
+            assert_eq!(runtime_of(version), runtime, "{version}");
+        }
+    }
+}

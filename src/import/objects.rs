@@ -1,0 +1,344 @@
+//! The objects of an export: JSON or YAML, several documents, lists, and bare arrays.
+//!
+//! A large export is read in passes over its text: JSON is cut into its objects without a tree, and each object is read
+//! into the few fields that count. Only an object with an error is read into a tree, which knows the places of its
+//! fields. YAML has a tree from the start, so it is limited to [`MOST_YAML_VALUES`] values.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::document::files::json_problem;
+use crate::document::path::Path;
+use crate::document::problem::{Place, Problem, Source};
+use crate::document::reader::{self, Kind, ReadError};
+use crate::document::tree::{self, Node, Value};
+
+/// Values of a YAML document: about 4,000 clusters. JSON has no such limit.
+const MOST_YAML_VALUES: usize = 1_000_000;
+
+/// Documents in one YAML file.
+const MOST_DOCUMENTS: usize = 2_000;
+
+/// One object of an export.
+pub(super) struct ExportObject<'s> {
+    source: &'s Arc<Source>,
+    text: ObjectText<'s>,
+    /// Where it is in its document.
+    path: Path,
+}
+
+enum ObjectText<'s> {
+    Json(&'s str),
+    Yaml(Node),
+}
+
+/// A list as kubectl, Argo CD or Cloud Foundry print it.
+#[derive(Deserialize)]
+struct Envelope<'s> {
+    #[serde(borrow)]
+    items: Option<&'s RawValue>,
+    #[serde(borrow)]
+    resources: Option<&'s RawValue>,
+    #[serde(borrow)]
+    pagination: Option<&'s RawValue>,
+}
+
+/// The objects of an export, in its order.
+///
+/// # Errors
+/// When the text is neither JSON nor YAML, with the place.
+pub(super) fn objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Problem>> {
+    let is_json = source.text.trim_start().starts_with(['{', '[']);
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| source.name.to_lowercase().ends_with(ending));
+    if is_json {
+        match json_objects(source) {
+            // What begins with a brace may be YAML in flow style.
+            Err(problems) => yaml_objects(source).ok().filter(|_| is_yaml).ok_or(problems),
+            read => read,
+        }
+    } else {
+        yaml_objects(source)
+    }
+}
+
+fn json_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Problem>> {
+    let fail = |error: &serde_json::Error| vec![json_problem(source, error)];
+    let mut found = Vec::new();
+    for document in serde_json::Deserializer::from_str(&source.text).into_iter::<&RawValue>() {
+        let text = document.map_err(|error| fail(&error))?.get();
+        let object = |text, path| ExportObject { source, text: ObjectText::Json(text), path };
+        let listed = if text.starts_with('[') {
+            Some((Path::default(), text))
+        } else if text.starts_with('{') {
+            let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| fail(&error))?;
+            let resources = envelope.resources.filter(|_| envelope.pagination.is_some());
+            let list = envelope.items.map(|items| ("items", items)).or(resources.map(|list| ("resources", list)));
+            list.filter(|(_, list)| list.get().starts_with('[')).map(|(key, list)| (Path::of(key), list.get()))
+        } else {
+            None
+        };
+        match listed {
+            Some((path, list)) => {
+                let items: Vec<&RawValue> = serde_json::from_str(list).map_err(|error| fail(&error))?;
+                found.extend(items.iter().enumerate().map(|(at, item)| object(item.get(), path.index(at))));
+            }
+            None => found.push(object(text, Path::default())),
+        }
+    }
+    Ok(found)
+}
+
+fn yaml_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Problem>> {
+    let documents = documents(&source.text);
+    if documents.len() > MOST_DOCUMENTS {
+        let message = format!("the file has more than {MOST_DOCUMENTS} YAML documents");
+        return Err(vec![Problem::of_file(&source.name, message).with_help("export one list, as JSON: `-o json`")]);
+    }
+    let is_only = documents.len() == 1;
+    let mut found = Vec::new();
+    for range in documents {
+        // Other documents become blank lines, so that places stay true.
+        let part = if is_only { Arc::clone(source) } else { Arc::new(only(source, &range)) };
+        let root = tree::parse_up_to(MOST_YAML_VALUES, &part).map_err(|problem| {
+            let is_large = problem.message.contains("sensible size");
+            let help = is_large.then(|| "export it as JSON: `-o json`".to_owned()).or_else(|| problem.help.clone());
+            vec![problem.with_optional_help(help)]
+        })?;
+        let object = |node: Node, path| ExportObject { source, text: ObjectText::Yaml(node), path };
+        let mut root = root;
+        let (path, items) = match &mut root.value {
+            Value::Null => continue,
+            Value::List(items) => (Path::default(), Some(std::mem::take(items))),
+            Value::Map(entries) => {
+                let is_paged = entries.iter().any(|(key, _)| key.text == "pagination");
+                let list = entries.iter_mut().find_map(|(key, node)| {
+                    let is_list = key.text == "items" || (key.text == "resources" && is_paged);
+                    match &mut node.value {
+                        Value::List(items) if is_list => Some((Path::of(&key.text), std::mem::take(items))),
+                        _ => None,
+                    }
+                });
+                match list {
+                    Some((path, items)) => (path, Some(items)),
+                    None => (Path::default(), None),
+                }
+            }
+            _ => (Path::default(), None),
+        };
+        match items {
+            Some(items) => {
+                let items = items.into_iter().enumerate();
+                found.extend(items.map(|(at, item)| object(item, path.index(at))));
+            }
+            None => found.push(object(root, path)),
+        }
+    }
+    Ok(found)
+}
+
+/// The byte ranges of the documents of a YAML stream that hold more than comments.
+fn documents(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut found = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let is_mark = line.trim_end() == "---" || line.trim_end() == "..." || line.starts_with("--- ");
+        if is_mark {
+            found.push(start..at);
+            // Content may follow the mark on its line.
+            start = if line.starts_with("--- ") { at + 3 } else { at + line.len() };
+        }
+        at += line.len();
+    }
+    found.push(start..text.len());
+    let has_content = |range: &std::ops::Range<usize>| {
+        text[range.clone()].lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+    };
+    found.retain(has_content);
+    found
+}
+
+/// The text with everything outside of a range replaced by blanks.
+fn only(source: &Source, range: &std::ops::Range<usize>) -> Source {
+    let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
+    let mut text: String = source.text.as_bytes()[..range.start].iter().map(|byte| blank(*byte)).collect();
+    text.push_str(&source.text[range.clone()]);
+    Source { name: source.name.clone(), text }
+}
+
+impl<'s> ExportObject<'s> {
+    /// Where it is in its document; empty for a document that is the object.
+    pub(super) const fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the fields that count; others are ignored.
+    ///
+    /// # Errors
+    /// Every field of a wrong type, with its place.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<Problem>> {
+        let error = match &self.text {
+            ObjectText::Json(text) => match serde_json::from_str(text) {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            },
+            ObjectText::Yaml(node) => match serde_json::from_value(node.to_json()) {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            },
+        };
+        let whole = || {
+            let message = error.to_string();
+            self.at(&Path::default(), message.split(" at line ").next().unwrap_or_default())
+        };
+        let Some(mut tree) = self.tree() else { return Err(vec![whole()]) };
+        let mut problems = Vec::new();
+        // One reading gives up after many errors, and every ignored field is one.
+        loop {
+            let reading = reader::read::<T>(tree.clone());
+            let is_field = |error: &&ReadError| !matches!(error.kind, Kind::UnknownField { .. });
+            problems.extend(
+                reading
+                    .errors
+                    .iter()
+                    .filter(is_field)
+                    .map(|error| self.at(&error.path, error.message()).with_optional_help(error.help())),
+            );
+            let has_struck = reading.struck.iter().filter(|path| tree.strike(path)).count() > 0;
+            if reading.value.is_some() || !problems.is_empty() || !has_struck {
+                break;
+            }
+        }
+        Err(if problems.is_empty() { vec![whole()] } else { problems })
+    }
+
+    /// A problem at a field.
+    pub(super) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
+        self.at(&Path::parse(field).unwrap_or_default(), message)
+    }
+
+    fn at(&self, field: &Path, message: impl Into<String>) -> Problem {
+        let span = match (&self.text, self.tree()) {
+            (_, None) => self.start()..self.start(),
+            (ObjectText::Yaml(_), Some(tree)) => tree.place(field),
+            (ObjectText::Json(_), Some(tree)) => {
+                let place = tree.place(field);
+                self.start() + place.start..self.start() + place.end
+            }
+        };
+        Problem::at(Place { source: Arc::clone(self.source), span }, self.path.then(field).to_string(), message)
+    }
+
+    /// The object's first byte in the file.
+    fn start(&self) -> usize {
+        match &self.text {
+            // The text is a part of the source's.
+            ObjectText::Json(text) => (text.as_ptr() as usize).saturating_sub(self.source.text.as_ptr() as usize),
+            ObjectText::Yaml(node) => node.at.start,
+        }
+    }
+
+    /// The object as a tree, whose places count from its own start in JSON, and from the file's in YAML.
+    fn tree(&self) -> Option<Node> {
+        match &self.text {
+            ObjectText::Json(text) => {
+                let own = Source { name: self.source.name.clone(), text: (*text).to_owned() };
+                tree::parse_up_to(MOST_YAML_VALUES, &Arc::new(own)).ok()
+            }
+            ObjectText::Yaml(node) => Some(node.clone()),
+        }
+    }
+
+    /// The object's own text, as JSON: for a file of its own.
+    pub(super) fn to_json(&self) -> serde_json::Value {
+        match &self.text {
+            ObjectText::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+            ObjectText::Yaml(node) => node.to_json(),
+        }
+    }
+
+    /// The exact text of an object in JSON.
+    pub(super) const fn json_text(&self) -> Option<&'s str> {
+        match self.text {
+            ObjectText::Json(text) => Some(text),
+            ObjectText::Yaml(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str, text: &str) -> Arc<Source> {
+        Arc::new(Source { name: name.into(), text: text.into() })
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Named {
+        name: String,
+        #[serde(default)]
+        tags: Vec<u32>,
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        let source = source("x", text);
+        let objects = objects(&source).unwrap_or_else(|problems| panic!("{text}: {problems:?}"));
+        objects.iter().map(|object| object.read::<Named>().expect("named").name).collect()
+    }
+
+    #[test]
+    fn every_form_of_several_objects_is_read() {
+        for text in [
+            r#"[{"name": "a"}, {"name": "b", "other": {"x": [1]}}]"#,
+            r#"{"kind": "List", "items": [{"name": "a"}, {"name": "b"}]}"#,
+            r#"{"pagination": {}, "resources": [{"name": "a"}, {"name": "b"}]}"#,
+            "{\"name\": \"a\"}\n{\"name\": \"b\"}\n",
+            "name: a\n---\n# nothing\n---\nname: b\n",
+            "--- # first\nname: a\n...\n---\nname: b\nother: {x: y}\n",
+            "items:\n- name: a\n- name: b\nkind: List\n",
+            "- name: a\n- name: b\n",
+        ] {
+            assert_eq!(names(text), ["a", "b"], "{text}");
+        }
+        assert_eq!(names("{\"kind\": \"List\", \"items\": []}"), Vec::<String>::new());
+        assert_eq!(names("resources: [1]\nname: a\n"), ["a"], "no page of a list");
+    }
+
+    #[test]
+    fn an_error_in_an_object_has_its_place_in_the_file() {
+        for (text, shown) in [
+            (
+                "{\"items\": [{\"name\": \"a\"},\n {\"x\": 1, \"name\": 7}]}",
+                "x:2:19: items[1].name: expected text, found `7`; write it in quotes: \"7\"",
+            ),
+            (
+                "name: a\n---\nname: b\ntags: [1, x]\n",
+                "x:4:11: tags[1]: expected a whole number, 0 or more, found the text `x`",
+            ),
+            ("{\"kind\": \"X\"}", "x:1:1: the field `name` is missing"),
+        ] {
+            let source = source("x", text);
+            let objects = objects(&source).expect("well-formed");
+            let problems = objects.last().expect("one").read::<Named>().map(|named| named.tags).expect_err(text);
+            let shown_now: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            assert_eq!(shown_now, [shown], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_broken_text_is_refused_with_its_place() {
+        for (text, start) in [
+            ("{\"items\": [\n{\"name\": \"a\"", "x:2:12: the JSON ends too early"),
+            ("{\"items\": [\n{\"name\" \"a\"}]}", "x:2:9: not JSON: expected `:`"),
+            ("a: 1\n---\nb: [1\n", "x:"),
+            ("a: 1\na: 2\n", "x:2:1: the key `a` is there twice"),
+        ] {
+            let source = source("x", text);
+            let problems = objects(&source).err().expect(text);
+            assert!(problems[0].to_string().starts_with(start), "{problems:?}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The text of `experiment.yaml`.
+//!
+//! Facts are lines; a guess is a line that is commented out, behind its range, because the program has the same value as
+//! its default: removing the `#` changes nothing, and the program goes on reporting it as a guess until then. A value
+//! without which the experiment cannot run is a line of its own, below a comment that calls it a guess.
+
+use std::fmt::Write as _;
+
+use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft};
+use super::guess::Guess;
+use super::images::sizes;
+use crate::document::yaml::quoted;
+
+/// The name of the table of clusters.
+pub(super) const TABLE: &str = "clusters.csv";
+/// The name of Fleet's cluster groups.
+pub(super) const GROUPS: &str = "clustergroups.json";
+/// The first line of every file that was written here.
+pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
+
+/// Columns of a comment.
+const WIDTH: usize = 116;
+
+/// Names of the files beside `experiment.yaml`.
+pub(super) struct FileNames {
+    pub(super) strategy: Option<String>,
+    /// Manifest and previous manifest of each image.
+    pub(super) images: Vec<(String, Option<String>)>,
+}
+
+impl FileNames {
+    /// Every file, in the order in which the experiment names them.
+    pub(super) fn all<'n>(&'n self, draft: &ExperimentDraft) -> Vec<&'n str> {
+        let mut names = vec![TABLE];
+        names.extend(draft.cluster_groups.as_ref().map(|_| GROUPS));
+        for (manifest, previous) in &self.images {
+            names.push(manifest);
+            names.extend(previous.as_deref());
+        }
+        names.extend(self.strategy.as_deref());
+        names
+    }
+}
+
+/// The text of an experiment, and the guesses in it.
+pub(super) struct Page {
+    text: String,
+    guesses: Vec<Guess>,
+}
+
+impl Page {
+    fn line(&mut self, indent: usize, text: &str) {
+        let _ = writeln!(self.text, "{}{text}", " ".repeat(indent));
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// A comment, in lines that fit.
+    fn comment(&mut self, indent: usize, text: &str) {
+        let mut line = String::new();
+        for word in text.split_whitespace() {
+            if !line.is_empty() && indent + line.chars().count() + word.chars().count() + 3 > WIDTH {
+                self.line(indent, &format!("#{line}"));
+                line.clear();
+            }
+            line.push(' ');
+            line.push_str(word);
+        }
+        self.line(indent, &format!("#{line}"));
+    }
+
+    /// A guess that is the program's default: a comment with its range, and the line behind a `#`.
+    fn guess(&mut self, indent: usize, guess: Guess) {
+        let line = assignment(&guess);
+        self.comment(indent, &format!("Guess, {}. Replace it with {}.", guess.range, guess.replace_with));
+        self.line(indent, &format!("# {line}"));
+        self.guesses.push(guess);
+    }
+
+    /// A guess that the experiment needs: a comment with its range, and the line.
+    fn needed_guess(&mut self, indent: usize, line: &str, guess: Guess) {
+        self.comment(indent, &format!("Guess, {}. Replace it with {}.", guess.range, guess.replace_with));
+        self.line(indent, line);
+        self.guesses.push(guess);
+    }
+}
+
+/// The last key of a guess's setting, with its value.
+fn assignment(guess: &Guess) -> String {
+    let key = guess.setting.rsplit('.').next().unwrap_or_default();
+    format!("{key}: {}", guess.value)
+}
+
+/// Writes the experiment. `name` is its name.
+pub(super) fn write(draft: &ExperimentDraft, name: &str, files: &FileNames) -> (String, Vec<Guess>) {
+    let mut page = Page { text: String::new(), guesses: Vec::new() };
+    head(&mut page, draft, name, files);
+    fleet(&mut page, draft);
+    registry(&mut page);
+    release(&mut page, draft, files);
+    node(&mut page, draft);
+    strategies(&mut page, &draft.strategy, files);
+    (page.text, page.guesses)
+}
+
+fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames) {
+    page.line(0, &format!("{HEADER}{}", files.all(draft).join(", ")));
+    page.comment(
+        0,
+        "Every guess has its range. To replace one, remove the `#` of its line and write the value of your site. The \
+         constants that are not listed here are printed by `fleetsim assumptions`, also with their ranges.",
+    );
+    page.line(0, &format!("name: {}", quoted(name)));
+    let question = match &draft.strategy.file {
+        Some(_) => format!("How does the exported strategy roll the release out to {}?", draft.fleet),
+        None => format!("How does the default strategy roll the release out to {}?", draft.fleet),
+    };
+    page.line(0, &format!("question: {}", quoted(&question)));
+    page.line(0, "seed: 1");
+    page.line(0, "replicates: 20");
+    if let Some(horizon) = &draft.strategy.horizon {
+        page.line(0, &format!("horizon: {horizon}  # the strategy itself waits for a part of it"));
+    }
+    page.blank();
+}
+
+fn fleet(page: &mut Page, draft: &ExperimentDraft) {
+    page.comment(0, &format!("From {}: {}.", draft.origin, draft.fleet));
+    for note in &draft.notes {
+        page.comment(0, &format!("Note: {note}."));
+    }
+    page.line(0, "inventory:");
+    page.line(2, &format!("file: {TABLE}"));
+    if draft.cluster_groups.is_some() {
+        page.line(2, &format!("clusterGroups: {GROUPS}"));
+    }
+    page.line(2, "default:");
+    let place = "inventory.default";
+    if draft.workload.is_one_instance {
+        page.line(4, "nodes: 1  # one instance of the app");
+    } else if let Some(nodes) = &draft.nodes {
+        page.line(4, &format!("nodes: {}", nodes.count));
+    } else if draft.targets.iter().any(|target| target.nodes.is_none()) {
+        page.guess(4, Guess::nodes(place));
+    }
+    page.guess(4, Guess::downlink(place));
+    page.guess(4, Guess::rtt(place));
+    if !draft.regions.is_empty() {
+        page.blank();
+        page.line(0, "regions:");
+        for (at, region) in draft.regions.iter().enumerate() {
+            let guess = Guess::shared_link(at);
+            let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
+            match at {
+                0 => page.needed_guess(2, &line, guess),
+                _ => page.line(2, &line),
+            }
+        }
+    }
+    page.blank();
+}
+
+fn registry(page: &mut Page) {
+    page.line(0, "registry:");
+    page.guess(2, Guess::egress());
+    page.guess(2, Guess::service_time());
+    page.blank();
+}
+
+fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
+    page.line(0, "release:");
+    page.line(2, "kind: update");
+    page.line(2, "images:");
+    for (at, (image, (manifest, previous))) in draft.images.iter().zip(&files.images).enumerate() {
+        let (all, new) = sizes(image);
+        page.comment(4, &format!("{all} of layers, {new} of them not in the version before."));
+        page.line(4, &format!("- name: {}", quoted(&image.name)));
+        page.line(6, &format!("manifest: {}", quoted(manifest)));
+        match previous {
+            Some(previous) => page.line(6, &format!("previous: {}", quoted(previous))),
+            None => {
+                let guess = Guess::previous(at, &all.to_string());
+                page.comment(6, &format!("Guess, {}. Replace it with {}.", guess.range, guess.replace_with));
+                page.comment(6, "previous: none");
+                page.guesses.push(guess);
+            }
+        }
+        page.guess(6, Guess::compression_ratio(at));
+    }
+    if draft.images.is_empty() {
+        let guess = Guess::image_size();
+        page.line(4, "- name: app");
+        page.needed_guess(6, &format!("manifest: {{layers: [{{size: {}}}]}}", guess.value), guess);
+    }
+    page.line(2, "workloads:");
+    let names = draft.images.iter().map(|image| image.name.as_str());
+    let names: Vec<&str> = if draft.images.is_empty() { vec!["app"] } else { names.collect() };
+    for (at, name) in names.into_iter().enumerate() {
+        page.line(4, "- kind: Deployment");
+        page.line(6, &format!("image: {}", quoted(name)));
+        if draft.workload.is_one_instance {
+            page.line(6, "replicas: 1");
+        } else {
+            page.guess(6, Guess::replicas(at));
+        }
+        page.guess(6, Guess::start(at));
+        match &draft.workload.readiness {
+            ReadinessFacts::Known(readiness) => page.line(6, &format!("readiness: {readiness}")),
+            ReadinessFacts::None => {}
+            ReadinessFacts::Guess => {
+                let guess = Guess::readiness(at);
+                page.needed_guess(6, &format!("readiness: {{period: {}}}", guess.value), guess);
+            }
+        }
+    }
+    page.blank();
+}
+
+fn node(page: &mut Page, draft: &ExperimentDraft) {
+    page.line(0, "node:");
+    match draft.nodes.as_ref().and_then(|nodes| nodes.runtime.as_ref()) {
+        Some(runtime) => page.line(2, &format!("runtime: {runtime}")),
+        None => page.guess(2, Guess::runtime()),
+    }
+    page.blank();
+}
+
+fn strategies(page: &mut Page, strategy: &StrategyDraft, files: &FileNames) {
+    page.line(0, "strategies:");
+    page.line(2, "as-exported:");
+    let is_empty = files.strategy.is_none() && strategy.guesses.is_empty();
+    if is_empty {
+        page.line(4, &format!("{}: {{}}", strategy.product));
+    } else {
+        page.line(4, &format!("{}:", strategy.product));
+    }
+    if let Some(file) = &files.strategy {
+        page.line(6, &format!("file: {}", quoted(file)));
+    }
+    for guess in &strategy.guesses {
+        page.needed_guess(6, &assignment(guess), guess.clone());
+    }
+    page.comment(2, "The shortest rollout and the highest load of any strategy.");
+    page.line(2, "all-at-once: {allAtOnce: {}}");
+}

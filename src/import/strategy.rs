@@ -1,0 +1,109 @@
+//! The product's own file with the strategy: which product it is of, and its text for the experiment.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::draft::StrategyFile;
+use super::kinds::{ExpectedKind, ExportShape};
+use super::objects::{ExportObject, objects};
+use super::sources::{STANDARD_INPUT, Texts};
+use crate::document::problem::{Problem, Source};
+use crate::document::yaml::to_yaml;
+
+/// A strategy of some product.
+pub(super) struct FoundStrategy {
+    pub(super) file: StrategyFile,
+    /// The file as the user wrote it, for the places of problems.
+    source: Arc<Source>,
+    number: usize,
+}
+
+impl FoundStrategy {
+    /// Reads the fields that count.
+    ///
+    /// # Errors
+    /// Every field of a wrong type, with its place.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<Problem>> {
+        self.objects()[self.number].read()
+    }
+
+    /// A problem at a field of the object.
+    pub(super) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
+        self.objects()[self.number].problem(field, message)
+    }
+
+    fn objects(&self) -> Vec<ExportObject<'_>> {
+        objects(&self.source).unwrap_or_else(|_| unreachable!("the text was read before"))
+    }
+}
+
+/// Reads the file with a strategy. `is_it` selects the object among several documents.
+///
+/// # Errors
+/// When the file has no such object.
+pub(super) fn read(
+    path: &Path,
+    expected: &ExpectedKind,
+    is_it: impl Fn(&ExportShape) -> bool,
+    default_name: &str,
+    texts: &mut Texts,
+) -> Result<FoundStrategy, Vec<Problem>> {
+    let source = texts.read(path, expected.command)?;
+    let all = objects(&source)?;
+    let shapes: Vec<ExportShape> = all.iter().map(ExportShape::of).collect();
+    let mut found = all.iter().zip(&shapes).enumerate().filter(|(_, (_, shape))| is_it(shape));
+    let Some((number, (object, _))) = found.next() else {
+        return Err(match (all.first(), shapes.first()) {
+            (Some(object), Some(shape)) => vec![expected.wrong_kind(object, shape)],
+            _ => vec![
+                Problem::of_file(&source.name, "the file has no values")
+                    .with_help(format!("write it with `{}`", expected.command)),
+            ],
+        });
+    };
+    if let Some((_, (second, _))) = found.next() {
+        let problem = second.problem("", "the file has two strategies");
+        return Err(vec![problem.with_help("keep the one that is rolled out")]);
+    }
+    let (name, text) = text_of(path, default_name, &source, object, all.len());
+    let file = StrategyFile { name, origin: source.name.clone(), text };
+    Ok(FoundStrategy { file, source: Arc::clone(&source), number })
+}
+
+/// The whole text where it is the object alone, else the object as YAML.
+fn text_of(
+    path: &Path,
+    default_name: &str,
+    source: &Arc<Source>,
+    object: &ExportObject<'_>,
+    count: usize,
+) -> (String, String) {
+    let is_whole = count == 1 && object.path().0.is_empty();
+    let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let own = own.filter(|_| path != Path::new(STANDARD_INPUT) && is_whole);
+    let text = if is_whole { source.text.clone() } else { to_yaml(&object.to_json()) };
+    (plain_name(own.as_deref().unwrap_or(default_name), default_name), text)
+}
+
+/// A file name of letters, digits, `-`, `_` and `.`, or the default.
+pub(super) fn plain_name(name: &str, default: &str) -> String {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    let is_used = ["experiment.yaml", super::page::TABLE, super::page::GROUPS].contains(&name);
+    let name = if is_plain && !name.is_empty() && !name.starts_with('.') && !is_used { name } else { default };
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_keeps_a_plain_name() {
+        assert_eq!(plain_name("fleet.yaml", "x.yaml"), "fleet.yaml");
+        for odd in ["", ".hidden", "a b.yaml", "clusters.csv", "experiment.yaml", "ä.yaml"] {
+            assert_eq!(plain_name(odd, "x.yaml"), "x.yaml", "{odd}");
+        }
+    }
+}

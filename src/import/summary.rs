@@ -1,0 +1,44 @@
+//! The summary of an import on the terminal: what was read, what was left out, the guesses, and the next commands.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::guess::Guess;
+
+/// An experiment that was written.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The files in it.
+    pub files: Vec<String>,
+    /// One line for each thing that was read.
+    pub read: Vec<String>,
+    /// One line for each thing that was left out, or that a reader may not expect.
+    pub notes: Vec<String>,
+    /// Values that no export contains.
+    pub guesses: Vec<Guess>,
+}
+
+impl fmt::Display for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.read {
+            writeln!(f, "read {line}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        let folder = self.folder.display();
+        writeln!(f, "wrote {folder}: {}", self.files.join(", "))?;
+        let count = self.guesses.len();
+        writeln!(f, "\n{count} guesses, each with its range in experiment.yaml:")?;
+        let width = |of: fn(&Guess) -> &str| self.guesses.iter().map(|guess| of(guess).chars().count()).max();
+        let setting = width(|guess| &guess.setting).unwrap_or(0);
+        let value = width(|guess| &guess.value).unwrap_or(0);
+        for guess in &self.guesses {
+            writeln!(f, "  {:setting$}  {:value$}  {}", guess.setting, guess.value, guess.range)?;
+            writeln!(f, "      replace it with {}", guess.replace_with)?;
+        }
+        writeln!(f, "\nnext: fleetsim run {folder}")
+    }
+}

@@ -1,0 +1,233 @@
+//! Clusters as a table: a CSV file with one row for each.
+//!
+//! Columns: `name`, and any of `namespace`, `labels` (`env=prod,ring=1`, as `kubectl get --show-labels` prints them),
+//! `nodes`, `downlink`, `rtt`, `loss`, `region`, `paused` and `registered`. An empty cell leaves the field out. Unknown
+//! columns are refused, because a misspelt one would leave every cluster at its default.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::document::problem::{Place, Problem, Source, any_of, nearest};
+use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
+
+use super::inventory::{InventoryCluster, RowLink};
+
+/// The columns that a table may have.
+pub(crate) const COLUMNS: [&str; 10] =
+    ["name", "namespace", "labels", "nodes", "downlink", "rtt", "loss", "region", "paused", "registered"];
+
+/// Most nodes of a cluster, as in `fleet`.
+const MOST_NODES: u32 = 10_000;
+
+/// Problems after which the rest of a table is not read.
+const MOST_PROBLEMS: usize = 100;
+
+/// Reads clusters; at least one.
+///
+/// # Errors
+/// All that is wrong with the table.
+pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Vec<Problem>> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes());
+    let mut table = Table { source, columns: Vec::new(), names: BTreeSet::new(), problems: Vec::new() };
+    match reader.headers() {
+        Ok(headers) => table.columns = headers.iter().map(str::to_owned).collect(),
+        Err(error) => return Err(vec![table.broken(&error)]),
+    }
+    table.check_columns();
+    if !table.problems.is_empty() {
+        return Err(table.problems);
+    }
+    let mut clusters = Vec::new();
+    for record in reader.records() {
+        match record {
+            Ok(record) => clusters.push(table.row(&record)),
+            Err(error) => {
+                let problem = table.broken(&error);
+                table.problems.push(problem);
+                break;
+            }
+        }
+        if table.problems.len() >= MOST_PROBLEMS {
+            break;
+        }
+    }
+    if clusters.is_empty() && table.problems.is_empty() {
+        let problem = table.at(0, "", "the table has no rows").with_help("write one row for each cluster");
+        table.problems.push(problem);
+    }
+    if table.problems.is_empty() { Ok(clusters) } else { Err(table.problems) }
+}
+
+/// A table that is being read.
+struct Table<'s> {
+    source: &'s Arc<Source>,
+    columns: Vec<String>,
+    names: BTreeSet<(String, String)>,
+    problems: Vec<Problem>,
+}
+
+impl Table<'_> {
+    fn at(&self, byte: u64, field: &str, message: impl Into<String>) -> Problem {
+        let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(self.source.text.len());
+        Problem::at(Place { source: Arc::clone(self.source), span: byte..byte }, field, message)
+    }
+
+    fn broken(&self, error: &csv::Error) -> Problem {
+        let byte = error.position().map_or(0, csv::Position::byte);
+        self.at(byte, "", format!("not CSV: {error}")).with_help("each row needs as many cells as the first line")
+    }
+
+    fn check_columns(&mut self) {
+        let columns = self.columns.clone();
+        for (index, column) in columns.iter().enumerate() {
+            if !COLUMNS.contains(&column.as_str()) {
+                let help = match nearest(column, COLUMNS) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("columns are {}", any_of(&COLUMNS)),
+                };
+                let problem = self.at(0, column, format!("unknown column `{column}`")).with_help(help);
+                self.problems.push(problem);
+            } else if columns[..index].contains(column) {
+                let problem = self.at(0, column, format!("the column `{column}` is there twice"));
+                self.problems.push(problem.with_help("keep one of the two"));
+            }
+        }
+        if !columns.iter().any(|column| column == "name") {
+            let problem = self.at(0, "name", "the table has no column `name`");
+            self.problems.push(problem.with_help("the first line names the columns, e.g. `name,labels,nodes`"));
+        }
+    }
+
+    fn row(&mut self, record: &csv::StringRecord) -> InventoryCluster {
+        let at = record.position().map_or(0, csv::Position::byte);
+        let name = self.cell(record, "name").unwrap_or_default().to_owned();
+        let namespace = self.cell(record, "namespace").unwrap_or_default().to_owned();
+        if name.is_empty() {
+            let problem = self.at(at, "name", "the cluster has no name").with_help("write a name in every row");
+            self.problems.push(problem);
+        } else if !self.names.insert((namespace.clone(), name.clone())) {
+            let message = format!("there are two of the name `{name}` in the same namespace");
+            let problem = self.at(at, "name", message).with_help("keep one; a cluster must be in the file once");
+            self.problems.push(problem);
+        }
+        let positive = |rate: &BytesPerSec| rate.get() > 0.0;
+        let downlink = self.parsed(record, "downlink", BytesPerSec::parse);
+        let downlink = self.ranged(at, "downlink", downlink, positive, "bandwidth must be greater than 0");
+        let loss = self.parsed(record, "loss", Share::parse);
+        let loss = self.ranged(at, "loss", loss, |loss| loss.get() < 1.0, "must be less than 100%");
+        let nodes = self.parsed(record, "nodes", str::parse::<u32>);
+        let message = format!("a cluster has 1 to {MOST_NODES} nodes");
+        let nodes = self.ranged(at, "nodes", nodes, |nodes| (1..=MOST_NODES).contains(nodes), &message);
+        InventoryCluster {
+            namespace,
+            name,
+            labels: self.parsed(record, "labels", labels).unwrap_or_default(),
+            paused: self.parsed(record, "paused", str::parse::<bool>).unwrap_or(false),
+            registered: self.parsed(record, "registered", str::parse::<bool>).unwrap_or(true),
+            nodes,
+            link: RowLink {
+                downlink: downlink.map(Into::into),
+                rtt: self.parsed(record, "rtt", SimDuration::parse).map(Into::into),
+                loss,
+                region: self.cell(record, "region").map(str::to_owned),
+            },
+        }
+    }
+
+    /// The text of a cell; `None` where it is empty or the table lacks the column.
+    fn cell<'r>(&self, record: &'r csv::StringRecord, column: &str) -> Option<&'r str> {
+        let index = self.columns.iter().position(|known| known == column)?;
+        record.get(index).filter(|cell| !cell.is_empty())
+    }
+
+    fn parsed<T, E: fmt::Display>(
+        &mut self,
+        record: &csv::StringRecord,
+        column: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let cell = self.cell(record, column)?;
+        match parse(cell) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let at = record.position().map_or(0, csv::Position::byte);
+                let problem = self.at(at, column, format!("invalid `{column}`: `{cell}`: {error}"));
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn ranged<T>(
+        &mut self,
+        at: u64,
+        column: &str,
+        value: Option<T>,
+        is_valid: impl Fn(&T) -> bool,
+        message: &str,
+    ) -> Option<T> {
+        let value = value?;
+        if is_valid(&value) {
+            return Some(value);
+        }
+        let problem = self.at(at, column, message);
+        self.problems.push(problem);
+        None
+    }
+}
+
+/// Labels as `kubectl get --show-labels` prints them.
+fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let pair = |pair: &str| {
+        let (key, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is no label; write `key=value`"))?;
+        Ok((key.trim().to_owned(), value.trim().to_owned()))
+    };
+    if text == "<none>" { Ok(BTreeMap::new()) } else { text.split(',').map(pair).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<InventoryCluster>, Vec<String>> {
+        let source = Arc::new(Source { name: "clusters.csv".into(), text: text.into() });
+        clusters(&source).map_err(|problems| problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_row_is_a_cluster_and_an_empty_cell_leaves_a_field_out() {
+        let text = "name,labels,nodes,downlink,rtt,region,paused,registered\n\
+            a,\"env=prod,ring=1\",5,50 Mbit/s,40 ms,eu,true,false\nb,<none>,,,,,,\n";
+        let read = read(text).expect("a table");
+        assert_eq!(read[0].labels.len(), 2);
+        assert_eq!((read[0].nodes, read[0].paused, read[0].registered), (Some(5), true, false));
+        assert_eq!(read[0].link.downlink, Some(BytesPerSec::from_mbit(50.0).into()));
+        assert_eq!(read[0].link.rtt, Some(SimDuration::from_millis(40).into()));
+        assert_eq!(read[0].link.region.as_deref(), Some("eu"));
+        assert_eq!((read[1].nodes, read[1].paused, read[1].registered), (None, false, true));
+        assert_eq!((&read[1].link, read[1].labels.len()), (&RowLink::default(), 0));
+    }
+
+    #[test]
+    fn a_wrong_table_is_refused_with_row_and_column() {
+        for (text, message) in [
+            ("", "clusters.csv:1:1: name: the table has no column `name`"),
+            ("name\n", "clusters.csv:1:1: the table has no rows"),
+            ("name,node\na,1\n", "clusters.csv:1:1: node: unknown column `node` (help: did you mean `nodes`?)"),
+            ("name,name\na,b\n", "clusters.csv:1:1: name: the column `name` is there twice"),
+            ("name,nodes\na,1\na,2\n", "clusters.csv:3:1: name: there are two of the name `a`"),
+            ("name,nodes\na,0\n", "clusters.csv:2:1: nodes: a cluster has 1 to 10000 nodes"),
+            ("name,nodes\na,x\n", "clusters.csv:2:1: nodes: invalid `nodes`: `x`"),
+            ("name,downlink\na,0 Mbit/s\n", "clusters.csv:2:1: downlink: bandwidth must be greater than 0"),
+            ("name,downlink\na,100\n", "clusters.csv:2:1: downlink: invalid `downlink`: `100`"),
+            ("name,labels\na,prod\n", "clusters.csv:2:1: labels: invalid `labels`: `prod`"),
+            ("name,loss\na,100%\n", "clusters.csv:2:1: loss: must be less than 100%"),
+            ("name,nodes\na,1\nb\n", "clusters.csv:3:1: not CSV"),
+            ("name,nodes\n,1\n", "clusters.csv:2:1: name: the cluster has no name"),
+        ] {
+            let errors = read(text).expect_err(text);
+            assert!(errors[0].starts_with(message), "{text:?}: {errors:?}");
+        }
+    }
+}
