@@ -91,13 +91,28 @@ pub(crate) fn quoted(text: &str) -> String {
     if is_percent || (begins && goes_on && !is_word) {
         text.to_owned()
     } else {
-        // JSON's quoted text is YAML's.
-        Value::String(text.to_owned()).to_string()
+        // JSON's quoted text is YAML's, but for characters that YAML does not allow unescaped.
+        let is_bare = |c: char| !(c.is_control() || ('\u{2028}'..='\u{2029}').contains(&c) || is_no_character(c));
+        let mut quoted = String::new();
+        for c in Value::String(text.to_owned()).to_string().chars() {
+            if is_bare(c) {
+                quoted.push(c);
+            } else {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
+            }
+        }
+        quoted
     }
+}
+
+/// Byte order marks, and code points of the basic plane that are no characters.
+fn is_no_character(c: char) -> bool {
+    ['\u{feff}', '\u{fffe}', '\u{ffff}'].contains(&c)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -136,5 +151,16 @@ mod tests {
                   waitTime: "1h"
         "##);
         assert_eq!(serde_saphyr::from_str::<Value>(&text).expect("YAML"), value);
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_read_back_as_a_value_and_as_a_key(text: String, odd in r##"[ \-:#{}\[\],&*!|>'"%@`~0-9a-zA-Z_.\\/\n\t\r]{0,12}"##) {
+            for text in [text, odd] {
+                let written = format!("{}: {}\n", quoted(&text), quoted(&text));
+                let read: Value = serde_saphyr::from_str(&written).unwrap_or_else(|error| panic!("{written}: {error}"));
+                prop_assert_eq!(read, json!({ text.clone(): text }), "{}", written);
+            }
+        }
     }
 }

@@ -92,7 +92,9 @@ impl StagedFolder {
         let target = &self.target;
         let mut aside = None;
         if target.exists() {
-            let old = self.staging.with_extension("old");
+            let old = self.staging.with_extension("fleetsim-old");
+            // What an interrupted import has left there was replaced.
+            let _ = fs::remove_dir_all(&old);
             fs::rename(target, &old).map_err(|error| failed("move aside", target, &error))?;
             aside = Some(old);
         }

@@ -108,18 +108,21 @@ impl ExpectedKind {
         }
         let (mut found, mut others, mut wrong, mut problems) = (Vec::new(), Vec::new(), None, Vec::new());
         for object in all {
-            let read = object.read::<T>();
-            if let Ok(value) = &read
-                && self.is_expected(value.kind(), value.api_version())
-                && (value.kind().is_some() || ExportShape::of(&object).is_of(self))
-            {
-                let value = read.unwrap_or_else(|_| unreachable!("it was read"));
-                found.push(ReadObject { object, value });
-                continue;
-            }
-            let shape = ExportShape::of(&object);
-            if let (true, Err(errors)) = (shape.is_of(self), read) {
-                problems.extend(errors);
+            let read = object.try_read::<T>();
+            let shape = match read {
+                Ok(value) if self.is_expected(value.kind(), value.api_version()) => {
+                    let shape = value.kind().is_none().then(|| ExportShape::of(&object));
+                    if shape.as_ref().is_none_or(|shape| shape.is_of(self)) {
+                        found.push(ReadObject { object, value });
+                        continue;
+                    }
+                    shape
+                }
+                _ => None,
+            };
+            let shape = shape.unwrap_or_else(|| ExportShape::of(&object));
+            if shape.is_of(self) {
+                problems.extend(object.read::<T>().err().into_iter().flatten());
             } else {
                 let name = shape.name();
                 if !others.contains(&name) {
@@ -213,7 +216,7 @@ pub(super) enum ExportShape {
 
 impl ExportShape {
     pub(super) fn of(object: &ExportObject<'_>) -> Self {
-        let Ok(marks) = object.read::<Marks>() else { return Self::Unknown };
+        let Ok(marks) = object.try_read::<Marks>() else { return Self::Unknown };
         let text =
             |value: &Option<serde_json::Value>| value.as_ref().and_then(|value| value.as_str()).map(str::to_owned);
         if let Some(kind) = text(&marks.kind) {

@@ -69,6 +69,10 @@ fn json_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Probl
     let mut found = Vec::new();
     for document in serde_json::Deserializer::from_str(&source.text).into_iter::<&RawValue>() {
         let text = document.map_err(|error| fail(&error))?.get();
+        // Argo CD's client prints an empty list so.
+        if text == "null" {
+            continue;
+        }
         let object = |text, path| ExportObject { source, text: ObjectText::Json(text), path };
         let listed = if text.starts_with('[') {
             Some((Path::default(), text))
@@ -179,15 +183,9 @@ impl<'s> ExportObject<'s> {
     /// # Errors
     /// Every field of a wrong type, with its place.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<Problem>> {
-        let error = match &self.text {
-            ObjectText::Json(text) => match serde_json::from_str(text) {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
-            },
-            ObjectText::Yaml(node) => match serde_json::from_value(node.to_json()) {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
-            },
+        let error = match self.try_read() {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
         };
         let whole = || {
             let message = error.to_string();
@@ -212,6 +210,17 @@ impl<'s> ExportObject<'s> {
             }
         }
         Err(if problems.is_empty() { vec![whole()] } else { problems })
+    }
+
+    /// As [`ExportObject::read`], without looking for the places of errors.
+    ///
+    /// # Errors
+    /// The first field of a wrong type.
+    pub(super) fn try_read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        match &self.text {
+            ObjectText::Json(text) => serde_json::from_str(text),
+            ObjectText::Yaml(node) => serde_json::from_value(node.to_json()),
+        }
     }
 
     /// A problem at a field.
