@@ -231,6 +231,72 @@ pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     thin
 }
 
+/// A curve that swings too often for a line: its highest, lowest and mean place in columns of pixels.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Envelope {
+    pub(super) upper: Vec<(f64, f64)>,
+    pub(super) lower: Vec<(f64, f64)>,
+    pub(super) mean: Vec<(f64, f64)>,
+}
+
+/// Width of a column of an [`Envelope`].
+const COLUMN: f64 = 5.0;
+/// A turn is a swing over more than this share of the curve's height.
+const SWING: f64 = 0.25;
+/// A line with more turns than this in a column of the curve's width, on average, is ink without a shape.
+const TURNS: f64 = 1.5;
+
+/// The envelope of a step line that runs to the right, in pixels. `None` where a line shows it better.
+pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
+    let (first, last) = (points.first()?, points.last()?);
+    let (top, bottom) = points.iter().map(|point| point.1).minmax_by(f64::total_cmp).into_option()?;
+    let columns = ((last.0 - first.0) / COLUMN).ceil().max(1.0) as usize;
+    if (turns(points, SWING * (bottom - top)) as f64) <= TURNS * columns as f64 {
+        return None;
+    }
+    let mut envelope = Envelope { upper: Vec::new(), lower: Vec::new(), mean: Vec::new() };
+    for column in 0..columns {
+        let (from, to) = (first.0 + COLUMN * column as f64, first.0 + COLUMN * (column + 1) as f64);
+        // The level parts of the steps, cut to the column.
+        let levels = points.windows(2).filter_map(|pair| {
+            let width = pair[1].0.min(to) - pair[0].0.max(from);
+            (width > 0.0).then_some((pair[0].1, width))
+        });
+        let levels: Vec<(f64, f64)> = levels.collect();
+        let width: f64 = levels.iter().map(|(_, width)| width).sum();
+        let Some((high, low)) = levels.iter().map(|(y, _)| *y).minmax_by(f64::total_cmp).into_option() else {
+            continue;
+        };
+        let mean = levels.iter().map(|(y, width)| y * width).sum::<f64>() / width;
+        let end = to.min(last.0);
+        for (edge, y) in [(&mut envelope.upper, high), (&mut envelope.lower, low)] {
+            edge.extend([(from, y), (end, y)]);
+        }
+        envelope.mean.push((f64::midpoint(from, end), mean));
+    }
+    Some(envelope)
+}
+
+/// Changes of direction after a swing of more than `least`.
+fn turns(points: &[(f64, f64)], least: f64) -> usize {
+    let mut turns = 0;
+    // The end of the current swing, and its direction.
+    let (mut end, mut up) = (points[0].1, None);
+    for &(_, y) in points {
+        let away = y - end;
+        match up {
+            Some(true) if away >= 0.0 => end = y,
+            Some(false) if away <= 0.0 => end = y,
+            _ if away.abs() > least => {
+                turns += usize::from(up.is_some());
+                (end, up) = (y, Some(away > 0.0));
+            }
+            _ => {}
+        }
+    }
+    turns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,6 +336,23 @@ mod tests {
         assert_eq!(labels(&log_time_ticks(&wide, 60.0)), "1 min 3 min 10 min 1 h 3 h 10 h");
         assert!(!time_scale(&[60.0, 1700.0], 0.0, 600.0).log && !time_scale(&[], 0.0, 600.0).log);
         assert!((wide.at(1e9) - 600.0).abs() < 1e-9 && wide.at(0.0).abs() < 1e-9, "outside goes to the ends");
+    }
+
+    #[test]
+    fn a_curve_that_swings_in_every_pixel_becomes_an_envelope_with_its_mean() {
+        let steps = |width: f64, high: f64| -> Vec<(f64, f64)> {
+            let level = |at: i32| if at % 2 == 0 { high } else { 0.0 };
+            (0..200).flat_map(|at| [(at, at), (at + 1, at)]).map(|(x, at)| (f64::from(x) * width, level(at))).collect()
+        };
+        assert_eq!(envelope(&steps(10.0, 8.0)), None, "a swing every ten pixels is a line");
+        assert_eq!(envelope(&steps(1.0, 0.0)), None, "a level line");
+        assert_eq!(envelope(&[]), None);
+        let dense = envelope(&steps(0.5, 8.0)).expect("ten swings in a column");
+        assert_eq!((dense.upper.len(), dense.lower.len(), dense.mean.len()), (40, 40, 20));
+        assert!(dense.upper.iter().all(|point| point.1.abs() < 1e-9), "the highest place has the least y");
+        assert!(dense.lower.iter().all(|point| (point.1 - 8.0).abs() < 1e-9));
+        assert!(dense.mean.iter().all(|point| (point.1 - 4.0).abs() < 1e-9), "{:?}", dense.mean);
+        assert!((dense.upper[39].0 - 100.0).abs() < 1e-9, "up to the end");
     }
 
     #[test]

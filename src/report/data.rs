@@ -5,9 +5,10 @@ use std::path::Path;
 use itertools::Itertools;
 
 use super::format::count;
+use super::style::CurveStyle;
 use crate::results::{
-    ClusterRow, Provenance, READY_TIME, ResultsError, RunRow, SummaryRow, Tables, TimelineRow, UncertaintyRow,
-    VariantInfo, grouped, read_uncertainty,
+    ClusterRow, Provenance, READY_TIME, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow,
+    VariantInfo, compared, grouped, read_uncertainty,
 };
 use crate::stats;
 
@@ -25,8 +26,9 @@ pub struct Results {
 /// One variant's part of the results.
 #[derive(Clone, Debug)]
 pub(super) struct VariantResults<'r> {
-    /// Its place in the experiment, which decides its colour.
+    /// Its place in the experiment.
     pub(super) index: usize,
+    pub(super) style: CurveStyle,
     pub(super) info: &'r VariantInfo,
     pub(super) runs: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
@@ -75,7 +77,11 @@ impl Results {
         let replicate = self.tables.clusters.first().map(|(key, _)| key.replicate);
         let is_displayed =
             |run: &RunRow, info: &VariantInfo| run.variant == info.variant && Some(run.replicate) == replicate;
+        let settings: Vec<&[Setting]> =
+            self.provenance.variants.iter().map(|variant| variant.settings.as_slice()).collect();
+        let styles = CurveStyle::of(&compared(&settings), settings.len());
         let of = |(index, info): (usize, &'r VariantInfo)| VariantResults {
+            style: styles[index],
             displayed: runs.iter().find(|run| is_displayed(run, info)),
             index,
             info,
@@ -165,7 +171,7 @@ impl<'r> VariantResults<'r> {
     #[cfg(test)]
     pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
         let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { index, info, runs, timeline, clusters, displayed: None, summary }
+        Self { index, style: CurveStyle::default(), info, runs, timeline, clusters, displayed: None, summary }
     }
 
     /// The name to show.

@@ -4,11 +4,11 @@ use super::axis::{AxisTick, Scale};
 use super::canvas::{Align, Canvas, Label, Position, Stroke};
 use super::data::{DisplayedRun, Results};
 use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
-use super::text::{Weight, fitted, fitted_name, text_width, widest};
+use super::text::{Weight, fitted, fitted_name, in_lines, text_width, widest};
 use crate::results::Provenance;
 
 /// Where the parts below the subtitle begin.
-pub(super) const TOP: f64 = 92.0;
+pub(super) const TOP: f64 = 108.0;
 /// Height of the footer.
 pub(super) const FOOTER: f64 = 40.0;
 /// Distance of the key's texts to the plot: a gap and the line of the entry.
@@ -70,7 +70,9 @@ fn page_with_footer(provenance: &Provenance, title: &str, subtitle: &str, more: 
     let mut canvas = Canvas::new(&format!("{title}: {subtitle}"), PAGE_WIDTH, height);
     let width = PAGE_WIDTH - 2.0 * MARGIN;
     write_bold(&mut canvas, &fitted(title, TITLE, Weight::Bold, width), (MARGIN, 36.0), TITLE, INK);
-    write_fitted(&mut canvas, subtitle, (MARGIN, 59.0), SUBTITLE, MUTED, width);
+    for (at, line) in in_lines(subtitle, SUBTITLE, width, 2).iter().enumerate() {
+        write(&mut canvas, line, (MARGIN, 59.0 + 17.0 * at as f64), SUBTITLE, MUTED, Align::Left);
+    }
     let footer = format!(
         "{} · {} {} · seed {}{more}",
         provenance.experiment, provenance.program, provenance.program_version, provenance.seed

@@ -15,6 +15,7 @@ mod charts;
 mod columns;
 mod data;
 mod draw;
+mod findings;
 mod format;
 mod frame;
 mod html;

@@ -12,6 +12,12 @@ pub(super) fn within(variants: &[VariantResults<'_>], size: f64, weight: Weight,
     fitting(lengths(variants).into(), &[size], weight, width).0
 }
 
+/// The names without what all share, for a title.
+pub(super) fn in_short(variants: &[VariantResults<'_>]) -> Vec<String> {
+    let [full, short, _] = lengths(variants);
+    if short.iter().any(|name| name.starts_with('…')) { full } else { short }
+}
+
 /// Bold names for a column of at most `width`, and their size: smaller before anything is left out.
 pub(super) fn column(variants: &[VariantResults<'_>], width: f64) -> (Vec<String>, f64) {
     let mut lengths: Vec<Vec<String>> = lengths(variants).into();

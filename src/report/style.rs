@@ -20,6 +20,8 @@ pub(super) const MUTED: Colour = Colour(0x5B, 0x65, 0x73);
 pub(super) const GRID: Colour = Colour(0xE3, 0xE7, 0xEC);
 /// Axis lines and ticks.
 pub(super) const AXIS: Colour = Colour(0x6B, 0x72, 0x80);
+/// Text on a shade.
+const BLACK: Colour = Colour(0x00, 0x00, 0x00);
 /// The ground.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
@@ -62,7 +64,49 @@ const DASHES: [&[f64]; 8] = [
     &[6.0, 9.0],
 ];
 
-/// The colour of the `index`-th variant of an experiment, the same in all its charts.
+/// The look of a variant in all charts and on the page. Variants of one group, which are compared with each other, differ
+/// in colour; the same strategy and settings have one colour in all groups.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct CurveStyle {
+    group: usize,
+    member: usize,
+}
+
+impl CurveStyle {
+    /// The styles of variants in the order of their places, which the groups list.
+    pub(super) fn of(groups: &[Vec<usize>], variants: usize) -> Vec<Self> {
+        let mut styles = vec![Self::default(); variants];
+        for (group, members) in groups.iter().enumerate() {
+            for (member, &at) in members.iter().enumerate() {
+                styles[at] = Self { group, member };
+            }
+        }
+        styles
+    }
+
+    /// The colour.
+    pub(super) const fn colour(self) -> Colour {
+        series_colour(self.member)
+    }
+
+    /// The colour on a dark ground.
+    pub(super) const fn colour_on_dark(self) -> Colour {
+        series_colour_on_dark(self.member)
+    }
+
+    /// A line pattern that differs where colours repeat.
+    pub(super) const fn dash(self) -> &'static [f64] {
+        dash(self.group + self.member / SERIES.len())
+    }
+
+    /// A line pattern that differs between neighbours too, for curves that lie over each other and for grey print.
+    /// Colour and pattern repeat together only after 64 variants of a group, or 8 groups.
+    pub(super) const fn dash_in_grey(self) -> &'static [f64] {
+        dash(self.group + self.member + self.member / SERIES.len())
+    }
+}
+
+/// The `index`-th colour of series.
 pub(super) const fn series_colour(index: usize) -> Colour {
     SERIES[index % SERIES.len()]
 }
@@ -77,10 +121,9 @@ pub(super) const fn dash(index: usize) -> &'static [f64] {
     DASHES[index % DASHES.len()]
 }
 
-/// The line pattern of the `index`-th variant where curves lie over each other. Colour and pattern repeat together
-/// only after 64 variants.
+/// The line pattern of the `index`-th line of a chart.
 pub(super) const fn series_dash(index: usize) -> &'static [f64] {
-    DASHES[(index + index / SERIES.len()) % DASHES.len()]
+    CurveStyle { group: 0, member: index }.dash_in_grey()
 }
 
 /// States of clusters over time, from the bottom of the stack.
@@ -107,6 +150,18 @@ pub(super) fn shade(share: f64) -> Colour {
     let (a, b) = (SHADES[below], SHADES[below + 1]);
     let mixed = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * (at - below as f64)).round() as u8;
     Colour(mixed(a.0, b.0), mixed(a.1, b.1), mixed(a.2, b.2))
+}
+
+/// The colour of text on a shade: the one of black and white that is further from it.
+pub(super) fn on_shade(share: f64) -> Colour {
+    let Colour(red, green, blue) = shade(share);
+    let linear = |channel: u8| {
+        let level = f64::from(channel) / 255.0;
+        if level <= 0.04045 { level / 12.92 } else { libm::pow((level + 0.055) / 1.055, 2.4) }
+    };
+    let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+    // Contrast ratios of WCAG 2: with white 1.05 / (L + 0.05), with black (L + 0.05) / 0.05.
+    if (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.05 { BLACK } else { WHITE }
 }
 
 /// States of one cluster in the order of an update, then the ones that block it; on light and on dark ground.
@@ -221,6 +276,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn compared_variants_differ_in_colour_or_pattern_and_a_strategy_keeps_its_colour_in_each_world() {
+        let ten = CurveStyle::of(&[(0..10).collect()], 10);
+        assert_eq!((ten[1].colour(), ten[1].dash()), (series_colour(1), dash(0)));
+        assert_eq!((ten[9].colour(), ten[9].dash()), (series_colour(1), dash(1)));
+        let two = CurveStyle::of(&[vec![0, 2], vec![1, 3]], 4);
+        let looks: Vec<_> = two.iter().map(|style| (style.colour(), style.dash())).collect();
+        let [blue, red] = [series_colour(0), series_colour(1)];
+        assert_eq!(looks, [(blue, dash(0)), (blue, dash(1)), (red, dash(0)), (red, dash(1))]);
+        let many = CurveStyle::of(&(0..8).map(|group| (8 * group..8 * group + 8).collect()).collect::<Vec<_>>(), 64);
+        let looks: Vec<_> = many.iter().map(|style| (style.colour(), style.dash_in_grey())).collect();
+        assert!(looks.iter().enumerate().all(|(at, look)| !looks[..at].contains(look)), "no look is used twice");
     }
 
     #[test]

@@ -158,9 +158,24 @@ impl<'r> SweepAxis<'r> {
     }
 }
 
+/// The values of a flow map without their keys: `100% unready` for `{share: 100%, kind: unready}`. `None` for other texts.
+fn of_map(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    let values = inner.split(", ").map(|field| Some(field.split_once(": ")?.1));
+    let values: Vec<&str> = values.collect::<Option<_>>()?;
+    values.iter().all(|value| !value.contains(['{', '['])).then(|| values.join(" "))
+}
+
 /// A value without its parentheses, such as the settings of a distribution method, where the rest is unique:
-/// `prePull` for `prePull(every=10 min)`.
+/// `prePull` for `prePull(every=10 min)`; maps without their keys.
 fn label(text: &str, all: &[&str]) -> String {
+    let maps: Vec<Option<String>> = all.iter().map(|text| of_map(text)).collect();
+    if let Some(brief) = of_map(text)
+        && maps.iter().all(Option::is_some)
+        && maps.iter().all_unique()
+    {
+        return brief;
+    }
     let head = |text: &str| text.split('(').next().unwrap_or_default().to_owned();
     let alone = all.iter().filter(|other| head(other) == head(text)).count() == 1;
     if alone && !head(text).is_empty() { head(text) } else { text.to_owned() }

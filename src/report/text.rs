@@ -75,6 +75,23 @@ pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> Strin
     shortest_cut(text, letters, cut, |text| text_width(text, size, weight) <= width)
 }
 
+/// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis where it is too wide.
+pub(super) fn in_lines(text: &str, size: f64, width: f64, most: usize) -> Vec<String> {
+    let fits = |line: &str| text_width(line, size, Weight::Regular) <= width;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let free = lines.len() < most;
+        match lines.last_mut() {
+            Some(line) if !free || fits(&format!("{line} {word}")) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| fitted(line, size, Weight::Regular, width)).collect()
+}
+
 /// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
 pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
     let letters: Vec<char> = name.chars().collect();
@@ -115,6 +132,15 @@ mod tests {
         let cut = fitted("maxUnavailable 100 percent", LABEL_SIZE, Weight::Regular, 80.0);
         assert!(cut.ends_with('…') && cut.len() > 6, "{cut}");
         assert!(text_width(&cut, LABEL_SIZE, Weight::Regular) <= 80.0);
+    }
+
+    #[test]
+    fn a_long_text_takes_more_lines_and_only_the_last_is_cut() {
+        let in_two = |text: &str| in_lines(text, LABEL_SIZE, 100.0, 2);
+        assert_eq!(in_two("one"), ["one"]);
+        assert_eq!(in_two("maxUnavailable 5 percent"), ["maxUnavailable", "5 percent"]);
+        let cut = in_two("maxUnavailable of five percent, or of every cluster at once");
+        assert!(cut.len() == 2 && cut[0] == "maxUnavailable" && cut[1].ends_with('…'), "{cut:?}");
     }
 
     #[test]

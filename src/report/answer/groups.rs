@@ -1,9 +1,8 @@
-//! The variants that are compared with each other ([`compared`]), how they look, and what they are called for short.
+//! The variants that are compared with each other ([`compared`]), and what they are called for short.
 
 use itertools::Itertools;
 
 use crate::report::data::VariantResults;
-use crate::report::style::SERIES_COLOURS as SERIES;
 use crate::results::{Setting, compared, distinct};
 
 /// Variants that are compared with each other.
@@ -31,27 +30,6 @@ pub(in crate::report) struct Best {
     /// most.
     pub(in crate::report) least_exposed: Vec<usize>,
     pub(in crate::report) most_exposed: Option<usize>,
-}
-
-/// Style of a variant's curve on the page.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::report) struct CurveStyle {
-    /// Which colour of the series.
-    pub(in crate::report) colour: usize,
-    /// Which line pattern.
-    pub(in crate::report) dash: usize,
-}
-
-/// The style of each variant. Compared variants differ in colour or, where colours repeat, in the line pattern. With
-/// one group, colours are those of the charts.
-pub(in crate::report) fn styles(groups: &[VariantGroup], variants: usize) -> Vec<CurveStyle> {
-    let mut styles = vec![CurveStyle { colour: 0, dash: 0 }; variants];
-    for (place, group) in groups.iter().enumerate() {
-        for (member, &at) in group.members.iter().enumerate() {
-            styles[at] = CurveStyle { colour: member % SERIES, dash: place + member / SERIES };
-        }
-    }
-    styles
 }
 
 /// The groups of all variants, in the experiment's order.
@@ -165,18 +143,6 @@ mod tests {
         ]);
         let expected = [("egress=10 Gbit/s", &["a", "b"] as &[&str]), ("egress=40 Gbit/s", &["a", "b"])];
         assert_eq!(titles_and_labels(&of), owned(&expected), "what a group shares is in its title");
-    }
-
-    #[test]
-    fn compared_variants_differ_in_colour_or_pattern() {
-        let group = |members: Vec<usize>| VariantGroup { title: String::new(), labels: Vec::new(), members };
-        let ten = styles(&[group((0..10).collect())], 10);
-        assert_eq!((ten[1], ten[9]), (CurveStyle { colour: 1, dash: 0 }, CurveStyle { colour: 1, dash: 1 }));
-        let two = styles(&[group(vec![0, 2]), group(vec![1, 3])], 4);
-        assert_eq!(
-            two.iter().map(|style| (style.colour, style.dash)).collect::<Vec<_>>(),
-            [(0, 0), (0, 1), (1, 0), (1, 1)]
-        );
     }
 
     #[test]

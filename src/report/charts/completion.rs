@@ -33,7 +33,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.reachable_ready_s).collect();
     let x = time_scale(&times, area.left, area.right);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
-    let mut canvas = page(&results.provenance, "Rollout completion time", &subtitle, bottom + 56.0 + FOOTER);
+    let head = Head { subject: "Rollout completion time", findings: findings::completion(&variants), note: subtitle };
+    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), bottom + 56.0 + FOOTER);
     if !times.is_empty() {
         let titles = ("{} since the rollout started", "time since the rollout started (logarithmic)");
         let (ticks, title) = ticks_of_time(&x, (46.0, 6), titles);
@@ -45,7 +46,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         let completions = variant.runs.iter().filter_map(|run| run.reachable_ready_s);
         dots(&mut canvas, variant, READY_TIME, completions, &x, (middle, 11.0));
         numbers_beside(&mut canvas, area, middle, &headlines[row], &notes[row]);
-        if variant.ready_time().is_none() {
+        if variant.ready_time().is_none() && variant.finished() == 0 {
             let held = variant.unfinished().map_or_else(String::new, RunRow::held);
             let reason = fitted(&held, SMALL, Weight::Regular, area.right - area.left - 8.0);
             let width = text_width(&reason, SMALL, Weight::Regular);
@@ -65,14 +66,15 @@ pub(super) fn dots(
     x: &Scale,
     (middle, below): (f64, f64),
 ) {
-    let colour = series_colour(variant.index);
+    let colour = variant.style.colour();
     for run in runs {
         canvas.dot((x.at(run), middle + below), 2.2, colour, 0.5);
     }
-    if let Some((low, high)) = variant.median_interval(measure) {
-        canvas.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
-    }
+    // An interval without a median within the axis would be a stub at its end.
     if let Some(median) = variant.median(measure) {
+        if let Some((low, high)) = variant.median_interval(measure) {
+            canvas.line((x.at(low), middle), (x.at(high), middle), Stroke::solid(colour, 4.0));
+        }
         canvas.dot((x.at(median), middle), 6.5, WHITE, 1.0);
         canvas.dot((x.at(median), middle), 5.0, colour, 1.0);
     }

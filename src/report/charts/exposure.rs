@@ -10,8 +10,8 @@ use crate::report::names;
 const ROW: f64 = 46.0;
 /// Widest column of names.
 const NAMES_MAX: f64 = 0.36 * PAGE_WIDTH;
-/// Width of the column of numbers.
-const NUMBERS: f64 = 250.0;
+/// Widest column of numbers.
+const NUMBERS_MAX: f64 = 330.0;
 
 /// Draws the chart. `None` where no cluster received a defective revision.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
@@ -20,19 +20,23 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         return None;
     }
     let (names, size) = names::column(&variants, NAMES_MAX);
-    let widest = widest(&names, size, Weight::Bold).max(60.0);
+    let names_width = widest(&names, size, Weight::Bold).max(60.0);
+    let texts = |of: fn(&VariantResults<'_>) -> String| variants.iter().map(of).collect_vec();
+    let headlines = widest(texts(headline), LABEL, Weight::Regular);
+    let numbers = headlines.max(widest(texts(note), SMALL, Weight::Regular)).min(NUMBERS_MAX);
     let rows = variants.iter().zip(names).sorted_by(|(a, _), (b, _)| median(a).total_cmp(&median(b)));
     let area = Area {
-        left: MARGIN + widest + 26.0,
+        left: MARGIN + names_width + 26.0,
         top: TOP + 4.0,
-        right: PAGE_WIDTH - MARGIN - NUMBERS,
+        right: PAGE_WIDTH - MARGIN - 20.0 - numbers,
         bottom: TOP + 4.0 + ROW * variants.len() as f64,
     };
     let exposed: Vec<f64> = results.tables.runs.iter().map(|run| run.exposed_targets as f64).collect();
     let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
-    let title = "Clusters exposed to the defective revision";
-    let mut canvas = page_of_run(results, title, &subtitle, area.bottom + 56.0 + FOOTER);
+    let subject = "Clusters exposed to the defective revision";
+    let head = Head { subject, findings: findings::exposure(&variants), note: subtitle };
+    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), area.bottom + 56.0 + FOOTER);
     bottom_grid(&mut canvas, area, &x, &ticks, &format!("exposed clusters{}", x.note()));
     for (at, (variant, name)) in rows.enumerate() {
         let middle = area.top + ROW * (at as f64 + 0.5);
@@ -76,8 +80,9 @@ fn headline(variant: &VariantResults<'_>) -> String {
 
 /// Ends of runs, and the time of the last exposed cluster.
 fn note(variant: &VariantResults<'_>) -> String {
-    let exposed = variant.clusters.iter().filter_map(|cluster| cluster.told_s).reduce(f64::max);
-    let last = exposed.map_or_else(String::new, |last| format!("; in this run last after {}", time(last)));
+    let defective = variant.clusters.iter().filter(|cluster| cluster.defective);
+    let exposed = defective.filter_map(|cluster| cluster.told_s).reduce(f64::max);
+    let last = exposed.map_or_else(String::new, |last| format!("; last one after {} in this run", time(last)));
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let end = match variant.unfinished() {
         None => "completed".to_owned(),

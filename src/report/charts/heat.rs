@@ -22,8 +22,6 @@ const GAP: f64 = 26.0;
 const ROW_NAME: f64 = 170.0;
 /// Sizes of the numbers: the first that fits its cell.
 const SIZES: [f64; 4] = [LABEL, SMALL, 11.0, 10.0];
-/// Shades darker than this have white text.
-const DARK: f64 = 0.66;
 /// Values that differ by less than this share count as equal.
 const ALIKE: f64 = 0.01;
 
@@ -74,8 +72,9 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let height = top + block * groups.len() as f64 + 24.0 + FOOTER;
     let subtitle =
         format!("{}; medians; darker: higher; hatched: half of the runs unfinished, or more", extent(&variants));
-    let title = format!("Medians by {} and {}", y.title, x.title);
-    let mut canvas = page(&results.provenance, &title, &subtitle, height);
+    let subject = format!("Medians by {} and {}", y.title, x.title);
+    let head = Head { subject: &subject, findings: findings::completion(&variants), note: subtitle };
+    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
     for (at, measure) in measures.iter().enumerate() {
         key(&mut canvas, measure, (left + (width + GAP) * at as f64, TOP), width);
     }
@@ -256,7 +255,7 @@ fn draw_cell(
     if median.is_some() {
         canvas.rectangle((left, top), (right, bottom), shade(share), 1.0);
     }
-    let colour = if share > DARK { WHITE } else { INK };
+    let colour = on_shade(share);
     if is_late {
         hatch(canvas, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
     }
@@ -266,8 +265,13 @@ fn draw_cell(
     }
     let (x, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
     for (at, line) in lines.iter().enumerate() {
-        let fits = |size: &f64| text_width(line, *size, Weight::Regular) <= width - 5.0;
-        let Some(size) = SIZES.into_iter().skip(2 * at).find(fits) else { continue };
+        let fits = |line: &str, size: f64| text_width(line, size, Weight::Regular) <= width - 5.0;
+        let sizes = || SIZES.into_iter().skip(2 * at);
+        let brief = line.replace(" of ", "/").replace(" runs", "");
+        let whole = sizes().find(|&size| fits(line, size)).map(|size| (line, size));
+        let Some((line, size)) = whole.or_else(|| Some((&brief, sizes().find(|&size| fits(&brief, size))?))) else {
+            continue;
+        };
         let half = text_width(line, size, Weight::Regular) / 2.0;
         let baseline = if lines.len() == 1 { middle + 0.36 * size } else { middle - 2.5 + 14.0 * at as f64 };
         if is_late {

@@ -50,7 +50,7 @@ pub(super) fn draw(canvas: &mut Canvas, variants: &[VariantResults<'_>], top: f6
         }
         let baseline = top + HEADING + ROW * (place % in_column) as f64 + 11.0;
         let completion = variant.ready_time();
-        canvas.dot((left + 6.0, baseline - 4.3), 5.0, series_colour(variant.index), 1.0);
+        canvas.dot((left + 6.0, baseline - 4.3), 5.0, variant.style.colour(), 1.0);
         if completion.is_none() {
             canvas.dot((left + 6.0, baseline - 4.3), 2.8, WHITE, 1.0);
         }

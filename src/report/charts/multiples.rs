@@ -76,8 +76,13 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         (false, false) => "",
     };
     let line = results.displayed().map_or_else(String::new, |run| format!("line: replicate {}, ", run.replicate));
-    let subtitle = format!("{}; {line}shade: p5–p95 of all runs{logs}", extent(&variants));
-    let mut canvas = page_of_run(results, "Concurrent image pulls on common axes", &subtitle, bottom + 62.0 + FOOTER);
+    let subtitle = format!(
+        "{}; {line}shade: p5–p95 of all runs, or the range of a dense line around its mean{logs}",
+        extent(&variants)
+    );
+    let subject = "Concurrent image pulls on common axes";
+    let head = Head { subject, findings: findings::tradeoff(&variants), note: subtitle };
+    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), bottom + 62.0 + FOOTER);
     let note = "concurrent image pulls; above each panel: median peak · median completion time";
     write(&mut canvas, note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     if !grid.title.is_empty() {
@@ -181,17 +186,23 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Sc
     let detail = detail(variant);
     write_bold(canvas, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
     write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
-    let colour = series_colour(variant.index);
+    let colour = variant.style.colour();
     let end = active_until(variant);
-    let line = |value: &dyn Fn(&TimelineRow) -> f64| {
+    let whole = |value: &dyn Fn(&TimelineRow) -> f64| {
         let mut points = steps(variant, end, value, x, y);
         points.push((x.at(end), y.at(0.0)));
-        decimate(&points, 1.0)
+        points
     };
-    if variant.runs.len() > 1 {
-        canvas.between(line(&|row| row.pulls_p95), line(&|row| row.pulls_p5), colour, 0.25);
+    let line = |value: &dyn Fn(&TimelineRow) -> f64| decimate(&whole(value), 1.0);
+    if let Some(dense) = envelope(&whole(&|row| row.pulls as f64)) {
+        canvas.between(dense.upper, dense.lower, colour, 0.35);
+        canvas.path(dense.mean, Stroke::solid(colour, 1.4));
+    } else {
+        if variant.runs.len() > 1 {
+            canvas.between(line(&|row| row.pulls_p95), line(&|row| row.pulls_p5), colour, 0.25);
+        }
+        canvas.path(line(&|row| row.pulls as f64), Stroke::solid(colour, 1.4));
     }
-    canvas.path(line(&|row| row.pulls as f64), Stroke::solid(colour, 1.4));
     canvas.line((area.left, area.bottom), (area.right, area.bottom), Stroke::solid(AXIS, 1.0));
     let most = ((area.right - area.left) / 42.0) as usize;
     for tick in ticks_of_short_time(x, 40.0, most.clamp(1, 5)) {

@@ -1,7 +1,8 @@
 //! Load over time: concurrent image pulls, and the registry's egress.
 //!
 //! A line shows one real run, the same replicate for all variants, over the band that contains 90% of all runs in each
-//! bin. Up to three variants of similar duration share one plot. More variants get a panel each, with a common
+//! bin. A line that would be solid ink, as that of clusters updated one by one, is an envelope with its mean instead.
+//! Up to three variants of similar duration share one plot. More variants get a panel each, with a common
 //! value axis, or separate ones where a common axis would flatten the low curves.
 
 use crate::report::charts::prelude::*;
@@ -20,6 +21,7 @@ const CAPACITY_SHOWN: f64 = 3.0;
 /// A quantity over time.
 struct CurveQuantity {
     title: &'static str,
+    findings: fn(&[VariantResults<'_>]) -> Vec<String>,
     axis: String,
     /// How a point of the curve, and the peak where it is another measure, are defined.
     point_note: &'static str,
@@ -40,6 +42,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
         results,
         &CurveQuantity {
             title: "Concurrent image pulls over time",
+            findings: findings::pulls,
             axis: "concurrent image pulls".to_owned(),
             point_note: if results.tables.runs.iter().any(|run| run.pulls > 0) {
                 "; curve: maximum per time bin"
@@ -70,6 +73,7 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
         results,
         &CurveQuantity {
             title: "Registry egress over time",
+            findings: findings::egress,
             axis: format!("registry egress in {}", unit.name),
             point_note: ", mean over 1 s; curve: maximum per time bin",
             whole: false,
@@ -114,81 +118,116 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let overlay = variants.len() <= OVERLAY_MAX && alike;
     let heights: Vec<f64> = variants.iter().map(|variant| height_of(variant, quantity)).collect();
     let own_values = !overlay && differ(&heights);
-    let most_ticks = if overlay { 7 } else { 4 };
-    let shared = value_ticks(&variants, &heights, most_ticks, quantity);
     let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
-    let mut subtitle = extent(&variants);
+    let mut note = extent(&variants);
     if let Some(displayed) = results.displayed() {
-        subtitle.push_str(&format!("; line: replicate {}", displayed.replicate));
+        note.push_str(&format!("; line: replicate {}", displayed.replicate));
     }
     if replicates > 1 {
-        subtitle.push_str("; shade: p5–p95 of all runs");
+        note.push_str("; shade: p5–p95 of all runs");
     }
     if !overlay {
-        subtitle.push_str(match (own_values, alike) {
+        note.push_str(match (own_values, alike) {
             (true, true) => "; value axes differ between panels",
             (true, false) => "; axes differ between panels",
             (false, false) => "; time axes differ between panels",
             (false, true) => "",
         });
     }
-    let plot = |area: Area, span: f64, ticks: &[AxisTick]| Plot {
-        area,
-        x: Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right),
-        y: Scale::to_last(ticks, area.bottom, area.top),
-        quantity,
-    };
+    let head = Head { subject: quantity.title, findings: (quantity.findings)(&variants), note };
     if overlay {
-        let height = 540.0;
-        let mut canvas = page_of_run(results, quantity.title, &subtitle, height);
-        let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
-            value: quantity.peak_of(variant),
-            colour: series_colour(variant.index),
-            dash: &[],
-            name,
-            detail: quantity.detail(variant),
-        };
-        let names = names::within(&variants, LABEL, Weight::Bold, KEY_NAME);
-        let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
-        let area = Area {
-            left: MARGIN + 50.0,
-            top: TOP + 28.0,
-            right: PAGE_WIDTH - key_width(&entries),
-            bottom: height - FOOTER - 58.0,
-        };
-        let plot = plot(area, longest, &shared);
-        value_axis(&mut canvas, area, &plot.y, &shared, &format!("{}{}", quantity.axis, quantity.point_note));
-        // High peaks first, so that low ones are drawn over them.
-        let order = variants.iter().sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a))).collect_vec();
-        order.iter().for_each(|variant| plot.band(&mut canvas, variant));
-        order.iter().for_each(|variant| plot.line(&mut canvas, variant, 2.0));
-        plot.capacities(&mut canvas, &variants, true);
-        let (times, unit) = time_ticks(plot.x.high, 8);
-        bottom_axis(&mut canvas, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
-        key(&mut canvas, area, entries);
-        return canvas;
+        let ticks = value_ticks(&variants, &heights, 7, quantity);
+        return overlaid(results, quantity, &variants, &head, longest, &ticks);
     }
-    let own = |at: usize| value_ticks(&variants[at..=at], &heights[at..=at], most_ticks, quantity);
-    let ticks: Vec<Vec<AxisTick>> =
-        (0..variants.len()).map(|at| if own_values { own(at) } else { shared.clone() }).collect();
-    let widest = widest(ticks.iter().flatten().map(|tick| &tick.label), SMALL, Weight::Regular);
+    let own = |at: usize| value_ticks(&variants[at..=at], &heights[at..=at], 4, quantity);
+    let shared = value_ticks(&variants, &heights, 4, quantity);
+    let panel = |at: usize| PanelAxes {
+        span: if alike { longest } else { spans[at] },
+        ticks: if own_values { own(at) } else { shared.clone() },
+    };
+    let axes: Vec<PanelAxes> = (0..variants.len()).map(panel).collect();
+    in_panels(results, quantity, &variants, &head, &axes, own_values)
+}
+
+/// All variants in one plot, with a key.
+fn overlaid(
+    results: &Results,
+    quantity: &CurveQuantity,
+    variants: &[VariantResults<'_>],
+    head: &Head<'_>,
+    span: f64,
+    ticks: &[AxisTick],
+) -> Canvas {
+    let height = 540.0;
+    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);
+    let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
+        value: quantity.peak_of(variant),
+        colour: variant.style.colour(),
+        dash: variant.style.dash(),
+        name,
+        detail: quantity.detail(variant),
+    };
+    let names = names::within(variants, LABEL, Weight::Bold, KEY_NAME);
+    let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
+    let area = Area {
+        left: MARGIN + 50.0,
+        top: TOP + 28.0,
+        right: PAGE_WIDTH - key_width(&entries),
+        bottom: height - FOOTER - 58.0,
+    };
+    let plot = Plot::new(area, span, ticks, quantity);
+    let dense = variants.iter().any(|variant| plot.envelope(variant).is_some());
+    let dense = if dense { "; where too dense: range and mean" } else { "" };
+    value_axis(&mut canvas, area, &plot.y, ticks, &format!("{}{}{dense}", quantity.axis, quantity.point_note));
+    // High peaks first, so that low ones are drawn over them.
+    let order = variants.iter().sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a))).collect_vec();
+    order.iter().for_each(|variant| plot.band(&mut canvas, variant));
+    order.iter().for_each(|variant| plot.line(&mut canvas, variant, 2.0, variant.style.dash()));
+    plot.capacities(&mut canvas, variants, true);
+    let (times, unit) = time_ticks(plot.x.high, 8);
+    bottom_axis(&mut canvas, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
+    key(&mut canvas, area, entries);
+    canvas
+}
+
+/// The end of a panel's time axis, and the ticks of its value axis.
+struct PanelAxes {
+    span: f64,
+    ticks: Vec<AxisTick>,
+}
+
+/// A panel for each variant; with `own_values`, each has a value axis of its own.
+fn in_panels(
+    results: &Results,
+    quantity: &CurveQuantity,
+    variants: &[VariantResults<'_>],
+    head: &Head<'_>,
+    axes: &[PanelAxes],
+    own_values: bool,
+) -> Canvas {
+    let labels = axes.iter().flat_map(|axes| &axes.ticks).map(|tick| &tick.label);
+    let widest = widest(labels, SMALL, Weight::Regular);
     let (areas, height) = panels(variants.len(), own_values.then_some(widest));
-    let mut canvas = page_of_run(results, quantity.title, &subtitle, height);
-    let tops: Vec<f64> = ticks.iter().map(|ticks| ticks.last().expect("there are ticks").value).collect();
-    let link = link_note(&variants, &tops, quantity);
-    let axes = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);
-    write(&mut canvas, &axes, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
-    let names = panel_names(&variants, &areas);
-    for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
-        let plot = plot(area, if alike { longest } else { spans[at] }, &ticks[at]);
+    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);
+    let tops: Vec<f64> = axes.iter().map(|axes| axes.ticks.last().expect("there are ticks").value).collect();
+    let link = link_note(variants, &tops, quantity);
+    let note = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);
+    write(&mut canvas, &note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    let names = panel_names(variants, &areas);
+    for (at, (&area, variant)) in areas.iter().zip(variants).enumerate() {
+        let PanelAxes { span, ticks } = &axes[at];
+        let plot = Plot::new(area, *span, ticks, quantity);
         let mut detail = quantity.detail(variant);
         if let Some(capacity) = (quantity.capacity)(variant).filter(|_| link.is_empty()) {
             detail.push_str(&format!(", link {}", rate(capacity)));
         }
+        if plot.envelope(variant).is_some() {
+            detail.push_str(", drawn as range and mean");
+        }
         let labelled = own_values || area.left < MARGIN + 60.0;
-        panel_frame(&mut canvas, area, &plot.y, &ticks[at], &Heading { name: &names[at], detail: &detail, labelled });
+        panel_frame(&mut canvas, area, &plot.y, ticks, &Heading { name: &names[at], detail: &detail, labelled });
         plot.band(&mut canvas, variant);
-        plot.line(&mut canvas, variant, 1.6);
+        plot.line(&mut canvas, variant, 1.6, &[]);
         plot.capacities(&mut canvas, std::slice::from_ref(variant), false);
         panel_time(&mut canvas, area, &plot.x);
     }
@@ -291,22 +330,40 @@ struct Plot<'q> {
     quantity: &'q CurveQuantity,
 }
 
-impl Plot<'_> {
+impl<'q> Plot<'q> {
+    fn new(area: Area, span: f64, ticks: &[AxisTick], quantity: &'q CurveQuantity) -> Self {
+        Self {
+            area,
+            x: Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right),
+            y: Scale::to_last(ticks, area.bottom, area.top),
+            quantity,
+        }
+    }
+
     fn steps(&self, variant: &VariantResults<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {
         decimate(&steps(variant, self.x.high, value, &self.x, &self.y), 2.0)
     }
 
+    /// The curve of a variant as an envelope, where it would be solid ink.
+    fn envelope(&self, variant: &VariantResults<'_>) -> Option<Envelope> {
+        envelope(&steps(variant, self.x.high, self.quantity.value, &self.x, &self.y))
+    }
+
     fn band(&self, canvas: &mut Canvas, variant: &VariantResults<'_>) {
-        if variant.runs.len() > 1 {
+        if variant.runs.len() > 1 && self.envelope(variant).is_none() {
             let upper = self.steps(variant, |row| (self.quantity.band)(row).1);
             let lower = self.steps(variant, |row| (self.quantity.band)(row).0);
-            canvas.between(upper, lower, series_colour(variant.index), 0.22);
+            canvas.between(upper, lower, variant.style.colour(), 0.22);
         }
     }
 
-    fn line(&self, canvas: &mut Canvas, variant: &VariantResults<'_>, width: f64) {
-        let points = self.steps(variant, self.quantity.value);
-        canvas.path(points, Stroke::solid(series_colour(variant.index), width));
+    fn line(&self, canvas: &mut Canvas, variant: &VariantResults<'_>, width: f64, dash: &'static [f64]) {
+        let colour = variant.style.colour();
+        if let Some(dense) = self.envelope(variant) {
+            canvas.between(dense.upper, dense.lower, colour, 0.35);
+            return canvas.path(dense.mean, Stroke::solid(colour, width));
+        }
+        canvas.path(self.steps(variant, self.quantity.value), Stroke { colour, width, dash });
     }
 
     /// The distinct capacities of the variants as reference lines, with a label where `labelled`.

@@ -5,6 +5,7 @@ pub(super) use itertools::Itertools;
 pub(super) use crate::report::axis::*;
 pub(super) use crate::report::canvas::*;
 pub(super) use crate::report::data::*;
+pub(super) use crate::report::findings::{self, Head};
 pub(super) use crate::report::format::*;
 pub(super) use crate::report::frame::*;
 pub(super) use crate::report::style::*;

@@ -33,7 +33,12 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     }
     let displayed = results.displayed().map(|run| format!("; shown: replicate {}", run.replicate));
     let subtitle = format!("{}{}", extent(&variants), displayed.unwrap_or_default());
-    let mut canvas = page_of_run(results, "Clusters ready on the new revision", &subtitle, height);
+    let head = Head {
+        subject: "Clusters ready on the new revision",
+        findings: findings::half_ready(&variants, &ready),
+        note: subtitle,
+    };
+    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);
     let y = Scale::from_zero(100.0, area.bottom, area.top);
     let shares: Vec<AxisTick> =
         (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{}%", at * 20) }).collect();
@@ -54,7 +59,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         if times.len() < targets {
             points.push((area.right, share(times.len())));
         }
-        let colour = series_colour(variant.index);
+        let colour = variant.style.colour();
         canvas.path(decimate(&points, 2.0), Stroke { colour, width: 2.0, dash: dash(&variants, variant) });
         canvas.dot((x.at(last), share(times.len())), 3.5, colour, 1.0);
     }
@@ -64,7 +69,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 
 /// Curves that may cross often differ by their pattern too.
 fn dash(variants: &[VariantResults<'_>], variant: &VariantResults<'_>) -> &'static [f64] {
-    if variants.len() > 3 { series_dash(variant.index) } else { &[] }
+    if variants.len() > 3 { variant.style.dash_in_grey() } else { variant.style.dash() }
 }
 
 fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'static [f64]) -> KeyEntry {
@@ -76,7 +81,7 @@ fn entry(variant: &VariantResults<'_>, name: String, times: &[f64], dash: &'stat
             Some(last) if all => -last,
             _ => -1e12 * targets.saturating_sub(times.len()) as f64,
         },
-        colour: series_colour(variant.index),
+        colour: variant.style.colour(),
         dash,
         name,
         detail: match times.last() {

@@ -27,7 +27,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         subtitle.push_str("; time axes differ between panels");
     }
     let (areas, height) = panels(variants.len(), None);
-    let mut canvas = page_of_run(results, "Cluster states over time", &subtitle, height);
+    let head = Head { subject: "Cluster states over time", findings: findings::updating(&variants), note: subtitle };
+    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);
     legend(&mut canvas);
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {

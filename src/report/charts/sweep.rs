@@ -1,7 +1,7 @@
 //! The effect of a swept setting: peak pulls, peak egress and completion time against its values.
 //!
 //! One chart for each swept path, and one line for each strategy and combination of the other swept settings. A line
-//! joins medians over runs, the shade contains 90% of all runs, whiskers are 95% confidence intervals of the median.
+//! joins medians over runs of values that are quantities, the shade contains 90% of all runs, whiskers are 95% confidence intervals of the median.
 //! Values that are not quantities are spaced evenly, with their dots side by side. Unfinished runs are counted in a
 //! strip above the completion times.
 
@@ -85,8 +85,12 @@ fn draw(
 
     let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
     let subtitle = format!("{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs", extent(variants));
-    let title = format!("Effect of {}", axis.subject());
-    let mut canvas = page(&results.provenance, &title, &subtitle, area(2).bottom + 58.0 + second_line(axis) + FOOTER);
+    let subject = format!("Effect of {}", axis.subject());
+    let along: Vec<Vec<&VariantResults<'_>>> =
+        lines.iter().map(|line| line.points.iter().map(|(_, variant)| *variant).collect()).collect();
+    let head = Head { subject: &subject, findings: findings::effect(&axis.subject(), &along), note: subtitle };
+    let height = area(2).bottom + 58.0 + second_line(axis) + FOOTER;
+    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
     for (at, panel) in panels.iter().enumerate() {
         drawing.panel(&mut canvas, area(at), panel, at == 2);
     }
@@ -221,9 +225,10 @@ impl Drawing<'_> {
         let colour = series_colour(at);
         let pieces = self.pieces(at, panel);
         let dash = if self.lines.len() > 1 { series_dash(at) } else { &[] };
-        let width = if self.axis.numeric { 2.0 } else { 1.0 };
-        for piece in &pieces {
-            canvas.path(piece.iter().map(|&[x, median, ..]| (x, median)).collect(), Stroke { colour, width, dash });
+        // Values that are no quantities have no order that a line could follow.
+        for piece in pieces.iter().filter(|_| self.axis.numeric) {
+            let points = piece.iter().map(|&[x, median, ..]| (x, median)).collect();
+            canvas.path(points, Stroke { colour, width: 2.0, dash });
         }
         for [x, median, _, _, low, high] in pieces.into_iter().flatten() {
             for end in [low, high] {

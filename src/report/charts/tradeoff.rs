@@ -6,6 +6,7 @@
 use crate::report::charts::key_table;
 use crate::report::charts::prelude::*;
 use crate::report::names;
+use crate::report::swept::SweepAxis;
 
 /// Greatest width of a name on the plot.
 const NAME: f64 = 260.0;
@@ -83,6 +84,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
             Dot { variant, at, finished: completion.is_some(), under: 0, label }
         })
         .collect();
+    let axes = SweepAxis::all(&variants);
+    let quantities: Vec<&str> = axes.iter().filter(|axis| axis.numeric).map(|axis| axis.path).collect();
     let groups = if numbered { clumps(&dots) } else { groups(&dots) };
     for group in &groups {
         // The first of the experiment lies at the bottom, as the widest ring.
@@ -102,7 +105,9 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     );
     let table = if numbered { key_table::height(variants.len()) } else { 0.0 };
     let height = PLOT + table + FOOTER;
-    let mut canvas = page(&results.provenance, "Peak image pulls against completion time", &subtitle, height);
+    let subject = "Peak image pulls against completion time";
+    let head = Head { subject, findings: findings::tradeoff(&variants), note: subtitle };
+    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
     value_axis(&mut canvas, area, &y, &ticks, &format!("peak concurrent image pulls{}", y.note()));
     if times.is_empty() {
         bottom_axis(&mut canvas, area, &x, &[], "completion time");
@@ -116,13 +121,13 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         canvas.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
         write(&mut canvas, "too few runs finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
     }
-    for (from, to) in joined(&dots) {
+    for (from, to) in joined(&dots, &quantities) {
         canvas.line(from, to, Stroke::solid(GRID, 2.0));
     }
     for dot in &dots {
         draw_dot(&mut canvas, dot, &x, &y);
     }
-    label_dots(&mut canvas, &dots, &groups, numbered, area);
+    label_dots(&mut canvas, &dots, &groups, &joined(&dots, &quantities), area, numbered);
     if numbered {
         key_table::draw(&mut canvas, &variants, PLOT);
     }
@@ -130,7 +135,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 }
 
 fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
-    let colour = series_colour(dot.variant.index);
+    let colour = dot.variant.style.colour();
     let stroke = Stroke::solid(colour, 2.0);
     if let Some((p5, p95)) = dot.variant.summary("peak_pulls").and_then(|row| Some((row.p5?, row.p95?))) {
         canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
@@ -187,12 +192,14 @@ fn ranges(numbers: &[usize]) -> Vec<String> {
     numbers.chunk_by(follows).flat_map(text).collect()
 }
 
-/// The pairs of neighbouring settings of one strategy that both finished: no more than one setting differs.
-fn joined(dots: &[Dot<'_>]) -> Vec<(Position, Position)> {
+/// The pairs of neighbouring settings of one strategy that both finished: one of its settings that are `quantities`
+/// differs. Kinds, such as methods of distribution, have no order that a line could follow.
+fn joined(dots: &[Dot<'_>], quantities: &[&str]) -> Vec<(Position, Position)> {
     let joins = |pair: &&[Dot<'_>]| {
         let [a, b] = [&pair[0].variant.info, &pair[1].variant.info];
-        let differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b).count();
-        a.strategy == b.strategy && differ <= 1 && pair[0].finished && pair[1].finished
+        let mut differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b);
+        let one = differ.next().is_some_and(|(a, _)| quantities.contains(&a.path.as_str())) && differ.next().is_none();
+        a.strategy == b.strategy && one && pair[0].finished && pair[1].finished
     };
     dots.windows(2).filter(joins).map(|pair| (pair[0].at, pair[1].at)).collect()
 }
@@ -288,7 +295,7 @@ impl<'d> Block<'d> {
         for ((dot, name), note) in self.dots.iter().zip(&self.names).zip(&self.notes) {
             if self.marks > 0.0 {
                 let middle = (left + 5.0, baseline - 4.5);
-                canvas.dot(middle, 4.5, series_colour(dot.variant.index), 1.0);
+                canvas.dot(middle, 4.5, dot.variant.style.colour(), 1.0);
                 if dot.under > 0 || !dot.finished {
                     canvas.dot(middle, 2.5, WHITE, 1.0);
                 }
@@ -304,14 +311,21 @@ impl<'d> Block<'d> {
 }
 
 /// Places each name where it touches no dot and no other name.
-fn label_dots(canvas: &mut Canvas, dots: &[Dot<'_>], groups: &[Vec<usize>], numbered: bool, area: Area) {
+fn label_dots(
+    canvas: &mut Canvas,
+    dots: &[Dot<'_>],
+    groups: &[Vec<usize>],
+    joined: &[(Position, Position)],
+    area: Area,
+    numbered: bool,
+) {
     let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered)).collect();
     let around = |block: &Block<'_>| {
         let ((x, y), reach) = (block.at, block.reach);
         [x - reach, y - reach, x + reach, y + reach]
     };
     let mut taken: Vec<[f64; 4]> = blocks.iter().map(around).collect();
-    for (a, b) in joined(dots) {
+    for (a, b) in joined {
         let steps = (libm::hypot(b.0 - a.0, b.1 - a.1) / 6.0).ceil().max(1.0);
         taken.extend((0..=steps as usize).map(|step| {
             let share = step as f64 / steps;

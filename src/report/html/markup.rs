@@ -1,7 +1,6 @@
 //! Texts as HTML.
 
-use crate::report::answer::groups::CurveStyle;
-use crate::report::style::{Colour, dash, series_colour, series_colour_on_dark};
+use crate::report::style::{Colour, CurveStyle};
 pub(super) use crate::report::text::escaped;
 
 /// Text with names in backticks, as HTML.
@@ -20,11 +19,11 @@ pub(super) fn css(Colour(red, green, blue): Colour) -> String {
 
 /// The sample of a variant's line; its colour follows the theme.
 pub(super) fn swatch(style: CurveStyle) -> String {
-    let dashes: Vec<String> = dash(style.dash).iter().map(|length| format!("{}", length * 0.8)).collect();
+    let dashes: Vec<String> = style.dash().iter().map(|length| format!("{}", length * 0.8)).collect();
     format!(
         "<svg class=\"swatch\" style=\"--light:{};--dark:{}\" width=\"26\" height=\"8\" aria-hidden=\"true\"><line x1=\"0\" y1=\"4\" x2=\"26\" y2=\"4\" stroke-dasharray=\"{}\"/></svg>",
-        css(series_colour(style.colour)),
-        css(series_colour_on_dark(style.colour)),
+        css(style.colour()),
+        css(style.colour_on_dark()),
         dashes.join(" ")
     )
 }

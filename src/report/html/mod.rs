@@ -23,7 +23,7 @@ use super::answer::{self, PageAnswer, groups};
 use super::data::Results;
 use super::format::RateUnit;
 use super::limits::AssertedLimit;
-use super::style::{CLUSTER_STATES, dash, series_colour, series_colour_on_dark};
+use super::style::CLUSTER_STATES;
 use crate::results::{Setting, distinct};
 
 /// The page's name in a results folder.
@@ -97,9 +97,11 @@ pub(super) fn page(results: &Results) -> String {
     let limits = AssertedLimit::all(results);
     let groups = groups::groups(&variants);
     let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
-    let styles = groups::styles(&groups, variants.len());
-    let called: Vec<VariantLabel> =
-        labels.into_iter().zip(styles).map(|(label, style)| VariantLabel { label, style }).collect();
+    let called: Vec<VariantLabel> = labels
+        .into_iter()
+        .zip(&variants)
+        .map(|(label, variant)| VariantLabel { label, style: variant.style })
+        .collect();
     let answer = answer::answer(&variants, &groups, &limits, results.provenance.seed);
     let filters = filters(&variants);
     let mut names = Vec::new();
@@ -112,8 +114,8 @@ pub(super) fn page(results: &Results) -> String {
             VariantData {
                 label,
                 name: variant.name(),
-                colours: [css(series_colour(style.colour)), css(series_colour_on_dark(style.colour))],
-                dash: dash(style.dash),
+                colours: [css(style.colour()), css(style.colour_on_dark())],
+                dash: style.dash(),
                 settings: std::iter::once(("strategy", variant.info.strategy.as_str())).chain(settings).collect(),
                 link: variant.info.registry_egress_bytes_per_s,
                 targets: variant.runs.iter().map(|run| run.targets).max().unwrap_or(0),

@@ -6,11 +6,12 @@
 //! clusters come first. A sentence below the table replaces columns with the same value in every variant.
 
 use super::markup::{escaped, swatch};
-use crate::report::answer::groups::{Best, CurveStyle};
+use crate::report::answer::groups::Best;
 use crate::report::columns::{EXPOSED, FilledColumn, identical};
 use crate::report::data::VariantResults;
 use crate::report::format::percents;
 use crate::report::limits::AssertedLimit;
+use crate::report::style::CurveStyle;
 use crate::results::READY_TIME;
 
 /// A variant's name and line style on the page.

@@ -8,7 +8,7 @@ mod mark;
 mod panel;
 
 use self::mark::{Mark, MarkStyle};
-use self::panel::{FrontAxes, WorldPanel, draw_panel};
+use self::panel::{FrontAxes, NOTE_LINE, WorldPanel, draw_panel};
 use crate::report::charts::prelude::*;
 use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Provenance, Setting, SummaryRow, grouped};
 
@@ -45,9 +45,27 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
         "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
         count(plan.runs as f64)
     );
-    let mut canvas = draw(&panels, &axes, provenance, ["Completion time against load", &subtitle], TOP + 8.0);
+    let head = Head { subject: "Completion time against load", findings: chosen(&panels), note: subtitle };
+    let mut canvas = draw(&panels, &axes, provenance, [head.title(), &head.subtitle()], TOP + 8.0);
     legend(&mut canvas);
     canvas
+}
+
+/// The setting that a plan chose, or how many of its worlds have one.
+fn chosen(panels: &[WorldPanel]) -> Vec<String> {
+    let chosen: Vec<&Mark> =
+        panels.iter().filter_map(|panel| panel.marks.iter().find(|mark| mark.style == MarkStyle::Chosen)).collect();
+    let names: Vec<&str> = chosen.iter().map(|mark| mark.name.as_str()).unique().collect();
+    match (panels.len(), chosen.as_slice(), names.as_slice()) {
+        (_, [], _) => vec!["No setting meets the limits".to_owned()],
+        (1, [mark], _) => vec![format!("{} is the best setting that meets the limits", mark.name)],
+        (worlds, all, [only]) if all.len() == worlds => {
+            vec![format!("{only} is the best setting that meets the limits in all {worlds} worlds")]
+        }
+        (worlds, all, names) => {
+            vec![format!("{} of {worlds} worlds have a setting that meets the limits: {}", all.len(), names.join(", "))]
+        }
+    }
 }
 
 /// Most worlds in the chart of plain results.
@@ -71,8 +89,11 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
         LoadAxis { measure: "peak_pulls".to_owned(), unit: "pulls".to_owned(), at_most: None, time_at_most: None };
     let axes = FrontAxes { load: &load, time: "completion time".to_owned() };
     let subtitle = format!("{}; {key}medians; lines: 95% CI of the median time, p5–p95 of the load", extent(&variants));
-    let texts = ["Pareto-optimal settings: completion time against load", &subtitle];
-    Some(draw(&panels, &axes, &results.provenance, texts, TOP - 22.0))
+    let optimal: Vec<(usize, usize)> =
+        panels.iter().map(|panel| (mark::pareto_front(&panel.marks).len(), panel.marks.len())).collect();
+    let subject = "Pareto-optimal settings: completion time against load";
+    let head = Head { subject, findings: findings::front(&optimal), note: subtitle };
+    Some(draw(&panels, &axes, &results.provenance, [head.title(), &head.subtitle()], TOP - 22.0))
 }
 
 fn mark_of(variant: &VariantResults<'_>, naming: &Naming) -> Mark {
@@ -145,17 +166,19 @@ fn draw(
         _ => 3,
     };
     let inner = if worlds == 1 { 380.0 } else { 260.0 };
-    let row = ABOVE + inner + BELOW;
-    let height = top + row * worlds.div_ceil(columns) as f64 + FOOTER;
-    let mut canvas = page(provenance, title, subtitle, height);
     let labels = 58.0;
     let gap = 22.0;
     let width = (PAGE_WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
-    for (at, panel) in panels.iter().enumerate() {
+    let place = |at: usize, above: f64| {
         let left = MARGIN + (width + gap) * (at % columns) as f64 + labels;
-        let above = top + row * (at / columns) as f64 + ABOVE;
-        let right = left - labels + width - 6.0;
-        let area = Area { left, top: above, right, bottom: above + inner };
+        Area { left, top: above, right: left - labels + width - 6.0, bottom: above + inner }
+    };
+    let lines = panels.iter().enumerate().map(|(at, panel)| panel.note_lines(place(at, 0.0))).max().unwrap_or(1);
+    let row = ABOVE + inner + BELOW + NOTE_LINE * (lines - 1) as f64;
+    let height = top + row * worlds.div_ceil(columns) as f64 + FOOTER;
+    let mut canvas = page(provenance, title, subtitle, height);
+    for (at, panel) in panels.iter().enumerate() {
+        let area = place(at, top + row * (at / columns) as f64 + ABOVE);
         draw_panel(&mut canvas, axes, panel, area);
     }
     canvas

@@ -4,10 +4,32 @@ use super::mark::{DOT, Mark, MarkStyle, label_limit, label_marks, pareto_front};
 use crate::report::charts::prelude::*;
 use crate::results::LoadAxis;
 
+/// Height of a line of the note below a panel.
+pub(super) const NOTE_LINE: f64 = 15.0;
+/// Most lines for the names of settings that did not finish.
+const NAMES_LINES: usize = 5;
+
 /// The settings of one world.
 pub(super) struct WorldPanel {
     pub(super) title: String,
     pub(super) marks: Vec<Mark>,
+}
+
+impl WorldPanel {
+    /// The settings that did not finish.
+    fn never(&self) -> Vec<&str> {
+        self.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect()
+    }
+
+    /// The lines that the note below the panel needs: its settings that did not finish, and one for settings without a
+    /// label.
+    pub(super) fn note_lines(&self, area: Area) -> usize {
+        let names = format!("did not finish: {}", self.never().join(", "));
+        match self.never().len() {
+            0 => 1,
+            _ => 1 + in_lines(&names, SMALL, area.right - area.left + 40.0, NAMES_LINES).len(),
+        }
+    }
 }
 
 /// The axes that all panels share.
@@ -75,12 +97,14 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
         taken.push(label_limit(canvas, area, text, at, is_load, &taken));
     }
     let unnamed = label_marks(canvas, &panel.marks, &best, &x, &y, area, &mut taken);
-    let never: Vec<&str> =
-        panel.marks.iter().filter(|mark| mark.time.is_none()).map(|mark| mark.name.as_str()).collect();
+    let never = panel.never();
     let lists = [("did not finish", &never), ("unlabelled", &unnamed)];
     let lists = lists.iter().filter(|(_, names)| !names.is_empty());
     let notes = lists.map(|(what, names)| format!("{what}: {}", names.join(", "))).join("; ");
-    write_fitted(canvas, &notes, (area.left - 50.0, area.bottom + 58.0), SMALL, MUTED, width);
+    for (at, line) in in_lines(&notes, SMALL, width, panel.note_lines(area)).iter().enumerate() {
+        let baseline = area.bottom + 58.0 + NOTE_LINE * at as f64;
+        write(canvas, line, (area.left - 50.0, baseline), SMALL, MUTED, Align::Left);
+    }
 }
 
 fn limits_of(limit: &Option<(f64, String)>) -> Vec<f64> {

@@ -1,0 +1,348 @@
+//! The finding of each chart, which is its title: one sentence with the extremes of the medians over runs.
+//!
+//! Sentences state ranges, not winners: medians may lie closer to each other than luck moves them, and the answer says
+//! which variants may be the best. Names are those that charts use; a shorter sentence without names takes the place
+//! of one that is too wide. A chart whose results allow no sentence keeps its subject as its title.
+
+use itertools::Itertools;
+
+use super::data::VariantResults;
+use super::format::{RateUnit, count, number, time};
+use super::names;
+use super::style::{MARGIN, PAGE_WIDTH, TITLE};
+use super::text::{Weight, text_width};
+use crate::results::READY_TIME;
+
+/// A link whose peak is at least this share of its capacity is full.
+const FULL: f64 = 0.98;
+/// Medians that differ by less than this factor are alike.
+const ALIKE: f64 = 1.02;
+
+/// The head of a chart: its title and the lines below it.
+pub(super) struct Head<'h> {
+    /// The quantity that the chart shows, as a title: `Rollout completion time`.
+    pub(super) subject: &'h str,
+    /// Sentences with the finding, the preferred one first.
+    pub(super) findings: Vec<String>,
+    /// The extent of the data, and how to read the chart.
+    pub(super) note: String,
+}
+
+impl Head<'_> {
+    /// The first finding that fits in one line; otherwise the subject.
+    pub(super) fn title(&self) -> &str {
+        let fits = |finding: &&String| text_width(finding, TITLE, Weight::Bold) <= PAGE_WIDTH - 2.0 * MARGIN;
+        self.findings.iter().find(fits).map_or(self.subject, String::as_str)
+    }
+
+    /// The subject, unless it is the title, and the note.
+    pub(super) fn subtitle(&self) -> String {
+        if self.title() == self.subject { self.note.clone() } else { format!("{}: {}", self.subject, self.note) }
+    }
+}
+
+/// A variant's name and a value of it.
+type NamedValue = (String, f64);
+
+/// The least and the greatest of a measure's medians, with the names of their variants. `None` without a median.
+fn extremes<'r>(
+    variants: &[VariantResults<'r>],
+    of: impl Fn(&VariantResults<'r>) -> Option<f64>,
+) -> Option<(NamedValue, NamedValue)> {
+    let named = names::in_short(variants).into_iter().zip(variants);
+    let values = named.filter_map(|(name, variant)| Some((name, of(variant)?)));
+    match values.minmax_by(|a, b| a.1.total_cmp(&b.1)) {
+        itertools::MinMaxResult::NoElements => None,
+        itertools::MinMaxResult::OneElement(only) => Some((only.clone(), only)),
+        itertools::MinMaxResult::MinMax(low, high) => Some((low, high)),
+    }
+}
+
+/// The name of a variant, or the number of variants whose value reads the same.
+fn alone_or_several(
+    name: String,
+    value: &str,
+    variants: &[VariantResults<'_>],
+    text: impl Fn(&VariantResults<'_>) -> Option<String>,
+) -> String {
+    match variants.iter().filter(|variant| text(variant).as_deref() == Some(value)).count() {
+        0 | 1 => name,
+        several => format!("{several} variants"),
+    }
+}
+
+fn alike(low: f64, high: f64) -> bool {
+    high <= ALIKE * low
+}
+
+/// `; most runs of 2 of 6 variants do not finish`: those without a median time.
+fn unfinished(variants: &[VariantResults<'_>]) -> String {
+    match variants.iter().filter(|variant| variant.ready_time().is_none()).count() {
+        0 => String::new(),
+        1 => format!("; most runs of 1 of {} variants do not finish", variants.len()),
+        some => format!("; most runs of {some} of {} variants do not finish", variants.len()),
+    }
+}
+
+/// Completion times.
+pub(super) fn completion(variants: &[VariantResults<'_>]) -> Vec<String> {
+    let rest = unfinished(variants);
+    let Some(((first, low), (last, high))) = extremes(variants, VariantResults::ready_time) else {
+        return if variants.is_empty() {
+            Vec::new()
+        } else {
+            vec!["No variant finishes in most of its runs".to_owned()]
+        };
+    };
+    let (from, to) = (time(low), time(high));
+    let finished: Vec<_> = variants.iter().filter(|variant| variant.ready_time().is_some()).collect();
+    match variants {
+        [_] => vec![format!("All clusters that can be updated are ready after {from}")],
+        _ if alike(low, high) => vec![format!("Every variant that finishes is ready after about {from}{rest}")],
+        _ => vec![
+            format!("{first} is ready after {from}, {last} after {to}{rest}"),
+            format!("Completion takes between {from} and {to}{rest}"),
+            format!("{} of {} variants finish, after {from} to {to}", finished.len(), variants.len()),
+        ],
+    }
+}
+
+/// Peaks of concurrent pulls.
+pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
+    let Some(((least, low), (most, high))) = extremes(variants, |variant| variant.median("peak_pulls")) else {
+        return Vec::new();
+    };
+    let (from, to) = (count(low), count(high));
+    let least = alone_or_several(least, &from, variants, |variant| variant.median("peak_pulls").map(count));
+    match variants {
+        _ if high <= 0.0 => vec!["No variant pulls an image".to_owned()],
+        [_] => vec![format!("At most {to} image pulls run at once")],
+        _ if from == to => vec![format!("Every variant peaks at {to} concurrent image pulls")],
+        _ => vec![
+            format!("{most} peaks at {to} concurrent image pulls, {least} at {from}"),
+            format!("Concurrent image pulls peak between {from} and {to}"),
+        ],
+    }
+}
+
+/// Peaks of the registry's egress, against its link where it has one.
+pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
+    let peak = |variant: &VariantResults<'_>| variant.median("egress_peak_1s_bytes_per_s");
+    let Some(((least, low), (most, high))) = extremes(variants, peak) else { return Vec::new() };
+    let unit = RateUnit::for_max(high);
+    let (from, to) = (unit.text(low), unit.text(high));
+    let least = alone_or_several(least, &from, variants, |variant| peak(variant).map(|peak| unit.text(peak)));
+    let linked: Vec<(f64, f64)> = variants
+        .iter()
+        .filter_map(|variant| Some((variant.info.registry_egress_bytes_per_s?, peak(variant)?)))
+        .collect();
+    let capacities: Vec<f64> = linked.iter().map(|(link, _)| *link).dedup().collect();
+    let link = match capacities.as_slice() {
+        [only] => format!("the {} link", RateUnit::for_max(*only).text(*only)),
+        _ => "their links".to_owned(),
+    };
+    let full = linked.iter().filter(|(link, peak)| *peak >= FULL * link).count();
+    match (variants.len(), full) {
+        _ if high <= 0.0 => vec!["The registry sends nothing".to_owned()],
+        (1, 1) => vec![format!("The rollout fills {link} for a second or longer")],
+        (all, full) if full == all && capacities.len() > 1 => {
+            vec!["Every variant fills its link for a second or longer".to_owned()]
+        }
+        (1, _) => vec![format!("The registry sends at most {to}")],
+        (all, full) if full == all => vec![format!("Every variant fills {link} for a second or longer")],
+        (all, 1..) => vec![
+            format!("{full} of {all} variants fill {link}; the lowest peak is {from}"),
+            format!("{full} of {all} variants fill {link}"),
+        ],
+        _ if alike(low, high) => vec![format!("Every variant peaks at about {to}")],
+        _ => vec![format!("{most} peaks at {to}, {least} at {from}"), format!("Egress peaks between {from} and {to}")],
+    }
+}
+
+/// When half of the clusters are ready, in the displayed run; `ready` has the sorted times of each variant.
+pub(super) fn half_ready(variants: &[VariantResults<'_>], ready: &[Vec<f64>]) -> Vec<String> {
+    let half = |variant: &VariantResults<'_>| {
+        let middle = variant.clusters.len().div_ceil(2).checked_sub(1)?;
+        ready.get(variants.iter().position(|other| other.index == variant.index)?)?.get(middle).copied()
+    };
+    let Some(((first, low), (last, high))) = extremes(variants, half) else { return Vec::new() };
+    let never = match variants.iter().filter(|variant| half(variant).is_none()).count() {
+        0 => String::new(),
+        some => format!(", and never in {some} of {} variants", variants.len()),
+    };
+    let (from, to) = (time(low), time(high));
+    if variants.len() == 1 || alike(low, high) {
+        return vec![format!("Half of the clusters are ready after {from}{never}")];
+    }
+    vec![
+        format!("Half of the clusters are ready after {from} ({first}) to {to} ({last}){never}"),
+        format!("Half of the clusters are ready after {from} to {to}{never}"),
+    ]
+}
+
+/// Most clusters that are updating at once, in the displayed run.
+pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
+    let most = |variant: &VariantResults<'_>| variant.timeline.iter().map(|row| row.updating as f64).reduce(f64::max);
+    let Some(((least, low), (greatest, high))) = extremes(variants, most) else { return Vec::new() };
+    let (from, to) = (count(low), count(high));
+    let least = alone_or_several(least, &from, variants, |variant| most(variant).map(count));
+    if variants.len() == 1 || from == to {
+        return vec![format!("At most {to} clusters update at once")];
+    }
+    vec![
+        format!("{greatest} updates up to {to} clusters at once, {least} up to {from}"),
+        format!("Between {from} and {to} clusters update at once"),
+    ]
+}
+
+/// Time against peak: the fastest variant and the one with the lowest peak.
+pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
+    let finished: Vec<VariantResults<'_>> =
+        variants.iter().filter(|variant| variant.ready_time().is_some()).cloned().collect();
+    let [time_of, peak_of] = [READY_TIME, "peak_pulls"]
+        .map(|measure| move |variant: &VariantResults<'_>| variant.median(measure).unwrap_or(f64::INFINITY));
+    let by = |first: &dyn Fn(&VariantResults<'_>) -> f64, second: &dyn Fn(&VariantResults<'_>) -> f64| {
+        let order = |a: &usize, b: &usize| {
+            let (a, b) = (&finished[*a], &finished[*b]);
+            first(a).total_cmp(&first(b)).then(second(a).total_cmp(&second(b)))
+        };
+        (0..finished.len()).min_by(order)
+    };
+    let Some((fast, low)) = by(&time_of, &peak_of).zip(by(&peak_of, &time_of)) else { return completion(variants) };
+    if finished.len() < 2 {
+        return completion(variants);
+    }
+    let names = names::in_short(variants);
+    let name = |at: usize| {
+        let place = variants.iter().position(|variant| variant.index == finished[at].index);
+        place.map_or("", |place| names[place].as_str())
+    };
+    let (quick, slow) = (time(time_of(&finished[fast])), time(time_of(&finished[low])));
+    let (high_peak, low_peak) = (count(peak_of(&finished[fast])), count(peak_of(&finished[low])));
+    if fast == low {
+        return vec![format!("{} has both the shortest time, {quick}, and the lowest peak", name(fast))];
+    }
+    vec![
+        format!("{} takes {quick} and {high_peak} pulls at once, {} {slow} and {low_peak}", name(fast), name(low)),
+        format!("{high_peak} pulls at once take {quick}, {low_peak} take {slow}"),
+    ]
+}
+
+/// The effect of a setting: by which factors it moves completion and peak along one line at most.
+pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<String> {
+    let factor = |measure: &str| {
+        let along = |line: &Vec<&VariantResults<'_>>| {
+            let values = line.iter().filter_map(|variant| variant.median(measure));
+            let (low, high) = values.minmax_by(f64::total_cmp).into_option()?;
+            (low > 0.0).then(|| high / low)
+        };
+        lines.iter().filter_map(along).reduce(f64::max)
+    };
+    let (most, by) = if lines.len() > 1 { ("up to ", "") } else { ("", "by ") };
+    let said = |factor: f64| match factor {
+        factor if factor < 1.1 => None,
+        factor if factor < 1.995 => Some(format!("{by}{}%", number(((factor - 1.0) * 100.0).round()))),
+        factor => Some(format!(
+            "{}-fold",
+            number(if factor < 10.0 { (factor * 10.0).round() / 10.0 } else { factor.round() })
+        )),
+    };
+    let [of_time, of_peak] = [READY_TIME, "peak_pulls"].map(|measure| factor(measure).and_then(said));
+    // Words begin a sentence in capitals; the name of a setting is written as it is.
+    let subject = match subject.split_once(' ') {
+        Some(_) => subject[..1].to_uppercase() + &subject[1..],
+        None => subject.to_owned(),
+    };
+    match (of_time, of_peak) {
+        (Some(time), Some(peak)) => vec![
+            format!("{subject} changes completion {most}{time}, and the peak of pulls {most}{peak}"),
+            format!("Completion changes {most}{time}, the peak of pulls {most}{peak}"),
+        ],
+        (Some(time), None) => vec![
+            format!("{subject} changes completion {most}{time}, and the peak of pulls hardly"),
+            format!("Completion changes {most}{time}, the peak of pulls hardly"),
+        ],
+        (None, Some(peak)) => vec![
+            format!("{subject} changes the peak of pulls {most}{peak}, and completion hardly"),
+            format!("The peak of pulls changes {most}{peak}, completion hardly"),
+        ],
+        (None, None) => vec![format!("{subject} hardly changes completion and the peak of pulls")],
+    }
+}
+
+/// Clusters that received a defective revision.
+pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
+    let exposed = |variant: &VariantResults<'_>| variant.median("exposed_targets");
+    let Some(((least, low), (most, high))) = extremes(variants, exposed) else { return Vec::new() };
+    let fewest = variants.iter().filter(|variant| exposed(variant).is_some_and(|value| value <= low)).count();
+    let (from, to) = (if low > 0.0 { count(low) } else { "no".to_owned() }, count(high));
+    let clusters = if count(low) == "1" { "cluster" } else { "clusters" };
+    if variants.len() == 1 {
+        return vec![format!("The defective revision reaches {to} clusters")];
+    }
+    if count(low) == count(high) {
+        return vec![format!("Every variant exposes {to} clusters to the defective revision")];
+    }
+    let first = match fewest {
+        1 => format!("{least} exposes {from} {clusters}"),
+        some => format!("{some} of {} variants expose {from} {clusters}", variants.len()),
+    };
+    vec![format!("{first}, {most} {to}"), format!("{first}, others up to {to}")]
+}
+
+/// Pareto-optimal settings of each world: how many of how many.
+pub(super) fn front(optimal: &[(usize, usize)]) -> Vec<String> {
+    let some = optimal.iter().filter(|(best, _)| *best > 0);
+    let Some((low, high)) = some.clone().map(|(best, _)| *best).minmax().into_option() else { return Vec::new() };
+    let Some((few, many)) = some.clone().map(|(_, all)| *all).minmax().into_option() else { return Vec::new() };
+    let none = match optimal.len() - some.count() {
+        0 => String::new(),
+        none => format!("; in {none} of {} no setting finishes", optimal.len()),
+    };
+    let of = if few == many { many.to_string() } else { format!("{few} to {many}") };
+    let best = if low == high { low.to_string() } else { format!("{low} to {high}") };
+    match optimal.len() {
+        1 => vec![format!("{best} of {of} settings are Pareto-optimal")],
+        worlds if none.is_empty() => {
+            vec![format!("{best} of {of} settings are Pareto-optimal in each of {worlds} worlds")]
+        }
+        _ => vec![format!("{best} of {of} settings are Pareto-optimal in a world{none}")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::{Fleet, Wave, six_settings};
+    use crate::report::tests::readable_quietly;
+
+    fn said(waves: Vec<Wave>, finding: fn(&[VariantResults<'_>]) -> Vec<String>) -> Vec<String> {
+        let results = readable_quietly(&Fleet { waves, replicates: 6, ..six_settings() });
+        finding(&results.variants())
+    }
+
+    #[test]
+    fn titles_name_the_extremes_and_count_what_does_not_finish() {
+        let waves = || vec![Wave::new("slow", 50, 0), Wave::new("fast", 250, 0), Wave::new("stuck", 100, 1)];
+        let texts = said(waves(), completion);
+        assert!(texts[0].starts_with("fast is ready after ") && texts[0].contains(", slow after "), "{texts:?}");
+        assert!(texts[0].ends_with("; most runs of 1 of 3 variants do not finish"), "{texts:?}");
+        assert!(texts[1].starts_with("Completion takes between "), "{texts:?}");
+        let texts = said(waves(), pulls);
+        assert!(texts[0].starts_with("fast peaks at ") && texts[0].contains(" slow at "), "{texts:?}");
+        let texts = said(waves(), tradeoff);
+        assert!(texts[0].starts_with("fast takes ") && texts[0].contains(" slow "), "{texts:?}");
+        assert_eq!(said(vec![Wave::new("stuck", 100, 1)], completion), ["No variant finishes in most of its runs"]);
+    }
+
+    #[test]
+    fn a_finding_that_is_too_wide_gives_way_to_a_shorter_one_and_last_to_the_subject() {
+        let head =
+            |findings: &[String]| Head { subject: "Egress", findings: findings.to_vec(), note: "3 runs".to_owned() };
+        let wide = "wide ".repeat(60);
+        let short = head(&[wide.clone(), "short".to_owned()]);
+        assert_eq!((short.title(), short.subtitle().as_str()), ("short", "Egress: 3 runs"));
+        let none = head(&[wide]);
+        assert_eq!((none.title(), none.subtitle().as_str()), ("Egress", "3 runs"));
+    }
+}
