@@ -47,13 +47,13 @@ pub(crate) struct Agent {
     /// Everything was available at its last look.
     saw_all_available: bool,
     /// The last report that arrived.
-    known: Option<(Revision, bool, bool)>,
+    reported: Option<(Revision, bool, bool)>,
 }
 
 impl Agent {
     /// An agent that applied `applied` long ago and whose workloads are ready.
     pub(crate) fn settled(applied: Option<Revision>) -> Self {
-        let known = applied.map(|revision| (revision, true, false));
+        let reported = applied.map(|revision| (revision, true, false));
         Self {
             instructed: applied,
             missed: None,
@@ -64,13 +64,13 @@ impl Agent {
             instructions: 0,
             reports: 0,
             readiness_changes: 0,
-            sent: known,
+            sent: reported,
             arrives: SimTime::ZERO,
             readiness_due: None,
             seen: 0,
             looks_from: SimTime::ZERO,
             saw_all_available: applied.is_some(),
-            known,
+            reported,
         }
     }
 }
@@ -79,7 +79,7 @@ impl Agent {
     /// Whether it has nothing left to do and to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         let has_begun = self.instructed.is_some() || self.applied.is_some();
-        let is_known = settled && self.known == self.applied.map(|revision| (revision, true, false));
+        let is_known = settled && self.reported == self.applied.map(|revision| (revision, true, false));
         !has_begun || (self.instructed == self.applied && self.applying.is_none() && is_known)
     }
 }
@@ -138,7 +138,7 @@ impl World<'_> {
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let agent = &mut self.clusters[id.index()].agent;
         // Reports in transit may be lost.
-        agent.sent = agent.known;
+        agent.sent = agent.reported;
         if agent.instructed != agent.applied {
             self.send_instruction(id, queue);
         }
@@ -329,7 +329,7 @@ impl World<'_> {
         if !cluster.cuts.is_managed() {
             return;
         }
-        cluster.agent.known = Some((report.applied, report.ready, report.degraded));
+        cluster.agent.reported = Some((report.applied, report.ready, report.degraded));
         if (report.applied, report.ready) == (NEW, true) {
             cluster.facts.ready = Some(now);
         }
@@ -343,7 +343,7 @@ impl World<'_> {
         let agent = &cluster.agent;
         let phase = if agent.missed.or(agent.instructed) != Some(NEW) {
             ClusterPhase::Waiting
-        } else if agent.known.is_some_and(|(applied, ready, _)| (applied, ready) == (NEW, true)) {
+        } else if agent.reported.is_some_and(|(applied, ready, _)| (applied, ready) == (NEW, true)) {
             ClusterPhase::Ready
         } else if !cluster.cuts.is_managed() || cluster.troubled_pods > 0 {
             ClusterPhase::NotReady

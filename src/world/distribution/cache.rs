@@ -31,7 +31,7 @@ use crate::world::transfers::payload::{BlobSource, Routing};
 #[derive(Debug)]
 struct Cache {
     link: LinkId,
-    from: Destination,
+    place: Destination,
     cache_store: CacheStore,
     /// By image: index and manifest, and config.
     manifests: Vec<bool>,
@@ -61,7 +61,7 @@ impl Caches {
     ) -> Self {
         let cache = |&(link, from): &(LinkId, Destination)| Cache {
             link,
-            from,
+            place: from,
             cache_store: CacheStore::new(blobs, spec.coalesce, spec.ttl, spec.upstream_connections),
             manifests: vec![false; images],
             configs: vec![false; images],
@@ -143,7 +143,7 @@ impl DistributionMethod for Caches {
     }
 
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
-        (self.caches[store.index()].from, None)
+        (self.caches[store.index()].place, None)
     }
 
     fn contents(&mut self, store: StoreId) -> &mut CacheStore {

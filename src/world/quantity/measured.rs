@@ -19,7 +19,7 @@ impl<T: Quantity> Distribution<T> {
     /// be used; then a problem was reported.
     pub(crate) fn read_values(self, path: &Path, context: &mut Context<'_>) -> Option<Self> {
         let Self::Unread(values) = self else { return Some(self) };
-        let source = context.file(&values.file, &path.key("file"))?;
+        let source = context.file(&values.path, &path.key("file"))?;
         match read_values::<T>(&source, values.column.as_deref()) {
             Ok(values) => Some(Self::Empirical(values.into())),
             Err(Wrong::Column(message, help)) => {

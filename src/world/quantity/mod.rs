@@ -202,7 +202,7 @@ pub enum Distribution<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValuesFile {
     /// Relative to the experiment's folder.
-    pub file: String,
+    pub path: String,
     /// `None`: the only column.
     pub column: Option<String>,
 }
@@ -344,13 +344,13 @@ impl<T: Quantity + fmt::Display> fmt::Display for Distribution<T> {
             }
             Self::Uniform { min, max } => write!(f, "{min} to {max}"),
             Self::Empirical(values) => write!(f, "a mean of {} (like {} measured values)", mean(), values.len()),
-            Self::Unread(values) => write!(f, "like the values of `{}`", values.file),
+            Self::Unread(values) => write!(f, "like the values of `{}`", values.path),
         }
     }
 }
 
 fn unread(values: &ValuesFile) -> ! {
-    panic!("`{}` is read when the experiment is checked", values.file)
+    panic!("`{}` is read when the experiment is checked", values.path)
 }
 
 /// From the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.

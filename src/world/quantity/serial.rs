@@ -140,7 +140,7 @@ impl<Q: Quantity> Fields<Q> {
             }
             Ok(Distribution::Pareto { least, alpha, most })
         } else if let Some(file) = self.file {
-            Ok(Distribution::Unread(ValuesFile { file, column: self.column }))
+            Ok(Distribution::Unread(ValuesFile { path: file, column: self.column }))
         } else {
             Err(format!("expected {}", expecting::<Q>()))
         }
@@ -179,8 +179,8 @@ impl<Q: Quantity> Serialize for Distribution<Q> {
             Self::Pareto { least, alpha, most } => {
                 json!({ "pareto": { "least": least, "alpha": alpha, "most": most } })
             }
-            Self::Unread(ValuesFile { file, column: None }) => json!({ "file": file }),
-            Self::Unread(ValuesFile { file, column }) => json!({ "file": file, "column": column }),
+            Self::Unread(ValuesFile { path: file, column: None }) => json!({ "file": file }),
+            Self::Unread(ValuesFile { path: file, column }) => json!({ "file": file, "column": column }),
         };
         fields.serialize(serializer)
     }
@@ -251,10 +251,10 @@ mod tests {
 
     #[test]
     fn values_may_come_from_a_file() {
-        let values = ValuesFile { file: "pulls.csv".to_owned(), column: Some("pull_s".to_owned()) };
+        let values = ValuesFile { path: "pulls.csv".to_owned(), column: Some("pull_s".to_owned()) };
         let text = "{file: pulls.csv, column: pull_s}";
         assert_eq!(read_one::<DurationModel>(text), Ok(Distribution::Unread(values)));
-        let values = ValuesFile { file: "pulls.csv".to_owned(), column: None };
+        let values = ValuesFile { path: "pulls.csv".to_owned(), column: None };
         assert_eq!(read_one::<DurationModel>("{file: pulls.csv}"), Ok(Distribution::Unread(values)));
     }
 

@@ -53,7 +53,7 @@ impl RunPass<'_> {
         if index == self.run.stages.len() {
             return self.execute_delete_stage();
         }
-        let is_plain = self.fixed.rules == RuleSet::Shipped && self.fixed.version < KubeFleetVersion::Main;
+        let is_plain = self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
         if self.run.stages[index].clusters.is_empty() && !is_plain {
             match self.fixed.rules {
                 RuleSet::Shipped => {

@@ -53,7 +53,7 @@ pub struct StagedUpdateRun {
 #[derive(Clone, Debug)]
 struct Fixed {
     rules: RuleSet,
-    version: KubeFleetVersion,
+    kubefleet: KubeFleetVersion,
     defects: KubeFleetBugs,
     run_name: String,
     spec: RunSpec,
@@ -82,7 +82,7 @@ impl StagedUpdateRun {
     ) -> Self {
         let fixed = Fixed {
             rules,
-            version: KubeFleetVersion::default(),
+            kubefleet: KubeFleetVersion::default(),
             defects,
             run_name: name,
             spec,
@@ -100,7 +100,7 @@ impl StagedUpdateRun {
     /// The same run of another version.
     #[must_use]
     pub fn with_version(mut self, version: KubeFleetVersion) -> Self {
-        self.fixed.version = version;
+        self.fixed.kubefleet = version;
         self
     }
 
