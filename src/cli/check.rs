@@ -1,11 +1,23 @@
-//! `fleetsim check`: report whether an experiment is valid.
+//! `fleetsim check`: report whether an experiment is valid, and what about it is legal but may surprise.
 
+mod surprises;
+
+use clap::Args;
 use fleetsim::scenario::load_plan;
 
 use super::output::grouped;
 use super::{ExperimentArgs, Failure, output};
 
-pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
+#[derive(Args, Debug)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Print every warning and note, however many there are
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) fn check(CheckArgs { experiment: args, all }: &CheckArgs) -> Result<(), Failure> {
     let experiment = args.load()?;
     let clusters = experiment.variants.iter().map(|variant| variant.scenario.world.clusters.len()).max().unwrap_or(0);
     if experiment.plan.is_some() {
@@ -32,17 +44,5 @@ pub(super) fn check(args: &ExperimentArgs) -> Result<(), Failure> {
         counted(least_runs, most_runs, "run"),
         counted(clusters as u64, clusters as u64, "cluster"),
     ))?;
-    for guess in &experiment.guesses {
-        output::out(&format!("note: {guess}\n"))?;
-    }
-    for variant in &experiment.variants {
-        let scenario = &variant.scenario;
-        if let Some(warning) = scenario.strategy.object_limit(scenario.fleet()) {
-            output::out(&format!("warning: {}: {warning}\n", variant.label))?;
-        }
-        for ignored in variant.scenario.strategy.ignored() {
-            output::out(&format!("note: {}: {ignored}\n", variant.label))?;
-        }
-    }
-    Ok(())
+    output::out(&surprises::text(&experiment, *all))
 }

@@ -55,7 +55,7 @@ enum Command {
     /// Simulate every strategy, write tables and charts, and print the comparison
     Run(run::RunArgs),
     /// Check an experiment and all files it refers to, without simulating
-    Check(ExperimentArgs),
+    Check(check::CheckArgs),
     /// Show how each strategy would treat this fleet: partitions, limits, waves
     Explain(explain::ExplainArgs),
     /// Find the fastest setting that meets your limits, and print it ready to paste

@@ -43,7 +43,7 @@ pub use fleet::{Fleet, FleetGroup, Run};
 pub use requests::Requests;
 pub use status_log::StatusLog;
 use strategy::yaml_snippet;
-pub use strategy::{Strategy, StrategyExplanation};
+pub use strategy::{Documented, Strategy, StrategyExplanation};
 
 pub(crate) use load::{Product, ProductFile};
 pub(crate) use upstream::ControllerChoice;

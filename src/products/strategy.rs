@@ -15,9 +15,11 @@ pub trait Strategy: Any + Debug + Send + Sync {
     /// What the strategy would do to this fleet, before any simulation.
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation;
 
-    /// Settings that the product's version does not know and therefore ignores, one sentence each.
-    fn ignored(&self) -> &[String] {
-        &[]
+    /// The strategy by the rules that the product's documentation describes, for this fleet. `None`: it follows them
+    /// already, the product has one set of rules only, or the documentation does not accept the strategy.
+    fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
+        let _ = fleet;
+        None
     }
 
     /// The strategy as a part of the product's own file, with all settings, so that none is left to a default that
@@ -50,6 +52,15 @@ impl dyn Strategy {
     pub fn downcast_ref<S: Strategy>(&self) -> Option<&S> {
         (self as &dyn Any).downcast_ref()
     }
+}
+
+/// A strategy by the rules that its product's documentation describes.
+#[derive(Debug)]
+pub struct Documented {
+    /// The strategy.
+    pub strategy: Box<dyn Strategy>,
+    /// Where `docs/schedulers.md` lists the differences: the name of the section in a link.
+    pub section: &'static str,
 }
 
 /// What a strategy would do to a fleet, in words and numbers.

@@ -33,7 +33,7 @@ const EXAMPLE: &str = "03-documented-or-shipped";
 const MOST_BYTES: u64 = 12_000_000;
 
 /// Runs with more events are simulated again only by an optimised build.
-const MOST_EVENTS: u64 = 500_000;
+const MOST_EVENTS: u64 = 100_000;
 
 /// Tables of more runs are computed again only by an optimised build: intervals take thousands of samples per measure.
 const MOST_RUNS: usize = 100;

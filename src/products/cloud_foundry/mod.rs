@@ -8,7 +8,7 @@ mod explain;
 use serde_json::{Value, json};
 
 use crate::products::strategy::remove_null;
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{Controller, Documented, Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{
@@ -63,6 +63,14 @@ impl CloudFoundryDeployment {
 impl Strategy for CloudFoundryDeployment {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::explain(self, fleet)
+    }
+
+    fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
+        if self.rules == RuleSet::Documented {
+            return None;
+        }
+        let (rules, upstream_bugs) = (RuleSet::Documented, CloudFoundryBugs::of(RuleSet::Documented));
+        Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "cloud-foundry" })
     }
 
     fn snippet(&self) -> Option<Snippet> {

@@ -14,9 +14,10 @@ mod work_generator;
 use serde_json::json;
 
 use crate::products::words::object_limit;
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
+use crate::rollout::kubefleet::staged::explain as explain_staged;
 use crate::rollout::kubefleet::{
     KubeFleetBugs, KubeFleetVersion, MemberCluster, PlacementPolicy, RollingUpdateConfig, RunSpec, RunState,
     StrategySpec,
@@ -61,6 +62,18 @@ impl Strategy for KubeFleetStaged {
         explain::staged(self, &fleet.world.clusters)
     }
 
+    fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
+        if self.rules == RuleSet::Documented {
+            return None;
+        }
+        let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
+        let documented = Self { rules, upstream_bugs, ..self.clone() };
+        let first = self.updates.runs.first().map_or(0, |run| run.placement);
+        let picked = picked_by(&self.updates, first, &fleet.world.clusters);
+        explain_staged(&documented.strategy, &run_spec(), rules, &picked).ok()?;
+        Some(Documented { strategy: Box::new(documented), section: "kubefleet" })
+    }
+
     /// Each cluster has an entry in the run's status.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
         object_limit("the status of the ClusterStagedUpdateRun", "cluster", 405, fleet.len())
@@ -84,6 +97,14 @@ impl Strategy for KubeFleetStaged {
 impl Strategy for KubeFleetRolling {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::rolling(self, fleet.len())
+    }
+
+    fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
+        if self.rules == RuleSet::Documented {
+            return None;
+        }
+        let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
+        Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "kubefleet" })
     }
 
     fn snippet(&self) -> Option<Snippet> {

@@ -8,10 +8,10 @@ mod version;
 
 use serde_json::json;
 
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
-use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, groups_of};
+use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, explain as explain_bundle, groups_of};
 
 pub(crate) use config::RancherFleetConfig;
 pub use version::FleetVersion;
@@ -32,8 +32,13 @@ impl Strategy for RancherFleetStrategy {
         explain::explain(self, &clusters(fleet))
     }
 
-    fn ignored(&self) -> &[String] {
-        &self.ignored
+    fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
+        if self.rules == RuleSet::Documented {
+            return None;
+        }
+        let documented = Self { rules: RuleSet::Documented, ..self.clone() };
+        explain_bundle(&documented.strategy, documented.rules, &clusters(fleet)).ok()?;
+        Some(Documented { strategy: Box::new(documented), section: "rancher-fleet" })
     }
 
     fn snippet(&self) -> Option<Snippet> {

@@ -1,0 +1,129 @@
+//! What `fleetsim check` says about a valid experiment: settings that are legal but may surprise.
+//!
+//! Warnings are about strategies: their product warns of a setting, an object of the product would be too large, or the
+//! code that ships does something else for this fleet than the documentation describes. The difference is found by
+//! explaining the strategy by both sets of rules; differences that no number of the explanation shows are left out. It is
+//! shown for one variant of each strategy. Notes are guesses about the world. A text that several variants share is
+//! printed once.
+
+use fleetsim::scenario::{Experiment, Variant};
+
+/// Most warnings and notes, unless all are asked for.
+const SHOWN: usize = 20;
+/// Most variants that are named in front of a text.
+const NAMED: usize = 3;
+/// Most lines of an explanation that are printed for each set of rules.
+const LINES: usize = 3;
+
+/// All warnings and notes; the first [`SHOWN`] of them unless `all`.
+pub(super) fn text(experiment: &Experiment, all: bool) -> String {
+    let mut texts: Vec<(String, Vec<&Variant>)> = Vec::new();
+    for variant in &experiment.variants {
+        for warning in warnings(variant) {
+            match texts.iter_mut().find(|(known, _)| *known == warning) {
+                Some((_, variants)) => variants.push(variant),
+                None => texts.push((warning, vec![variant])),
+            }
+        }
+    }
+    let warnings = texts.into_iter().map(|(warning, variants)| {
+        let place = named(&labels(&variants, &experiment.variants));
+        format!("warning: {place}: {warning}\n")
+    });
+    let notes = experiment.guesses.iter().map(|guess| format!("note: {guess}\n"));
+    let texts: Vec<String> = warnings.chain(differences(experiment)).chain(notes).collect();
+    let shown = if all { texts.len() } else { SHOWN };
+    let mut text = texts[..texts.len().min(shown)].concat();
+    if texts.len() > shown {
+        text.push_str(&format!("{} more; `fleetsim check --all` prints them\n", texts.len() - shown));
+    }
+    text
+}
+
+/// The strategies of these variants where they are all of their strategies' variants; otherwise the variants.
+fn labels<'v>(variants: &[&'v Variant], all: &[Variant]) -> Vec<&'v str> {
+    let of = |strategy: &str| all.iter().filter(|variant| variant.strategy == strategy).count();
+    let here = |strategy: &str| variants.iter().filter(|variant| variant.strategy == strategy).count();
+    let mut labels: Vec<&str> = Vec::new();
+    for variant in variants {
+        let is_whole = here(&variant.strategy) == of(&variant.strategy);
+        let label = if is_whole { &variant.strategy } else { &variant.label };
+        if !labels.contains(&label.as_str()) {
+            labels.push(label);
+        }
+    }
+    labels
+}
+
+/// `careful, bold and 4 more variants`.
+fn named(labels: &[&str]) -> String {
+    match labels.len() {
+        more if more > NAMED => format!("{} and {} more variants", labels[..NAMED - 1].join(", "), more + 1 - NAMED),
+        _ => labels.join(", "),
+    }
+}
+
+fn warnings(variant: &Variant) -> Vec<String> {
+    let (strategy, fleet) = (&variant.scenario.strategy, variant.scenario.fleet());
+    let link = "(docs/schedulers.md#sizes-that-the-simulation-leaves-out)";
+    let limit = strategy.object_limit(fleet).map(|warning| format!("{warning} {link}"));
+    strategy.explain(fleet).warnings.into_iter().chain(limit).collect()
+}
+
+/// For each strategy, the first of its variants for which code and documentation differ.
+fn differences(experiment: &Experiment) -> Vec<String> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut texts = Vec::new();
+    for variant in &experiment.variants {
+        let (strategy, fleet) = (&variant.scenario.strategy, variant.scenario.fleet());
+        if seen.contains(&variant.strategy.as_str()) {
+            continue;
+        }
+        let Some(documented) = strategy.as_documented(fleet) else { continue };
+        let (shipped, promised) = (strategy.explain(fleet).lines, documented.strategy.explain(fleet).lines);
+        let Some(lines) = difference(&shipped, &promised) else { continue };
+        seen.push(&variant.strategy);
+        texts.push(format!(
+            "warning: {}: the code that ships differs from the documentation\n{lines}  reasons and sources: \
+             docs/schedulers.md#{}; `rules: documented` simulates the documentation\n",
+            variant.label, documented.section
+        ));
+    }
+    texts
+}
+
+/// The first lines that only one of two explanations has. `None` where they are alike.
+fn difference(shipped: &[String], documented: &[String]) -> Option<String> {
+    let only = |name: &str, lines: &[String], others: &[String]| {
+        let lines: Vec<&String> = lines.iter().filter(|line| !others.contains(line)).collect();
+        let mut text: String = lines.iter().take(LINES).map(|line| format!("  {name}{line}\n")).collect();
+        if lines.len() > LINES {
+            text.push_str(&format!("  {name}({} more lines)\n", lines.len() - LINES));
+        }
+        text
+    };
+    let text = only("code:           ", shipped, documented) + &only("documentation:  ", documented, shipped);
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_names_a_few_of_the_variants_that_share_it() {
+        assert_eq!(named(&["a"]), "a");
+        assert_eq!(named(&["a", "b", "c"]), "a, b, c");
+        assert_eq!(named(&["a", "b", "c", "d"]), "a, b and 2 more variants");
+    }
+
+    #[test]
+    fn only_lines_that_differ_are_shown_and_long_lists_are_cut() {
+        let lines = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        assert_eq!(difference(&lines(&["same"]), &lines(&["same"])), None);
+        let found = difference(&lines(&["same", "5 at a time"]), &lines(&["same", "all at once"])).expect("two lines");
+        assert_eq!(found, "  code:           5 at a time\n  documentation:  all at once\n");
+        let many: Vec<String> = (0..5).map(|at| at.to_string()).collect();
+        assert!(difference(&many, &[]).is_some_and(|text| text.ends_with("  code:           (2 more lines)\n")));
+    }
+}
