@@ -56,7 +56,8 @@ pub fn with_the_best(variants: &[Vec<f64>], level: f64, resamples: usize, seed: 
         let low = others(at).map(|other| least(at, other)).fold(f64::NEG_INFINITY, f64::max);
         // The greatest that it may be behind a possible best.
         let high = others(at).filter(|other| may_be_best[*other]).map(|other| -least(other, at));
-        let high = high.fold(f64::NEG_INFINITY, f64::max).max(0.0);
+        // Which of -0 and 0 is the greater depends on the compiler; their sum is 0.
+        let high = high.fold(f64::NEG_INFINITY, f64::max).max(0.0) + 0.0;
         let low = if may_be_best[at] { low.min(0.0) } else { 0.0 };
         Contender { may_be_best: may_be_best[at], behind: Interval { estimate, low, high } }
     };
