@@ -13,6 +13,7 @@
 use std::ops::Range;
 
 use crate::world::World;
+use crate::world::distribution::spec::DistributionKind;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::PullId;
 use crate::world::nodes::pull::Fetch;
@@ -41,6 +42,10 @@ impl World<'_> {
         if self.spec.node.runtime.no_progress_timeout.is_none() {
             return;
         }
+        // A pull that waits for the fill of a cache or a seed may come to stall without a check of its own; the next outage
+        // of any cluster finds it.
+        let fills = matches!(self.spec.distribution.kind, DistributionKind::Cache(_) | DistributionKind::Pieces(_));
+        let nodes = if fills { 0..self.nodes.len() } else { nodes };
         for node in nodes {
             for at in 0..self.nodes[node].pulls.len() {
                 self.check_stall(self.nodes[node].pulls[at], queue);
