@@ -7,7 +7,9 @@
 mod assumptions;
 mod check;
 mod explain;
+mod export;
 mod generated;
+mod init;
 mod output;
 mod plan;
 mod precision;
@@ -31,6 +33,7 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 #[command(name = "fleetsim", version, about, long_about = None, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
+  fleetsim init my-rollout                          ask a few questions and write an experiment
   fleetsim run experiments/01-max-unavailable       simulate all strategies and compare them
   fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
   fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
@@ -54,6 +57,8 @@ struct Cli {
 enum Command {
     /// Simulate every strategy, write tables and charts, and print the comparison
     Run(run::RunArgs),
+    /// Ask a few questions and write an experiment
+    Init(init::InitArgs),
     /// Check an experiment and all files it refers to, without simulating
     Check(check::CheckArgs),
     /// Show how each strategy would treat this fleet: partitions, limits, waves
@@ -64,6 +69,8 @@ enum Command {
     Sensitivity(sensitivity::SensitivityArgs),
     /// Redraw the charts of existing results and print the comparison
     Report(report::ReportArgs),
+    /// Write existing results as a trace for Perfetto or as metrics for Prometheus
+    Export(export::ExportArgs),
     /// Run experiments again, compare every file with existing results, and add missing files
     Reproduce(reproduce::ReproduceArgs),
     /// List the constants of the model, or of an experiment, with ranges and sources
@@ -208,6 +215,8 @@ pub(crate) fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::check(args),
+        Command::Init(args) => init::init(args),
+        Command::Export(args) => export::export(args),
         Command::Explain(args) => explain::explain(args),
         Command::Plan(args) => plan::plan(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),

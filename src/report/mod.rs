@@ -2,6 +2,7 @@
 //!
 //! [`draw_all`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size, and the
 //! page that shows all of it ([`PAGE_FILE`]).
+//! [`write_trace`] and [`write_metrics`] hand results to other programs.
 //! [`Results::read`] with [`table`] gives the comparison that a run prints last, [`json`] the same for programs.
 //!
 //! Charts state how they were made: the number of runs and the spread in the subtitle, units at the axes, experiment,
@@ -15,6 +16,7 @@ mod charts;
 mod columns;
 mod data;
 mod draw;
+mod export;
 mod findings;
 mod format;
 mod frame;
@@ -37,6 +39,7 @@ mod wrap;
 
 pub use data::Results;
 pub use draw::{CHARTS_FOLDER, draw_all, draw_plan, draw_sensitivity};
+pub use export::{write_metrics, write_trace};
 pub use html::PAGE_FILE;
 pub use junit::junit;
 pub use limits::verdicts;

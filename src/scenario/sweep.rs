@@ -81,7 +81,10 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
     }
     if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
         let near = nearest(strategy, strategies.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        let help = near.unwrap_or_else(|| format!("there are {}", any_of(strategies)));
+        let help = near.unwrap_or_else(|| match strategies.is_empty() {
+            true => "write a strategy below `strategies` first".to_owned(),
+            false => format!("there are {}", any_of(strategies)),
+        });
         return refused(format!("there is no strategy `{strategy}`"), &help);
     }
     if !matches!(node.value, Value::List(_)) || axis.values.is_empty() {

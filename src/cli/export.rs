@@ -1,0 +1,79 @@
+//! `fleetsim export`: the displayed runs of results as a trace for Perfetto, or as metrics for Prometheus.
+
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Write, stdout};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use fleetsim::report::{Results, write_metrics, write_trace};
+
+use super::Failure;
+
+#[derive(Args, Debug)]
+pub(super) struct ExportArgs {
+    /// Folder written by `fleetsim run`
+    #[arg(value_name = "RESULTS")]
+    results: PathBuf,
+    /// Format of the export
+    #[arg(long = "to", value_enum, value_name = "FORMAT")]
+    format: ExportFormat,
+    /// Export this variant only; may be repeated [default: all]
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
+    /// Time 0 of a run in seconds since 1970, as `date +%s` prints them; for openmetrics
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    start: f64,
+    /// Write to this file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// A format of other programs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum ExportFormat {
+    /// Events in JSON, for ui.perfetto.dev and chrome://tracing
+    Trace,
+    /// OpenMetrics text, for `promtool tsdb create-blocks-from openmetrics`
+    Openmetrics,
+}
+
+pub(super) fn export(args: &ExportArgs) -> Result<(), Failure> {
+    if !args.start.is_finite() || args.start < 0.0 {
+        return Err(Failure::Usage(format!("--start must be a number of seconds from 0 on, not {}", args.start)));
+    }
+    let results = Results::read(&args.results)?;
+    let Some(path) = &args.output else {
+        return match write(args, &results, &mut BufWriter::new(stdout().lock())) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|error| failure(&error, "standard output")),
+        };
+    };
+    // Beside its place first, so that a failure leaves nothing half written.
+    let place = path.display().to_string();
+    let mut name = path.file_name().map(std::ffi::OsStr::to_owned).unwrap_or_default();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let written = File::create(&partial)
+        .and_then(|file| write(args, &results, &mut BufWriter::new(file)))
+        .and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&partial);
+        failure(&error, &place)
+    })
+}
+
+fn write(args: &ExportArgs, results: &Results, out: &mut dyn Write) -> io::Result<()> {
+    match args.format {
+        ExportFormat::Trace => write_trace(results, &args.variant, out)?,
+        ExportFormat::Openmetrics => write_metrics(results, &args.variant, args.start, out)?,
+    }
+    out.flush()
+}
+
+/// An unknown variant is wrong usage; anything else is a failure of the machine.
+fn failure(error: &io::Error, place: &str) -> Failure {
+    match error.kind() {
+        ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
+        _ => Failure::Machine(format!("cannot write {place}: {error}")),
+    }
+}

@@ -1,0 +1,162 @@
+//! The experiment that `fleetsim init` writes: the answers, and what else matters, each with its source or as a guess.
+
+use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
+
+use super::ProductChoice;
+
+/// Clusters of the canary group, at most; it is a twentieth of the fleet.
+const CANARY_SHARE: u64 = 20;
+
+/// What a person answered. Rates and durations are kept as they were written; they have been read once.
+#[derive(Debug)]
+pub(super) struct InitAnswers {
+    pub(super) name: String,
+    pub(super) product: ProductChoice,
+    pub(super) clusters: u64,
+    pub(super) nodes: u64,
+    pub(super) downlink: String,
+    pub(super) rtt: String,
+    pub(super) egress: String,
+    pub(super) image: Bytes,
+    pub(super) changed: Bytes,
+    pub(super) settings: Vec<String>,
+}
+
+impl InitAnswers {
+    /// The text of `experiment.yaml`.
+    pub(super) fn text(&self) -> String {
+        let (setting, _) = self.product.setting();
+        let (name, egress) = (&self.name, &self.egress);
+        let fleet = self.fleet();
+        let (manifest, previous) = (self.manifest("new"), self.manifest("old"));
+        let (strategy, path) = self.strategy();
+        let settings = self.settings.join(", ");
+        let replicas = if self.product == ProductChoice::CloudFoundry { 1 } else { self.nodes.max(2) };
+        format!(
+            "\
+# Written by `fleetsim init`. docs/experiment-format.md describes every field.
+name: {name}
+question: Which {setting} is fast enough, and what does it ask of the registry?
+seed: 1
+replicates: 20
+horizon: 48h
+
+{fleet}
+registry: {{egress: {egress}}}
+
+release:
+  kind: update
+  images:
+    # Sizes are compressed. `crane manifest IMAGE > v2.json` and `manifest: v2.json` take the real layers.
+    - name: app
+      manifest: {manifest}
+      previous: {previous}
+  workloads:
+    # guess: the application needs 4 s to start, between 1 s and 60 s; replace it by what your pods need.
+    - {{kind: Deployment, image: app, replicas: {replicas}, start: {{median: 4 s, sigma: 0.6}}, readiness: {{period: 10 s}}}}
+
+# guess: two of 1,000 pulls fail, between 0 and 1%.
+faults: {{pullFailure: 0.2%}}
+
+strategies:
+{strategy}
+sweep:
+  {path}: [{settings}]
+
+# `fleetsim plan` finds the fastest of these settings that keeps the limits. A tenth of the link stays free.
+plan:
+  limits: [registry.egress_p99 < {limit}]
+",
+            limit = self.limit(),
+        )
+    }
+
+    /// Nine tenths of the link, as the experiment writes rates.
+    fn limit(&self) -> String {
+        let rate = BytesPerSec::parse(&self.egress).map_or(0.0, BytesPerSec::get);
+        format!("{} Mbit/s", (rate * 8e-6 * 0.9).floor().max(1.0))
+    }
+
+    fn fleet(&self) -> String {
+        let canary = (self.clusters / CANARY_SHARE).max(1);
+        let rest = self.clusters - canary;
+        let group = |name: &str, ring: &str, count: u64| {
+            let digits = count.to_string().len();
+            let (first, nodes, downlink, rtt) = (1, self.nodes, &self.downlink, &self.rtt);
+            format!(
+                "  - {{name: \"{name}-{{{first:0digits$}..{count}}}\", labels: {{ring: {ring}}}, nodes: {nodes}, downlink: {downlink}, \
+                 rtt: {rtt}}}\n"
+            )
+        };
+        let mut text = "\
+# The clusters of the first group go first where the product has an order; labels say which they are.
+# `fleetsim import` writes this list from what `kubectl get` prints.
+fleet:
+"
+        .to_owned();
+        text.push_str(&group("a-canary", "canary", canary));
+        if rest > 0 {
+            text.push_str(&group("b-rest", "rest", rest));
+        }
+        text
+    }
+
+    fn manifest(&self, changed: &str) -> String {
+        let kept = self.image.get() - self.changed.get();
+        let mut layers = Vec::new();
+        if kept > 0 {
+            layers.push(format!("{{digest: kept, size: {}}}", written(kept)));
+        }
+        if self.changed.get() > 0 {
+            layers.push(format!("{{digest: {changed}, size: {}}}", written(self.changed.get())));
+        }
+        format!("{{layers: [{}]}}", layers.join(", "))
+    }
+
+    /// The strategy, and the path of the setting that is compared.
+    fn strategy(&self) -> (String, &'static str) {
+        let (text, path) = match self.product {
+            ProductChoice::RancherFleet => {
+                ("  git: {rancherFleet: {maxUnavailable: 10%}}\n", "strategies.git.rancherFleet.maxUnavailable")
+            }
+            ProductChoice::KubefleetRolling => (
+                "  rolling: {kubeFleetRolling: {maxUnavailable: 10%}}\n",
+                "strategies.rolling.kubeFleetRolling.maxUnavailable",
+            ),
+            ProductChoice::CloudFoundry => {
+                ("  rolling: {cloudFoundry: {maxInFlight: 1}}\n", "strategies.rolling.cloudFoundry.maxInFlight")
+            }
+            ProductChoice::KubefleetStaged => (
+                "  staged:
+    kubeFleetStaged:
+      stages:
+        - {name: canary, labelSelector: {matchLabels: {ring: canary}}, maxConcurrency: 100%}
+        - {name: rest, labelSelector: {matchLabels: {ring: rest}}, maxConcurrency: 10%}
+",
+                "strategies.staged.kubeFleetStaged.stages[1].maxConcurrency",
+            ),
+            ProductChoice::ArgoCd => (
+                "  steps:
+    argoCd:
+      strategy:
+        type: RollingSync
+        rollingSync:
+          steps:
+            - {matchExpressions: [{key: ring, operator: In, values: [canary]}]}
+            - {matchExpressions: [{key: ring, operator: In, values: [rest]}], maxUpdate: 10%}
+",
+                "strategies.steps.argoCd.strategy.rollingSync.steps[1].maxUpdate",
+            ),
+        };
+        (text.to_owned(), path)
+    }
+}
+
+/// A number of bytes as an experiment writes it, exactly.
+fn written(bytes: u64) -> String {
+    match bytes {
+        whole if whole % 1_000_000 == 0 => format!("{} MB", whole / 1_000_000),
+        whole if whole % 1_000 == 0 => format!("{} kB", whole / 1_000),
+        bytes => format!("{bytes} B"),
+    }
+}

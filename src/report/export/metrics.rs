@@ -1,0 +1,186 @@
+//! The displayed run of each variant as metrics in the OpenMetrics text format, for Prometheus.
+//!
+//! Names and labels follow Prometheus' conventions, and each sample has a time, so that
+//! `promtool tsdb create-blocks-from openmetrics` stores them beside measured series. The registry's egress has the name
+//! that node_exporter gives to what a host sends, with `instance="registry"`, so that a panel for the real registry shows
+//! the simulated one as well. The others have no counterpart that every cluster exports.
+
+use std::io::{self, Write};
+
+use super::chosen;
+use crate::report::data::{Results, VariantResults};
+use crate::results::TimelineRow;
+
+/// One metric family.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    samples: fn(&TimelineRow) -> Vec<(&'static str, f64)>,
+}
+
+/// The gauges; labels are written as they are.
+const GAUGES: [Family; 4] = [
+    Family {
+        name: "fleetsim_image_pulls",
+        kind: "gauge",
+        unit: "",
+        help: "Image pulls that run at once, the highest number in the interval.",
+        samples: |row| vec![("", row.pulls as f64)],
+    },
+    Family {
+        name: "fleetsim_layer_downloads",
+        kind: "gauge",
+        unit: "",
+        help: "Layers that are downloaded at once, the highest number in the interval.",
+        samples: |row| vec![("", row.downloads as f64)],
+    },
+    Family {
+        name: "fleetsim_registry_egress_peak_bytes_per_second",
+        kind: "gauge",
+        unit: "",
+        help: "Egress of the registries, the highest mean over one second in the interval.",
+        samples: |row| vec![("", row.egress_peak_1s_bytes_per_s)],
+    },
+    Family {
+        name: "fleetsim_clusters",
+        kind: "gauge",
+        unit: "",
+        help: "Clusters in each state at the end of the interval.",
+        samples: |row| {
+            vec![
+                ("state=\"ready\"", row.ready_new as f64),
+                ("state=\"updating\"", row.updating as f64),
+                ("state=\"not_ready\"", row.not_ready as f64),
+                ("state=\"pending\"", row.waiting as f64),
+            ]
+        },
+    },
+];
+
+/// Writes the metrics. Time 0 of a run is `start_s`, in seconds since 1970. `variants` are the names of those to write,
+/// all if there is none.
+///
+/// # Errors
+/// When a name is not that of a variant, or writing fails.
+pub fn write_metrics(results: &Results, variants: &[String], start_s: f64, out: &mut dyn Write) -> io::Result<()> {
+    let chosen = chosen(results, variants).map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
+    let experiment = &results.provenance.experiment;
+    let labels = |variant: &VariantResults<'_>, more: &str| {
+        let comma = if more.is_empty() { "" } else { "," };
+        format!(
+            "job=\"fleetsim\",experiment=\"{}\",variant=\"{}\"{comma}{more}",
+            quoted(experiment),
+            quoted(variant.name())
+        )
+    };
+    for family in &GAUGES {
+        head(out, family)?;
+        for variant in &chosen {
+            // All samples of a series stand together.
+            let series = variant.timeline.first().map_or(0, |row| (family.samples)(row).len());
+            for at in 0..series {
+                for row in &variant.timeline {
+                    let (label, value) = (family.samples)(row)[at];
+                    let time = start_s + row.t_s + row.bin_s;
+                    writeln!(out, "{}{{{}}} {value} {time}", family.name, labels(variant, label))?;
+                }
+            }
+        }
+    }
+    let sent = Family {
+        name: "node_network_transmit_bytes",
+        kind: "counter",
+        unit: "bytes",
+        help: "Bytes that the registries have sent.",
+        samples: |_| Vec::new(),
+    };
+    head(out, &sent)?;
+    for variant in &chosen {
+        let labels = labels(variant, "instance=\"registry\",device=\"egress\"");
+        writeln!(out, "{}_total{{{labels}}} 0 {start_s}", sent.name)?;
+        let mut bytes = 0.0;
+        for row in &variant.timeline {
+            bytes += row.egress_bytes_per_s * row.bin_s;
+            writeln!(out, "{}_total{{{labels}}} {} {}", sent.name, bytes.round(), start_s + row.t_s + row.bin_s)?;
+        }
+    }
+    out.write_all(b"# EOF\n")
+}
+
+fn head(out: &mut dyn Write, family: &Family) -> io::Result<()> {
+    writeln!(out, "# TYPE {} {}", family.name, family.kind)?;
+    if !family.unit.is_empty() {
+        writeln!(out, "# UNIT {} {}", family.name, family.unit)?;
+    }
+    writeln!(out, "# HELP {} {}", family.name, family.help)
+}
+
+/// A label's value with the escapes of the format.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::{Fleet, six_settings};
+    use crate::report::tests::readable_quietly;
+
+    fn metrics(start_s: f64) -> String {
+        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
+        let mut bytes = Vec::new();
+        write_metrics(&results, &[], start_s, &mut bytes).expect("written");
+        String::from_utf8(bytes).expect("text")
+    }
+
+    #[test]
+    fn families_are_contiguous_counters_never_fall_and_the_text_ends_with_its_mark() {
+        let text = metrics(1_700_000_000.0);
+        assert!(text.ends_with("# EOF\n"), "the mark");
+        let mut seen: Vec<&str> = Vec::new();
+        let mut last: Option<(&str, f64, f64)> = None;
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (series, rest) = line.split_once("} ").expect("labels end");
+            let name = series.split('{').next().expect("a name");
+            let (value, time) = rest.split_once(' ').expect("a value and a time");
+            let (value, time): (f64, f64) = (value.parse().expect("a value"), time.parse().expect("a time"));
+            if seen.last() != Some(&name) {
+                assert!(!seen.contains(&name), "{name} stands together");
+                seen.push(name);
+            }
+            if let Some((before, least, earlier)) = last.filter(|(other, ..)| *other == series) {
+                assert!(time > earlier, "{before}: times rise");
+                assert!(!name.ends_with("_total") || value >= least, "{before}: a counter never falls");
+            }
+            assert!(time >= 1_700_000_000.0, "{line}");
+            last = Some((series, value, time));
+        }
+        assert_eq!(seen.len(), 5, "{seen:?}");
+    }
+
+    #[test]
+    fn the_counter_ends_at_what_the_run_has_sent() {
+        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
+        let text = metrics(0.0);
+        let variant = &results.variants()[0];
+        let sent: f64 = variant.timeline.iter().map(|row| row.egress_bytes_per_s * row.bin_s).sum();
+        let own = format!("variant=\"{}\"", variant.name());
+        let last = text.lines().filter(|line| line.starts_with("node_network") && line.contains(&own)).next_back();
+        let value: f64 = last
+            .expect("a sample")
+            .split("} ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next())
+            .expect("a value")
+            .parse()
+            .expect("a number");
+        assert!((value - sent).abs() <= 1.0, "{value} of {sent}");
+    }
+
+    #[test]
+    fn names_with_quotes_are_escaped() {
+        assert_eq!(quoted("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    }
+}

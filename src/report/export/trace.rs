@@ -1,0 +1,172 @@
+//! The displayed run of each variant as an event trace in the JSON format that Perfetto, chrome://tracing and Speedscope
+//! read.
+//!
+//! A variant is a process of the trace. Its tracks: the scheduler's passes; what the product showed to people; counters of
+//! pulls, egress and cluster states; and a track for each cluster with its phases: from the instruction until the agent
+//! has applied it, the pulls, and from the last pull until the cluster is ready. Times are in microseconds since the
+//! rollout started, or since the pre-pull began where there is one.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::chosen;
+use crate::report::data::{Results, VariantResults};
+use crate::results::{PassRow, StatusRow};
+
+/// The track of the scheduler's passes, and that of statuses; clusters follow.
+const PASSES: usize = 1;
+const STATUSES: usize = 2;
+const FIRST_CLUSTER: usize = 10;
+
+/// Writes the trace. `variants` are the names of those to write, all if there is none.
+///
+/// # Errors
+/// When a name is not that of a variant, or writing fails.
+pub fn write_trace(results: &Results, variants: &[String], out: &mut dyn Write) -> io::Result<()> {
+    let chosen = chosen(results, variants).map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
+    let mut writer = EventWriter { out, any: false };
+    writer.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
+    for (process, variant) in chosen.iter().enumerate() {
+        let passes = results.tables.passes.iter().filter(|(key, _)| key.variant == variant.name()).map(|(_, row)| row);
+        let statuses =
+            results.tables.statuses.iter().filter(|(key, _)| key.variant == variant.name()).map(|(_, row)| row);
+        of_variant(&mut writer, process + 1, variant, passes, statuses)?;
+    }
+    writer.out.write_all(b"\n]}\n")
+}
+
+/// Writes events, with commas between them.
+struct EventWriter<'w> {
+    out: &'w mut dyn Write,
+    any: bool,
+}
+
+impl EventWriter<'_> {
+    fn event(&mut self, event: &Value) -> io::Result<()> {
+        self.out.write_all(if self.any { b",\n" } else { b"\n" })?;
+        self.any = true;
+        serde_json::to_writer(&mut self.out, event).map_err(io::Error::from)
+    }
+
+    fn named(&mut self, what: &str, process: usize, track: usize, name: &str) -> io::Result<()> {
+        self.event(&json!({ "ph": "M", "name": what, "pid": process, "tid": track, "args": { "name": name } }))
+    }
+}
+
+/// Microseconds.
+fn micros(seconds: f64) -> f64 {
+    (seconds * 1e6).round()
+}
+
+fn of_variant<'r>(
+    writer: &mut EventWriter<'_>,
+    process: usize,
+    variant: &VariantResults<'r>,
+    passes: impl Iterator<Item = &'r PassRow>,
+    statuses: impl Iterator<Item = &'r StatusRow>,
+) -> io::Result<()> {
+    let replicate = variant.displayed.map_or(0, |run| run.replicate);
+    writer.named("process_name", process, 0, &format!("{}, replicate {replicate}", variant.name()))?;
+    writer.named("thread_name", process, PASSES, "scheduler")?;
+    for pass in passes {
+        writer.event(&json!({
+            "ph": "X", "cat": "scheduler", "name": if pass.passes > 1 { "passes" } else { "pass" },
+            "pid": process, "tid": PASSES, "ts": micros(pass.t_s), "dur": micros(pass.duration_s),
+            "args": { "created": pass.created, "promoted": pass.promoted, "unavailable": pass.unavailable,
+                "passes": pass.passes },
+        }))?;
+    }
+    writer.named("thread_name", process, STATUSES, "statuses")?;
+    for status in statuses {
+        writer.event(&json!({
+            "ph": "i", "s": "t", "cat": "status",
+            "name": format!("{} {}={}", status.object, status.condition, status.status),
+            "pid": process, "tid": STATUSES, "ts": micros(status.t_s),
+            "args": { "reason": status.reason, "message": status.message },
+        }))?;
+    }
+    counters(writer, process, variant)?;
+    clusters(writer, process, variant)
+}
+
+fn counters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResults<'_>) -> io::Result<()> {
+    for row in &variant.timeline {
+        let counters = [
+            ("image pulls", json!({ "pulls": row.pulls })),
+            ("layer downloads", json!({ "downloads": row.downloads })),
+            ("registry egress, Mbit/s", json!({ "egress": row.egress_bytes_per_s * 8e-6 })),
+            (
+                "clusters",
+                json!({ "ready": row.ready_new, "updating": row.updating, "not ready": row.not_ready,
+                    "pending": row.waiting }),
+            ),
+        ];
+        for (name, args) in counters {
+            writer.event(&json!({ "ph": "C", "name": name, "pid": process, "ts": micros(row.t_s), "args": args }))?;
+        }
+    }
+    Ok(())
+}
+
+fn clusters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResults<'_>) -> io::Result<()> {
+    for (at, cluster) in variant.clusters.iter().enumerate() {
+        let track = FIRST_CLUSTER + at;
+        writer.named("thread_name", process, track, &cluster.cluster)?;
+        let phases = [
+            ("apply", cluster.told_s, cluster.applied_s),
+            ("pull", cluster.first_pull_s, cluster.last_pull_s),
+            ("start", cluster.last_pull_s.or(cluster.applied_s), cluster.ready_s),
+        ];
+        for (name, from, to) in phases {
+            let Some((from, to)) = from.zip(to).filter(|(from, to)| from <= to) else { continue };
+            writer.event(&json!({
+                "ph": "X", "cat": "cluster", "name": name, "pid": process, "tid": track,
+                "ts": micros(from), "dur": micros(to - from),
+                "args": { "stage": cluster.stage, "pulls": cluster.pulls, "failed_pulls": cluster.failed_pulls,
+                    "received_bytes": cluster.received_bytes },
+            }))?;
+        }
+        if let Some(ready) = cluster.ready_s {
+            writer.event(&json!({
+                "ph": "i", "s": "t", "cat": "cluster", "name": "ready", "pid": process, "tid": track,
+                "ts": micros(ready), "args": {},
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::{Fleet, six_settings};
+    use crate::report::tests::readable_quietly;
+
+    fn trace(variants: &[String]) -> io::Result<Value> {
+        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
+        let mut bytes = Vec::new();
+        write_trace(&results, variants, &mut bytes)?;
+        Ok(serde_json::from_slice(&bytes).expect("JSON"))
+    }
+
+    #[test]
+    fn every_variant_is_a_process_with_a_track_for_each_cluster() {
+        let all = trace(&[]).expect("written");
+        let events = all["traceEvents"].as_array().expect("a list");
+        let named = |what: &str| events.iter().filter(|event| event["name"] == what).count();
+        assert_eq!(named("process_name"), 6);
+        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
+        let clusters = results.tables.clusters.len();
+        assert_eq!(named("thread_name"), 2 * 6 + clusters);
+        let ready = results.tables.clusters.iter().filter(|(_, row)| row.ready_s.is_some()).count();
+        assert_eq!(named("ready"), ready);
+        assert!(events.iter().all(|event| event["dur"].as_f64().is_none_or(|dur| dur >= 0.0)));
+    }
+
+    #[test]
+    fn an_unknown_variant_is_refused_with_those_that_there_are() {
+        let error = trace(&["none".to_owned()]).expect_err("there is no such variant").to_string();
+        assert!(error.starts_with("these results have no variant `none`; name one of `"), "{error}");
+    }
+}
