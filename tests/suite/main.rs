@@ -11,6 +11,7 @@ mod cloud_foundry_rollouts;
 mod committed_results;
 mod common;
 mod conformance_runner;
+mod console_pages;
 mod displayed_run;
 mod documented_examples;
 mod event_churn;
