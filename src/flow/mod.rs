@@ -10,10 +10,10 @@
 //! There are two solvers. While every transfer in flight runs over a link and all its ancestors, a start, an end or a
 //! change of capacity touches one path of the forest (see `forest`); recomputing all rates would cost O(n) per event
 //! and O(n²) per storm. A transfer over any other set of links, for example between the network cards of two nodes or
-//! from two registries to one cluster, activates the general solver, `mesh`, for all transfers: O(n) per event in the
-//! connected transfers. After the last such transfer, the forest takes over again: immediately if nothing is in
-//! flight, otherwise when the switch pays off (see `switch`). The tests compare both with a simple reference solver
-//! and with the definition of max-min fairness.
+//! from two registries to one cluster, activates the general solver, `mesh`, for all transfers: O(log n) per event and
+//! the part of its surroundings that it changes, a few times the forest's cost. After the last such transfer, the
+//! forest takes over again: immediately if nothing is in flight, otherwise when the switch pays off (see `switch`).
+//! The tests compare both with a simple reference solver and with the definition of max-min fairness.
 //!
 //! The caller's time is in whole nanoseconds, and a completion is reported at the first nanosecond that is not before
 //! it. The solver itself uses floating point, and a transfer started when another is reported complete begins exactly
@@ -305,8 +305,8 @@ impl Network {
         }
     }
 
-    /// Number of links, classes of equal links and (in the general solver) transfers visited so far: a measure of
-    /// cost that needs no clock.
+    /// Number of links, classes of equal links and (in the general solver) bundles of equal transfers visited so far: a
+    /// measure of cost that needs no clock.
     #[must_use]
     pub fn visits(&self) -> u64 {
         self.forest.visits() + self.mesh.borrow().visits()

@@ -2,10 +2,10 @@
 //!
 //! The choice depends on two things, and not on queries in between: whether a *crossing* transfer is in flight, one
 //! over links other than a link and its ancestors, and the cost of completions since the last one. While one is in
-//! flight, the general solver is used. Afterwards each completion costs as much as its component has transfers, and
-//! switching to the forest and eventually back costs about `PATIENCE` times the number of transfers in flight. When
-//! the first sum reaches the second, or nothing is in flight, the forest takes over. The total cost is therefore at
-//! most about twice that of the better choice, also when crossing transfers come one at a time.
+//! flight, the general solver is used. Afterwards each completion costs a few times what it costs in the forest, and
+//! switching to the forest and eventually back costs about as much as `PATIENCE` completions for each transfer in
+//! flight. After that many completions, or when nothing is in flight, the forest takes over. The total cost is
+//! therefore at most about twice that of the better choice, also when crossing transfers come one at a time.
 //!
 //! A switch hands over the remaining bytes at the current point of the clock; it moves no byte.
 
@@ -20,9 +20,8 @@ pub(super) enum Solver {
     Mesh,
 }
 
-/// Work of the general solver, per transfer in flight, that justifies switching to the forest and back: the switch
-/// costs about as much as filling components with 16 times as many transfers.
-const PATIENCE: u64 = 16;
+/// Completions by the general solver, per transfer in flight, that justify switching to the forest and back.
+const PATIENCE: u64 = 1;
 
 impl Network {
     /// Hands a transfer that does not cross, with `left` bytes remaining, to the current solver.

@@ -360,7 +360,7 @@ fn collect_due_in(transfers: &[Keyed<f64>], place: usize, due: f64, ended: &mut 
 
 /// A multiplicative hash for keys that no adversary chooses; tables that use it are never iterated.
 #[derive(Default)]
-struct Mix(u64);
+pub(super) struct Mix(u64);
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {

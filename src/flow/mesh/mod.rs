@@ -1,138 +1,206 @@
-//! Max-min fair rates for transfers over any sets of links, recomputed where something changed.
+//! Max-min fair rates for transfers over any sets of links; a change costs what it changes.
 //!
 //! # The method
-//! Links that are connected through transfers in flight form a *component*; its rates do not depend on anything
-//! outside it. A start, an end or a change of capacity marks the affected links. At the next query of rates or
-//! advance of the clock, every component with a marked link is filled from zero (`fill`), once, however many changes
-//! happened at that instant. Each component stores when its next transfer ends, and a heap over the components gives
-//! the first. So an event costs O(n) in the transfers of its component, and nothing elsewhere.
+//! Transfers with equal path and cap form a *bundle*, and have one rate. A link is the *bottleneck* of a bundle when
+//! it is full and no bundle on it has a higher rate; the common rate of the bundles that a link bounds is its *level*.
+//! Rates are max-min fair exactly when every bundle has a bottleneck or is at its cap.
 //!
-//! The state of a transfer is updated only if its rate changes by at least a bit. The rates depend only on the set of
-//! transfers in flight, not on the order in which they started: filling goes in the order of rates, and the sum of a
-//! link is formed in that order.
+//! - A link with many bundles is a *hub*: a registry's egress, a region, the link of a swarm. Its level changes with
+//!   nearly every event, and with it the rates of thousands of bundles. So the rates behind it are not numbers but
+//!   affine functions of the levels of hubs (`affine`), which stay the same: a bundle that a hub bounds has the hub's
+//!   level, and what that bundle leaves to another one on a full downlink is the rest.
+//! - The other links are *local*. A change of a bundle or of a capacity is carried from link to link in the order of
+//!   their levels, and stops where a link's function stays the same (`sweep`).
+//! - The level of a hub follows from the sums of the functions over its bundles (`hub`). The sums are integers, so they
+//!   have no drift and do not depend on the order of changes.
+//! - Every choice of a bottleneck has a *guard*: how far the levels of hubs may move before it could be wrong
+//!   (`guard`). A level moves from guard to guard, and what a guard belongs to is swept there, until the level is where
+//!   the sum is the capacity. The sum is a concave function of the level, so no choice is undone on the way.
+//! - Every link has a *clock*, the bytes that a transfer bounded by it has received, again an affine function of those
+//!   of hubs. A transfer ends when the clock reaches its *tag*, which no change of rates moves (`clock`, `due`).
+//!
+//! So an event costs O(log n) and the part of its surroundings whose functions it changes. It costs more where many
+//! bundles change their bottleneck at once, for example when the fair share crosses a cap that all have in common.
 
-mod fill;
+mod affine;
+mod bundle;
+mod clock;
+mod due;
+mod guard;
+mod hub;
+mod sweep;
 
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::BuildHasherDefault;
 
-use crate::engine::heap::{self, Keyed, NOWHERE};
+use crate::engine::heap::{Keyed, NOWHERE};
+use crate::flow::forest::Mix;
 use crate::flow::instant::Instant;
+use affine::Affine;
+use bundle::{Bundle, PathStep};
+use hub::Hub;
 
 const NONE: u32 = u32::MAX;
+
+/// Rates closer together than this, relatively, count as equal.
+const MARGIN: f64 = 1e-12;
+
+/// The number of bundles above which a link becomes a hub, and below which a hub becomes a local link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HubSize {
+    pub(super) above: usize,
+    pub(super) below: usize,
+}
+
+impl Default for HubSize {
+    fn default() -> Self {
+        Self { above: 24, below: 6 }
+    }
+}
 
 #[derive(Clone, Debug)]
 struct MeshLink {
     capacity: f64,
-    /// Its throughput; while its component is filled, the sum of the rates found so far.
-    used: f64,
-    /// While its component is filled: number of transfers on it that still rise.
-    rising: u32,
-    /// Its component, which may be freed already.
-    component: u32,
-    marked: bool,
-    /// Found to be in the component that is being filled.
-    found: bool,
+    /// Its hub, if it is one.
+    hub: u32,
+    /// The bundles on it, in no particular order.
+    hops: Vec<Hop>,
+    /// The bundles that it bounds, by the reading of its clock at which the first transfer ends.
+    bound: Vec<Keyed<f64>>,
+    /// The rate of the bundles that it bounds, unless it is a hub.
+    level: Affine,
+    /// The reading of its clock at `since`, and those of the hubs on which its level depends.
+    clock: f64,
+    hub_clocks: Vec<f64>,
+    since: Instant,
+    /// The largest rate that its level can reach without crossing a guard.
+    fastest: f64,
+    /// Its entry in the queue is exact, and not a lower bound.
+    exact: bool,
+    /// The key with which it waits to be swept.
+    pending: u64,
+    /// Its capacity has changed, or it may become a hub, since rates were solved.
+    changed: bool,
 }
 
-/// A transfer on a link, and the index of that link in the transfer's path.
+/// A bundle on a link, and the index of that link in the bundle's path.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    transfer: u32,
+    bundle: u32,
     step: u32,
 }
 
-/// A link of a transfer's path, and the transfer's place in that link's list.
-#[derive(Clone, Copy, Debug)]
-struct PathStep {
-    link: u32,
-    place: u32,
+/// A link or a bundle, as the owner of guards and of an entry in the queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Site {
+    /// Guards with another stamp are out of date.
+    stamp: u32,
+    unguarded: bool,
+    unqueued: bool,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum FlightPhase {
-    /// Its rate is known, or it is not in flight.
-    Known,
-    /// Its component is being filled, and its rate still rises.
-    Rising,
+const fn site_of_link(link: u32) -> u32 {
+    2 * link
 }
 
-/// One transfer; the size of a cache line.
-#[derive(Clone, Debug)]
-struct Flight {
-    /// Remaining bytes at `since`.
-    left: f64,
-    rate: f64,
-    since: Instant,
-    /// Nanoseconds from `since` to its end; infinite at rate 0.
-    span: f64,
-    cap: f64,
-    /// Its rate as filling finds it.
-    fair: f64,
-    steps: u32,
-    phase: FlightPhase,
-}
-
-impl Flight {
-    /// When it ends, at `now` at the earliest.
-    fn due(&self, now: Instant) -> Option<Instant> {
-        self.since.after(self.span).map(|due| due.max(now))
-    }
-
-    /// Nanoseconds from `now` to its end, precise enough to skip transfers that end much later than another.
-    fn about(&self, now: Instant) -> f64 {
-        self.span - now.nanos_since(self.since)
-    }
-
-    fn remaining(&self, now: Instant) -> f64 {
-        self.left - self.rate * (now.nanos_since(self.since) * 1e-9)
-    }
+const fn site_of_bundle(bundle: u32) -> u32 {
+    2 * bundle + 1
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Mesh {
+    pub(super) hub_size: HubSize,
     now: Instant,
     links: Vec<MeshLink>,
-    /// The largest capacity that any link has ever had.
-    fastest: f64,
-    /// The transfers on each link, in no particular order.
-    hops: Vec<Vec<Hop>>,
-    flights: Vec<Flight>,
-    /// Paths by transfer, `stride` places for each.
+    bundles: Vec<Bundle>,
+    free_bundles: Vec<u32>,
+    /// The first bundle with a hash of path and cap. For lookup only, never iterated.
+    bundle_of: HashMap<u64, u32, BuildHasherDefault<Mix>>,
+    /// Paths by bundle, `stride` places for each.
     steps: Vec<PathStep>,
     stride: usize,
-    /// Links whose components must be filled again.
-    marked: Vec<u32>,
-    /// The transfers of each component.
-    members: Vec<Vec<u32>>,
-    free_components: Vec<u32>,
-    /// When the next transfer of each component ends.
+    hubs: Vec<Hub>,
+    free_hubs: Vec<u32>,
+    /// The place of each transfer in its bundle's heap, and its bundle.
+    transfer_at: Vec<u32>,
+    transfer_bundle: Vec<u32>,
+    /// The place of each bundle in the heap of the link that bounds it.
+    bundle_at: Vec<u32>,
+    sites: Vec<Site>,
+    unguarded: Vec<u32>,
+    unqueued: Vec<u32>,
+    /// When the next transfer ends at each link, and at each bundle at its cap.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
-    /// Reused: the links of the component that is being filled, its transfers with a cap, and its links by level.
-    found: Vec<u32>,
-    capped: Vec<Reverse<(u64, u32)>>,
-    levels: Vec<Reverse<(u64, u32)>>,
-    /// Nothing was changed since the last completion, which makes nothing else due at its tick.
+    /// Links whose entry was made exact since rates were solved.
+    refreshed: Vec<u32>,
+    /// What has changed since rates were solved.
+    changed_bundles: Vec<u32>,
+    changed_links: Vec<u32>,
+    dirty_hubs: Vec<u32>,
+    /// Hubs that became local links since rates were solved.
+    leaving: Vec<u32>,
+    /// Links to sweep, by level.
+    pending: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The guard that stopped a hub last, and how often in a row.
+    stopped_by: (u32, u32),
+    stops: u32,
+    /// The hub that is on its way to its level.
+    moving: u32,
+    /// Grows when rounding makes choices contradict each other.
+    margin: f64,
+    /// Nothing was changed since the last completion.
     quiet: bool,
+    /// The largest capacity that any link has ever had.
+    fastest: f64,
     visits: u64,
     work: u64,
+    /// Reused.
+    path: Vec<u32>,
+    shares: Vec<(f64, f64)>,
+    chosen: Vec<u32>,
+    sum: Affine,
+    bands: Vec<(u32, f64, f64)>,
 }
 
 impl Mesh {
     /// Adds a link; links are numbered from zero.
     pub(super) fn add_link(&mut self, capacity: f64) {
         self.fastest = self.fastest.max(capacity);
-        self.links.push(MeshLink { capacity, used: 0.0, rising: 0, component: NONE, marked: false, found: false });
-        self.hops.push(Vec::new());
+        self.links.push(MeshLink {
+            capacity,
+            hub: NONE,
+            hops: Vec::new(),
+            bound: Vec::new(),
+            level: Affine::default(),
+            clock: 0.0,
+            hub_clocks: Vec::new(),
+            since: self.now,
+            fastest: 0.0,
+            exact: true,
+            pending: u64::MAX,
+            changed: false,
+        });
+        self.widen_sites();
     }
 
-    /// Number of transfers and links visited so far.
+    /// Makes room for the sites of all links and bundles.
+    fn widen_sites(&mut self) {
+        let sites = 2 * self.links.len().max(self.bundles.len());
+        if sites > self.sites.len() {
+            let sites = sites.next_power_of_two();
+            self.sites.resize(sites, Site::default());
+            self.queue_at.resize(sites, NOWHERE);
+        }
+    }
+
+    /// Number of bundles and hubs visited so far.
     pub(super) fn visits(&self) -> u64 {
         self.visits
     }
 
-    /// Number of transfers in the components in which one ended, summed over all ends so far: the cost of those ends,
-    /// independent of queries in between.
+    /// Number of transfers that have ended: the cost of their ends, independent of queries in between.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -143,161 +211,100 @@ impl Mesh {
 
     /// Sets the clock when this solver takes over. No transfer may be in flight.
     pub(super) fn set_now(&mut self, now: Instant) {
+        self.solve();
         self.now = now;
     }
 
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
-        self.links[link as usize].capacity = capacity;
         self.fastest = self.fastest.max(capacity);
-        self.mark(link);
+        self.links[link as usize].capacity = capacity;
+        self.link_changed(link);
+        self.quiet = false;
     }
 
-    /// Starts `transfer`, an unused number, with `left` bytes over distinct `links`; an infinite `cap` means none.
-    pub(super) fn insert(&mut self, transfer: u32, links: impl Iterator<Item = u32>, cap: f64, left: f64) {
-        let index = transfer as usize;
-        let idle = Flight {
-            left,
-            rate: 0.0,
-            since: self.now,
-            // A transfer that rounding makes complete is due immediately.
-            span: if left > 0.0 { f64::INFINITY } else { 0.0 },
-            cap,
-            fair: 0.0,
-            steps: 0,
-            phase: FlightPhase::Known,
-        };
-        if self.flights.len() <= index {
-            self.flights.resize(index + 1, idle.clone());
-            self.steps.resize(self.flights.len() * self.stride, PathStep { link: NONE, place: NONE });
+    fn link_changed(&mut self, link: u32) {
+        let changed = &mut self.links[link as usize].changed;
+        if !*changed {
+            *changed = true;
+            self.changed_links.push(link);
         }
-        self.flights[index] = idle;
-        for link in links {
-            let step = self.flights[index].steps;
-            if step as usize == self.stride {
-                self.widen();
-            }
-            let hops = &mut self.hops[link as usize];
-            self.steps[index * self.stride + step as usize] = PathStep { link, place: hops.len() as u32 };
-            hops.push(Hop { transfer, step });
-            self.flights[index].steps += 1;
-            self.mark(link);
-        }
-    }
-
-    /// Makes room for longer paths.
-    fn widen(&mut self) {
-        let (old, new) = (self.stride, (2 * self.stride).max(4));
-        let mut steps = vec![PathStep { link: NONE, place: NONE }; self.flights.len() * new];
-        for transfer in 0..self.flights.len() {
-            steps[transfer * new..][..old].copy_from_slice(&self.steps[transfer * old..][..old]);
-        }
-        (self.steps, self.stride) = (steps, new);
-    }
-
-    /// Removes a transfer.
-    pub(super) fn remove(&mut self, transfer: u32) {
-        let first = transfer as usize * self.stride;
-        for at in first..first + self.flights[transfer as usize].steps as usize {
-            let PathStep { link, place } = self.steps[at];
-            let hops = &mut self.hops[link as usize];
-            hops.swap_remove(place as usize);
-            if let Some(moved) = hops.get(place as usize) {
-                self.steps[moved.transfer as usize * self.stride + moved.step as usize].place = place;
-            }
-            self.mark(link);
-        }
-    }
-
-    /// The links of a transfer, in the order given.
-    #[cfg(test)]
-    pub(super) fn path(&self, transfer: u32) -> Vec<u32> {
-        let steps = &self.steps[transfer as usize * self.stride..];
-        steps[..self.flights[transfer as usize].steps as usize].iter().map(|step| step.link).collect()
-    }
-
-    /// Remaining bytes of a transfer; slightly negative after rounding.
-    pub(super) fn remaining(&self, transfer: u32) -> f64 {
-        self.flights[transfer as usize].remaining(self.now)
     }
 
     pub(super) fn rate(&mut self, transfer: u32) -> f64 {
         self.solve();
-        self.flights[transfer as usize].rate
+        self.rate_of(self.transfer_bundle[transfer as usize])
     }
 
     /// The throughput of a link.
     pub(super) fn throughput(&mut self, link: u32) -> f64 {
         self.solve();
-        let link = &self.links[link as usize];
-        link.used.min(link.capacity)
-    }
-
-    /// The tick at which the next transfer has ended.
-    pub(super) fn next_due(&mut self) -> Option<u64> {
-        self.solve();
-        self.queue.first().map(|first| first.key.tick())
-    }
-
-    /// The same, if it is not after `tick`. After a completion at that tick it can rule out another one there without
-    /// solving, so that a transfer started in its place is solved together with it.
-    pub(super) fn next_due_by(&mut self, tick: u64) -> Option<u64> {
-        let others = self.queue.first().is_some_and(|first| first.key.tick() <= tick);
-        if self.quiet && self.now.tick() == tick && !others {
-            return None;
+        let MeshLink { capacity, hub, ref hops, ref bound, .. } = self.links[link as usize];
+        if !bound.is_empty() {
+            return capacity;
         }
-        self.next_due().filter(|&due| due <= tick)
+        let used = if hub == NONE {
+            hops.iter().map(|hop| self.rate_of(hop.bundle) * self.bundles[hop.bundle as usize].counted()).sum()
+        } else {
+            self.used(hub)
+        };
+        // Adding 0 makes a negative zero positive.
+        used.clamp(0.0, capacity) + 0.0
     }
 
-    /// Advances to a tick before which nothing is due.
-    pub(super) fn move_to(&mut self, tick: u64) {
-        self.now = self.now.moved_to(tick);
-    }
-
-    /// Advances to the end of the next transfer, ends all transfers that are due then, and appends them to `ended`.
-    pub(super) fn complete(&mut self, ended: &mut Vec<u32>) {
-        self.solve();
-        let Some(now) = self.queue.first().map(|first| first.key) else { return };
-        self.now = now;
-        let first = ended.len();
-        let mut least_left = f64::INFINITY;
-        while let Some(&Keyed { item, .. }) = self.queue.first().filter(|next| now.coincides_with(next.key)) {
-            heap::remove(&mut self.queue, 0, &mut self.queue_at);
-            self.work += self.members[item as usize].len() as u64;
-            for &transfer in &self.members[item as usize] {
-                let flight = &self.flights[transfer as usize];
-                let near = flight.about(now) <= fill::NEAR_NANOS;
-                if near && flight.due(now).is_some_and(|due| now.coincides_with(due)) {
-                    ended.push(transfer);
-                } else {
-                    least_left = least_left.min(flight.remaining(now));
-                }
-            }
-        }
-        for &transfer in &ended[first..] {
-            self.remove(transfer);
-        }
-        // A transfer that needs two nanoseconds at the rate of the fastest link does not end within the rest of this
-        // one.
-        self.quiet = least_left > self.fastest * 2e-9;
-    }
-
-    /// Marks a link and frees its component.
-    fn mark(&mut self, link: u32) {
-        self.quiet = false;
-        let MeshLink { component, ref mut marked, .. } = self.links[link as usize];
-        if *marked {
+    /// Updates every rate.
+    fn solve(&mut self) {
+        if self.changed_bundles.is_empty() && self.changed_links.is_empty() {
             return;
         }
-        *marked = true;
-        self.marked.push(link);
-        // Until components are formed again, the links of a freed component still refer to it.
-        if component != NONE && !self.members[component as usize].is_empty() {
-            self.members[component as usize].clear();
-            self.free_components.push(component);
-            let place = self.queue_at[component as usize];
-            if place != NOWHERE {
-                heap::remove(&mut self.queue, place, &mut self.queue_at);
+        self.margin = MARGIN;
+        self.take_changes();
+        let mut left = 256 + 8 * self.bundles.len();
+        loop {
+            self.sweep();
+            self.renew_guards();
+            if !self.move_a_hub() {
+                break;
             }
+            left -= 1;
+            if left == 0 {
+                self.settle_without_hubs();
+                break;
+            }
+        }
+        self.moving = NONE;
+        self.free_left_hubs();
+        self.renew_queue();
+    }
+
+    /// Takes over what has changed since rates were solved, and leaves links to sweep.
+    fn take_changes(&mut self) {
+        for at in 0..self.changed_links.len() {
+            let link = self.changed_links[at];
+            if self.links[link as usize].hub == NONE && self.links[link as usize].hops.len() > self.hub_size.above {
+                self.promote(link);
+            }
+            self.touch(link);
+        }
+        let mut bundles = std::mem::take(&mut self.changed_bundles);
+        for bundle in bundles.drain(..) {
+            self.recount(bundle);
+        }
+        self.changed_bundles = bundles;
+        let mut links = std::mem::take(&mut self.changed_links);
+        for link in links.drain(..) {
+            self.links[link as usize].changed = false;
+            if self.links[link as usize].hub != NONE && self.links[link as usize].hops.len() < self.hub_size.below {
+                self.demote(link);
+            }
+        }
+        self.changed_links = links;
+    }
+
+    /// Makes sure that a link is looked at again.
+    fn touch(&mut self, link: u32) {
+        match self.links[link as usize].hub {
+            NONE => self.push(link, 0.0),
+            hub => self.mark_dirty(hub),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A view of a network's links and transfers for the checkers.
 
+use crate::flow::mesh::HubSize;
 use crate::flow::{LinkId, Network, TransferId, TransferPhase, TransferRecord};
 use crate::units::{Bytes, BytesPerSec};
 
@@ -19,6 +20,13 @@ pub(super) struct TransferState {
 }
 
 impl Network {
+    /// A network whose general solver treats links with more than so many bundles as hubs.
+    pub(super) fn with_hubs_above(bundles: usize) -> Self {
+        let network = Self::new();
+        network.mesh.borrow_mut().hub_size = HubSize { above: bundles, below: bundles.div_ceil(2) };
+        network
+    }
+
     /// The transfers in flight, in an unspecified order (the same in every run).
     pub(super) fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
         self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(

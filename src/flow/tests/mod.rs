@@ -3,6 +3,7 @@
 mod check;
 mod cost;
 mod crossing;
+mod fleets;
 mod hand;
 mod inspect;
 mod naive;

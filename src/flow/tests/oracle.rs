@@ -11,7 +11,7 @@ use super::*;
 use crate::flow::{LinkId, TransferId};
 
 /// The interface that both solvers share.
-trait NetworkUnderTest {
+pub(super) trait NetworkUnderTest {
     fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
     fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
     fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId;
@@ -75,7 +75,7 @@ forward!(Network {
 });
 
 #[derive(Clone, Debug)]
-enum Route {
+pub(super) enum Route {
     /// A link and its ancestors.
     Down(usize),
     /// These links, whatever they are.
@@ -83,7 +83,7 @@ enum Route {
 }
 
 #[derive(Clone, Debug)]
-enum ScriptStep {
+pub(super) enum ScriptStep {
     /// Layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends.
     Pull {
         route: Route,
@@ -102,11 +102,11 @@ enum ScriptStep {
 }
 
 #[derive(Clone, Debug)]
-struct Script {
+pub(super) struct Script {
     /// The link above (always an earlier one) and the capacity.
-    links: Vec<(Option<usize>, f64)>,
+    pub(super) links: Vec<(Option<usize>, f64)>,
     /// The wait before each step.
-    steps: Vec<(u64, ScriptStep)>,
+    pub(super) steps: Vec<(u64, ScriptStep)>,
 }
 
 /// The outcome of one layer of one pull.
@@ -118,7 +118,7 @@ enum LayerEnd {
 
 type Layer = (usize, usize);
 
-struct ScriptRun<S> {
+pub(super) struct ScriptRun<S> {
     solver: S,
     ledger: Ledger,
     /// Layers in flight.
@@ -200,7 +200,7 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
     }
 }
 
-fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> ScriptRun<S> {
+pub(super) fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> ScriptRun<S> {
     let mut run = ScriptRun {
         solver,
         ledger: Ledger::new(),
@@ -230,15 +230,15 @@ fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> ScriptRun<S> {
 }
 
 /// Either one of a few values, so that levels often tie, or any value.
-fn amount() -> impl Strategy<Value = f64> {
+pub(super) fn amount() -> impl Strategy<Value = f64> {
     prop_oneof![4 => prop::sample::select(vec![5.0, 10.0, 20.0, 25.0, 50.0, 100.0]), 3 => 1.0..300.0f64]
 }
 
-fn capacity() -> impl Strategy<Value = f64> {
+pub(super) fn capacity() -> impl Strategy<Value = f64> {
     prop_oneof![1 => Just(0.0), 9 => amount(), 1 => Just(1e12)]
 }
 
-fn size() -> impl Strategy<Value = u64> {
+pub(super) fn size() -> impl Strategy<Value = u64> {
     prop_oneof![4 => prop::sample::select(vec![0, 100, 100, 200, 400]), 4 => 1u64..1000]
 }
 
@@ -274,7 +274,7 @@ fn step(links: usize, crossing: Crossing) -> impl Strategy<Value = ScriptStep> {
 
 /// Waits are none, or such that a step does not fall on a completion: whether it is before or after it would then
 /// depend on the last bit.
-fn wait() -> impl Strategy<Value = u64> {
+pub(super) fn wait() -> impl Strategy<Value = u64> {
     prop_oneof![2 => Just(0), 3 => (1u64..10_000).prop_map(|ms| ms * 1_000_123 + 457)]
 }
 
@@ -308,7 +308,7 @@ fn general() -> Network {
 }
 
 /// Whether two runs of one script came out the same: the ends of all layers, and the rates after each step.
-fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec<String> {
+pub(super) fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec<String> {
     let mut differences = Vec::new();
     if !one.ends.keys().eq(other.ends.keys()) {
         differences.push(format!("ends: {:?} and {:?}", one.ends, other.ends));
@@ -335,7 +335,7 @@ fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec<String> {
 }
 
 /// Only transfers at rate 0 are left, and every byte sent was received.
-fn leftovers(run: &ScriptRun<Network>) -> Vec<String> {
+pub(super) fn leftovers(run: &ScriptRun<Network>) -> Vec<String> {
     let mut ledger = run.ledger.clone();
     let mut leftovers = Vec::new();
     for transfer in run.solver.transfers() {
@@ -368,11 +368,16 @@ proptest! {
     #[test]
     fn transfers_over_any_links_agree_with_progressive_filling(
         script in prop_oneof![script(Crossing::Sometimes), script(Crossing::Often)],
+        hubs_above in 0usize..5,
     ) {
         let fast = run_script(Network::new(), &script);
         let slow = run_script(NaiveNetwork::new(), &script);
         prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
+        // Where nearly every link is a hub, hubs depend on hubs in all ways.
+        let hubs = run_script(Network::with_hubs_above(hubs_above), &script);
+        prop_assert_eq!(differences(&hubs, &slow), Vec::<String>::new());
+        prop_assert_eq!(leftovers(&hubs), Vec::<String>::new());
     }
 
     /// Advancing directly to a later time gives the same result, to the last bit, as stopping at each completion; and

@@ -1,0 +1,387 @@
+//! Hubs: links with many bundles, and the levels at which they are full.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::bundle::CAP;
+use super::{Mesh, NONE, Site, site_of_bundle, site_of_link};
+use crate::flow::instant::Instant;
+
+/// Binary digits after the point of a sum: rates are counted in steps of 2⁻⁴⁴ bytes per second, so that sums are exact
+/// and do not depend on the order of changes.
+const DIGITS: u32 = 44;
+pub(super) const UNIT: f64 = (1u64 << DIGITS) as f64;
+
+/// A guard: the level, the site that it belongs to, and the stamp with which it is valid.
+type Guard = (u64, u32, u32);
+
+#[derive(Clone, Debug)]
+pub(super) struct Hub {
+    pub(super) link: u32,
+    /// The rate of the bundles that it bounds; infinite while it bounds none.
+    pub(super) level: f64,
+    /// The reading of its clock at `since`.
+    pub(super) clock: f64,
+    pub(super) since: Instant,
+    /// The sum of the rates of its bundles: a constant, and a factor for each hub on whose level it depends, by hub.
+    fixed: i128,
+    factors: Vec<(u32, i128)>,
+    /// Hubs whose sums depend on this one's level.
+    dependents: Vec<u32>,
+    dirty: bool,
+    /// Guards above and below its level.
+    above: BinaryHeap<Reverse<Guard>>,
+    below: BinaryHeap<Guard>,
+    /// Number of guards at which those out of date are dropped.
+    crowded: usize,
+}
+
+pub(super) fn units(rate: f64) -> i128 {
+    (rate * UNIT) as i128
+}
+
+impl Hub {
+    fn factor(&self, of: u32) -> f64 {
+        let at = self.factors.binary_search_by_key(&of, |&(hub, _)| hub);
+        at.map_or(0.0, |at| self.factors[at].1 as f64 / UNIT)
+    }
+}
+
+impl Mesh {
+    pub(super) fn mark_dirty(&mut self, hub: u32) {
+        let dirty = &mut self.hubs[hub as usize].dirty;
+        if !*dirty {
+            *dirty = true;
+            self.dirty_hubs.push(hub);
+        }
+    }
+
+    /// Makes a hub of a local link.
+    pub(super) fn promote(&mut self, link: u32) {
+        self.each_bundle_on(link, |mesh, bundle| mesh.contribute(bundle, -1));
+        let clock = self.reading_of_link(link);
+        let bounds = !self.links[link as usize].bound.is_empty();
+        let level = if bounds { self.level_of(link) } else { f64::INFINITY };
+        let new = Hub {
+            link,
+            level,
+            clock: if bounds { clock } else { 0.0 },
+            since: self.now,
+            fixed: 0,
+            factors: Vec::new(),
+            dependents: Vec::new(),
+            dirty: false,
+            above: BinaryHeap::new(),
+            below: BinaryHeap::new(),
+            crowded: 0,
+        };
+        let id = match self.free_hubs.pop() {
+            Some(id) => {
+                self.hubs[id as usize] = new;
+                id
+            }
+            None => {
+                self.hubs.push(new);
+                self.hubs.len() as u32 - 1
+            }
+        };
+        let at = &mut self.links[link as usize];
+        (at.hub, at.exact, at.pending) = (id, true, u64::MAX);
+        at.level.clear();
+        self.unqueue(site_of_link(link));
+        // Its guards as a local link are void.
+        self.unguard(site_of_link(link));
+        self.each_bundle_on(link, |mesh, bundle| {
+            mesh.contribute(bundle, 1);
+            mesh.unguard(site_of_bundle(bundle));
+            mesh.touch_path(bundle, 0.0);
+        });
+        self.mark_dirty(id);
+    }
+
+    /// Makes a local link of a hub.
+    pub(super) fn demote(&mut self, link: u32) {
+        let hub = self.links[link as usize].hub;
+        let bound: Vec<u32> = self.links[link as usize].bound.iter().map(|entry| entry.item).collect();
+        for &bundle in &bound {
+            self.detach(bundle);
+        }
+        self.each_bundle_on(link, |mesh, bundle| mesh.contribute(bundle, -1));
+        self.links[link as usize].hub = NONE;
+        self.each_bundle_on(link, |mesh, bundle| {
+            mesh.contribute(bundle, 1);
+            mesh.unguard(site_of_bundle(bundle));
+        });
+        for bundle in bound {
+            let (_, bottleneck) = self.limit(bundle);
+            self.attach(bundle, bottleneck);
+        }
+        self.each_bundle_on(link, |mesh, bundle| mesh.touch_path(bundle, 0.0));
+        self.push(link, 0.0);
+        // Its level and clock are still read until everything around is swept.
+        self.leaving.push(hub);
+        for (of, _) in std::mem::take(&mut self.hubs[hub as usize].factors) {
+            self.hubs[of as usize].dependents.retain(|&dependent| dependent != hub);
+        }
+        if std::mem::take(&mut self.hubs[hub as usize].dirty) {
+            self.dirty_hubs.retain(|&dirty| dirty != hub);
+        }
+    }
+
+    /// Makes a local link of every hub, finds all bottlenecks in one sweep, and makes hubs again: the way out if hubs
+    /// do not settle one by one.
+    pub(super) fn settle_without_hubs(&mut self) {
+        let hubs: Vec<u32> = (0..self.links.len() as u32).filter(|&at| self.links[at as usize].hub != NONE).collect();
+        for &link in &hubs {
+            self.demote(link);
+        }
+        self.sweep();
+        self.free_left_hubs();
+        for link in hubs {
+            self.promote(link);
+        }
+        self.sweep();
+        self.renew_guards();
+        // They are at their levels, up to rounding.
+        while let Some(hub) = self.dirty_hubs.pop() {
+            self.hubs[hub as usize].dirty = false;
+        }
+        self.visits += self.bundles.len() as u64;
+    }
+
+    /// Frees the hubs that nothing depends on any more.
+    pub(super) fn free_left_hubs(&mut self) {
+        while let Some(hub) = self.leaving.pop() {
+            debug_assert!(self.hubs[hub as usize].dependents.is_empty(), "nothing depends on a link that is no hub");
+            self.free_hubs.push(hub);
+        }
+    }
+
+    fn each_bundle_on(&mut self, link: u32, mut each: impl FnMut(&mut Self, u32)) {
+        for at in 0..self.links[link as usize].hops.len() {
+            let bundle = self.links[link as usize].hops[at].bundle;
+            each(self, bundle);
+        }
+    }
+
+    /// Adds a bundle's throughput to the sums of its hubs, or takes it away.
+    pub(super) fn contribute(&mut self, id: u32, sign: i32) {
+        let bundle = &self.bundles[id as usize];
+        let (bottleneck, cap, count) = (bundle.bottleneck, bundle.cap, i128::from(bundle.count) * i128::from(sign));
+        if bottleneck == NONE {
+            return;
+        }
+        for step in 0..self.steps_of(id).len() {
+            let hub = self.links[self.steps_of(id)[step].link as usize].hub;
+            if hub == NONE {
+                continue;
+            }
+            if bottleneck == CAP {
+                self.hubs[hub as usize].fixed += count * units(cap);
+            } else if self.links[bottleneck as usize].hub != NONE {
+                self.add_factor(hub, self.links[bottleneck as usize].hub, count << DIGITS);
+            } else {
+                self.hubs[hub as usize].fixed += count * units(self.links[bottleneck as usize].level.base);
+                for at in 0..self.links[bottleneck as usize].level.terms.len() {
+                    let (of, factor) = self.links[bottleneck as usize].level.terms[at];
+                    self.add_factor(hub, of, count * units(factor));
+                }
+            }
+            self.mark_dirty(hub);
+        }
+    }
+
+    fn add_factor(&mut self, hub: u32, of: u32, factor: i128) {
+        if factor == 0 {
+            return;
+        }
+        let factors = &mut self.hubs[hub as usize].factors;
+        match factors.binary_search_by_key(&of, |&(of, _)| of) {
+            Ok(at) => {
+                factors[at].1 += factor;
+                if factors[at].1 == 0 {
+                    factors.remove(at);
+                    self.hubs[of as usize].dependents.retain(|&dependent| dependent != hub);
+                }
+            }
+            Err(at) => {
+                factors.insert(at, (of, factor));
+                self.hubs[of as usize].dependents.push(hub);
+            }
+        }
+    }
+
+    /// What the bundles of a hub use, apart from those at its own level.
+    fn used_by_others(&self, id: u32) -> f64 {
+        let hub = &self.hubs[id as usize];
+        let others = hub.factors.iter().filter(|&&(of, _)| of != id);
+        others.fold(hub.fixed as f64 / UNIT, |sum, &(of, factor)| {
+            sum + factor as f64 / UNIT * self.hubs[of as usize].level
+        })
+    }
+
+    /// The throughput of a hub that bounds nothing.
+    pub(super) fn used(&self, id: u32) -> f64 {
+        self.used_by_others(id)
+    }
+
+    /// The level at which a hub is full, as long as no bundle changes its bottleneck.
+    fn target(&self, id: u32) -> f64 {
+        let hub = &self.hubs[id as usize];
+        let link = &self.links[hub.link as usize];
+        let capacity = link.capacity;
+        let left = capacity - self.used_by_others(id);
+        if link.bound.is_empty() {
+            // Overloaded and without a bundle of its own, it has to come down to the first.
+            return if left >= -self.margin * capacity { f64::INFINITY } else { 0.0 };
+        }
+        let own = hub.factor(id);
+        if own > 0.5 {
+            return left.max(0.0) / own;
+        }
+        // Its bundles leave to others what they gain; only a choice that is at its limit does this.
+        let rest = left - own * hub.level;
+        match rest {
+            rest if rest.abs() <= self.margin * capacity => hub.level,
+            rest if rest > 0.0 => 2.0 * hub.level + 1.0,
+            _ => 0.0,
+        }
+    }
+
+    /// Moves a hub that is not at its level, up to the next guard. Returns false if all are at their levels.
+    ///
+    /// First come hubs whose level is not known yet and those that hold nothing up. A hub then goes on until it is
+    /// where it belongs, the lowest one first: if two took turns, each would stop at the other. Last come those that
+    /// bound nothing and are too full, as far as that is known before all others are right.
+    pub(super) fn move_a_hub(&mut self) -> bool {
+        let mut next: Option<((u8, f64), u32, f64)> = None;
+        let mut at = 0;
+        while let Some(&hub) = self.dirty_hubs.get(at) {
+            let (level, target) = (self.hubs[hub as usize].level, self.target(hub));
+            if target.to_bits() == level.to_bits() {
+                self.hubs[hub as usize].dirty = false;
+                self.dirty_hubs.swap_remove(at);
+                continue;
+            }
+            let turn = match self.links[self.hubs[hub as usize].link as usize].bound.is_empty() {
+                false if level == f64::INFINITY => 0,
+                true if target == f64::INFINITY => 0,
+                _ if hub == self.moving => 1,
+                false => 2,
+                true => 3,
+            };
+            let first = (turn, level.min(target));
+            if next.is_none_or(|(before, ..)| first < before) {
+                next = Some((first, hub, target));
+            }
+            at += 1;
+        }
+        let Some((_, hub, target)) = next else { return false };
+        self.moving = hub;
+        self.visits += 1;
+        self.approach(hub, target);
+        true
+    }
+
+    /// Moves the level of a hub to `target`, or a little beyond the first guard on the way.
+    fn approach(&mut self, id: u32, target: f64) {
+        let Self { hubs, sites, margin, .. } = self;
+        let valid = |sites: &[Site], site: u32, stamp: u32| sites[site as usize].stamp == stamp;
+        let hub = &mut hubs[id as usize];
+        let level = hub.level;
+        let stop = if target > level {
+            while hub.above.peek().is_some_and(|&Reverse((_, site, stamp))| !valid(sites, site, stamp)) {
+                hub.above.pop();
+            }
+            hub.above.peek().map(|&Reverse((guard, site, _))| (f64::from_bits(guard), site))
+        } else {
+            while hub.below.peek().is_some_and(|&(_, site, stamp)| !valid(sites, site, stamp)) {
+                hub.below.pop();
+            }
+            hub.below.peek().map(|&(guard, site, _)| (f64::from_bits(guard), site))
+        };
+        // Up to rounding, it may be beyond a guard.
+        let rounding = |guard: f64| *margin * (4.0 * guard + 1e3);
+        let rises = target > level;
+        let crossed =
+            stop.filter(
+                |&(guard, _)| {
+                    if rises { target > guard + rounding(guard) } else { target < guard - rounding(guard) }
+                },
+            );
+        let Some((guard, site)) = crossed else {
+            self.set_hub_level(id, target);
+            return;
+        };
+        // Further if what it guards has not changed there.
+        let again = self.stopped_by == (id, site);
+        let beyond = rounding(guard) * f64::from(1u32 << if again { self.stops.min(30) } else { 0 });
+        let new = if rises {
+            target.min((guard + beyond).max(level))
+        } else {
+            target.max((guard - beyond).min(level)).max(0.0)
+        };
+        self.stops = if again { self.stops + 1 } else { 0 };
+        self.stopped_by = (id, site);
+        self.set_hub_level(id, new);
+        self.cross_guard(site);
+    }
+
+    fn set_hub_level(&mut self, id: u32, level: f64) {
+        let (clock, now) = (self.reading_of_hub(id), self.now);
+        let hub = &mut self.hubs[id as usize];
+        let (link, unknown) = (hub.link, hub.level == f64::INFINITY);
+        (hub.clock, hub.since, hub.level) = (clock, now, level);
+        if unknown {
+            // Nothing could guard them yet.
+            let begun: Vec<u32> = self.links[link as usize].bound.iter().map(|entry| entry.item).collect();
+            begun.into_iter().for_each(|bundle| self.cross_guard(site_of_bundle(bundle)));
+        }
+        for at in 0..self.hubs[id as usize].dependents.len() {
+            self.mark_dirty(self.hubs[id as usize].dependents[at]);
+        }
+        self.mark_dirty(id);
+        self.unqueue(site_of_link(link));
+    }
+
+    /// The level of a hub has crossed a guard: the choice that it guards is made again.
+    fn cross_guard(&mut self, site: u32) {
+        self.unguard(site);
+        let id = site / 2;
+        if site == site_of_link(id) {
+            self.push(id, 0.0);
+            return;
+        }
+        let bottleneck = self.bundles[id as usize].bottleneck;
+        if bottleneck < CAP && self.links[bottleneck as usize].hub == NONE {
+            self.push(bottleneck, 0.0);
+            return;
+        }
+        let (rate, limit) = self.limit(id);
+        if rate < self.rate_of(id) {
+            self.detach(id);
+            self.attach(id, limit);
+            self.touch_path(id, 0.0);
+        }
+    }
+
+    /// Adds guards of a site to a hub: levels below and above which its choices could be wrong.
+    pub(super) fn add_guards(&mut self, id: u32, site: u32, low: f64, high: f64) {
+        let Self { hubs, sites, links, .. } = self;
+        let hub = &mut hubs[id as usize];
+        let stamp = sites[site as usize].stamp;
+        if low > 0.0 {
+            hub.below.push((low.to_bits(), site, stamp));
+        }
+        if high < f64::INFINITY {
+            // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
+            hub.above.push(Reverse(((high.max(0.0) + 0.0).to_bits(), site, stamp)));
+        }
+        if hub.above.len() + hub.below.len() > hub.crowded {
+            let valid = |site: u32, stamp: u32| sites[site as usize].stamp == stamp;
+            hub.above.retain(|&Reverse((_, site, stamp))| valid(site, stamp));
+            hub.below.retain(|&(_, site, stamp)| valid(site, stamp));
+            hub.crowded = 64 + 4 * (hub.above.len() + hub.below.len()).max(links[hub.link as usize].hops.len());
+        }
+    }
+}
