@@ -154,8 +154,8 @@ impl Mesh {
             self.remove(transfer);
         }
         let mut least_left = f64::INFINITY;
-        for at in before..ended.len() {
-            let bundle = self.transfer_bundle[ended[at] as usize];
+        for &transfer in &ended[before..] {
+            let bundle = self.transfer_bundle[transfer as usize];
             let bottleneck = self.bundles[bundle as usize].bottleneck;
             let left = match self.links.get(bottleneck as usize) {
                 Some(link) => link.bound[0].key - self.reading_of_link(bottleneck),

@@ -23,8 +23,7 @@ impl Mesh {
     }
 
     pub(super) fn renew_guards(&mut self) {
-        let mut sites = std::mem::take(&mut self.unguarded);
-        for site in sites.drain(..) {
+        while let Some(site) = self.unguarded.pop() {
             let at = &mut self.sites[site as usize];
             at.unguarded = false;
             at.stamp = at.stamp.wrapping_add(1);
@@ -45,7 +44,6 @@ impl Mesh {
                 self.add_guards(hub, site, low, high);
             }
         }
-        self.unguarded = sites;
     }
 
     fn guard_bundle(&mut self, id: u32, sum: &mut Affine) {
@@ -68,7 +66,7 @@ impl Mesh {
             } else if sum.is_constant() {
                 self.narrow(hub, rate, f64::INFINITY);
             } else {
-                // A link's own guards keep its level below this.
+                // The guards of the link that bounds it keep its level below this, and are renewed with these.
                 self.narrow(hub, rate * (1.0 + LEEWAY), f64::INFINITY);
                 if own_hub != NONE {
                     self.narrow(own_hub, 0.0, rate * (1.0 + LEEWAY));
@@ -116,6 +114,10 @@ impl Mesh {
             sum.add(-1.0, &self.links[id as usize].level);
             sum.base += level * (1.0 + LEEWAY);
             self.require(sum);
+            // Their guards may rely on the leeway that ends here.
+            for at in 0..self.links[id as usize].bound.len() {
+                self.unguard(site_of_bundle(self.links[id as usize].bound[at].item));
+            }
         }
         self.unqueue(site_of_link(id));
     }

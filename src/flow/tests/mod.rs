@@ -3,6 +3,7 @@
 mod check;
 mod cost;
 mod crossing;
+mod crowds;
 mod fleets;
 mod hand;
 mod inspect;
