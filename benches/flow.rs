@@ -3,220 +3,39 @@
 //! Each load is n *pullers* with a path of links and five layers each, of 1 to 200 MB; a puller starts its next layer
 //! as soon as one ends. The load is in the id, e.g. `flow/B3/10000 pullers`: family, layers at a time, pullers.
 //!
-//! - A: equal downlinks below one egress that binds nearly always; starts within a minute.
-//! - B: downlinks of all sizes, about half of the transfers bound by them, half by the egress.
+//! - A: equal downlinks below one egress that binds nearly always; starts within a minute. H: all start at once. U: no
+//!   downlink binds.
+//! - B: downlinks of all sizes, about half of the transfers bound by them, half by the egress. C: the same below 16
+//!   regions. E: the same below 8 regions, every other one with a source of its own.
+//! - D: six sizes of downlinks, and a cap for each connection.
 //! - F: as A, with an egress such that the fair share hovers around the downlinks' capacity.
 //! - G: a window of n/10 pullers at a time on equal downlinks; the fair share crosses their capacity twice per puller.
 //! - N: four links deep: egress, region, cluster, node.
 //! - T: one image for all, in three waves, on four sizes of downlink: exact ties.
 //!
-//! `flow/general B3/1000 pullers` is the load of `flow/B3/1000 pullers`, 3,000 concurrent transfers on an egress and
-//! 1,000 downlinks, by the general solver: the links have no parents, and each transfer names its path. `flow/peers`
-//! keeps n transfers in flight between n/3 nodes, each from the card of one to the card of another, both drawn.
+//! These are forests, which take the fast solver. The general solver has `flow/general B3`, the load of B3 with links
+//! that have no parents, and three loads that are no forests:
 //!
-//! `flow/one link` keeps n transfers in flight on one link and replaces each as it ends.
+//! - R: as B, and every other layer comes from a second registry with half the egress.
+//! - M: below 8 regions, and every other layer comes from a mirror in the region.
+//! - S: swarms of 50 nodes; each layer comes from the network card of a node that is drawn.
 //!
-//! All random numbers come from splitmix64 with a stated seed, so the work is the same on every machine. As a test
-//! (`cargo test --benches`) every load runs once, tiny.
+//! `flow/peers` keeps n transfers in flight between n/3 nodes, each from the card of one to the card of another, both
+//! drawn. `flow/one link` keeps n transfers in flight on one link and replaces each as it ends. `flow/heap` is the
+//! yardstick of the same run: one pop and one push of a bare `BinaryHeap` with n entries.
+//!
+//! As a test (`cargo test --benches`) every load runs once, tiny.
 #![allow(missing_docs, reason = "the macros of criterion generate public functions")]
+
+mod sharing;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleetsim::flow::{LinkId, Network, TransferId};
-use fleetsim::units::{Bytes, BytesPerSec, SimDuration, SimTime};
-
-const LAYERS: usize = 5;
-
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
-    }
-
-    fn within(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below(high - low + 1)
-    }
-
-    fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
-        let share = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
-        libm::exp(libm::log(low) + share * (libm::log(high) - libm::log(low))).round()
-    }
-
-    fn start(&mut self) -> SimTime {
-        SimTime::from_nanos(self.below(60_000_001) * 1000)
-    }
-
-    fn sizes(&mut self) -> [Bytes; LAYERS] {
-        [(); LAYERS].map(|()| Bytes::new(self.within(1_000_000, 200_000_000)))
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Puller {
-    /// From the egress down.
-    path: Vec<LinkId>,
-    start: SimTime,
-    layers: [Bytes; LAYERS],
-}
-
-/// A load, ready to run.
-struct Load {
-    network: Network,
-    links: Links,
-    pullers: Vec<Puller>,
-    /// Layers at a time.
-    parallel: usize,
-    /// How many of the pullers start at their start; each that ends is replaced by the next one a millisecond later.
-    window: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Family {
-    A,
-    B,
-    F,
-    G,
-    N,
-    T,
-}
-
-/// How a path is given to the network.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Links {
-    /// By its last link.
-    Forest,
-    /// Link by link, where no link has a parent.
-    Loose,
-}
-
-impl Load {
-    fn new(family: Family, parallel: usize, n: usize, links: Links) -> Self {
-        let mut random = SplitMix64(if matches!(family, Family::G) { 5 } else { 20_240_607 + n as u64 });
-        let mut network = Network::new();
-        let count = n as f64;
-        let window = if matches!(family, Family::G) { n.div_ceil(10) } else { n };
-        let egress = match family {
-            Family::A => 1.25e9,
-            Family::B | Family::T => 4e6 * count,
-            Family::F => (125e6 * count * 4.0 / 60.0).floor(),
-            Family::G => (window as f64 - 0.5) * 1.25e8,
-            Family::N => 2e6 * count,
-        };
-        let egress = network.add_link(None, BytesPerSec::new(egress));
-        let below = |network: &mut Network, above: &[LinkId], capacity: f64| {
-            let parent = above.last().copied().filter(|_| links == Links::Forest);
-            let mut path = above.to_vec();
-            path.push(network.add_link(parent, BytesPerSec::new(capacity)));
-            path
-        };
-        let egress = [egress];
-        let mut clusters = Vec::new();
-        if matches!(family, Family::N) {
-            let regions = [(); 8].map(|()| {
-                let capacity = (n as u64 * random.within(1_000_000, 5_000_000) / 8) as f64;
-                below(&mut network, &egress, capacity)
-            });
-            clusters.extend((0..(n / 5).max(1)).map(|_| {
-                let capacity = random.log_uniform(5e6, 1e8);
-                below(&mut network, &regions[random.below(8) as usize], capacity)
-            }));
-        }
-        let pullers = (0..n).map(|at| match family {
-            Family::A | Family::F => {
-                let start = random.start();
-                Puller { path: below(&mut network, &egress, 1.25e8), start, layers: random.sizes() }
-            }
-            Family::B => {
-                let path = below(&mut network, &egress, random.log_uniform(2e6, 1e8));
-                Puller { path, start: random.start(), layers: random.sizes() }
-            }
-            Family::G => {
-                let path = below(&mut network, &egress, 1.25e8);
-                Puller { path, start: SimTime::ZERO, layers: random.sizes() }
-            }
-            Family::N => {
-                let capacity = random.log_uniform(2e6, 1e8);
-                let cluster: &Vec<LinkId> = &clusters[random.below(clusters.len() as u64) as usize];
-                let path = below(&mut network, cluster, capacity);
-                Puller { path, start: random.start(), layers: random.sizes() }
-            }
-            Family::T => Puller {
-                path: below(&mut network, &egress, [12.5e6, 31.25e6, 62.5e6, 125e6][at % 4]),
-                start: SimTime::from_secs(at as u64 % 3 * 10),
-                layers: [30, 5, 120, 5, 60].map(|mb| Bytes::new(mb * 1_000_000)),
-            },
-        });
-        let pullers = pullers.collect();
-        Self { network, links, pullers, parallel, window }
-    }
-
-    /// Runs to the end. Returns a checksum over the completions in their order.
-    fn run(self) -> u64 {
-        let Self { network, links, pullers, parallel, window } = self;
-        let mut run = Run { network, links, begun: vec![0; pullers.len()], puller_of: Vec::new(), pullers: &pullers };
-        let mut ended = vec![0_usize; pullers.len()];
-        let mut starts: Vec<(SimTime, usize)> =
-            pullers.iter().map(|puller| puller.start).zip(0..).take(window).collect();
-        starts.sort_unstable();
-        // Replacements come in the order of their time, all after the last start of the window.
-        let (mut next_start, mut next_puller) = (0, window);
-        let (mut checksum, mut completed) = (0_u64, Vec::new());
-        loop {
-            let next = run.network.next_completion();
-            let start = starts.get(next_start).copied();
-            if let Some((time, puller)) = start.filter(|&(time, _)| next.is_none_or(|next| time < next)) {
-                next_start += 1;
-                for _ in 0..parallel {
-                    run.begin_next_layer(time, puller);
-                }
-                continue;
-            }
-            let Some(now) = next else { return checksum };
-            run.network.advance(now, &mut completed);
-            for id in completed.drain(..) {
-                let puller = run.puller_of[id.serial() as usize] as usize;
-                checksum = checksum.wrapping_mul(31).wrapping_add(now.as_nanos() ^ puller as u64);
-                ended[puller] += 1;
-                run.begin_next_layer(now, puller);
-                if ended[puller] == LAYERS && next_puller < pullers.len() {
-                    starts.push((now + SimDuration::from_millis(1), next_puller));
-                    next_puller += 1;
-                }
-            }
-        }
-    }
-}
-
-struct Run<'p> {
-    network: Network,
-    links: Links,
-    pullers: &'p [Puller],
-    /// Layers that each puller has begun.
-    begun: Vec<usize>,
-    /// The puller of each transfer, by serial number.
-    puller_of: Vec<u32>,
-}
-
-impl Run<'_> {
-    fn begin_next_layer(&mut self, now: SimTime, at: usize) {
-        let puller = &self.pullers[at];
-        if let Some(&size) = puller.layers.get(self.begun[at]) {
-            self.begun[at] += 1;
-            match self.links {
-                Links::Forest => self.network.start(now, *puller.path.last().expect("not empty"), size, None),
-                Links::Loose => self.network.start_over(now, &puller.path, size, None),
-            };
-            self.puller_of.push(at as u32);
-        }
-    }
-}
+use fleetsim::units::{Bytes, BytesPerSec, SimTime};
+use sharing::{Family, LAYERS, Links, Load, SplitMix64};
 
 /// Transfers that are replaced as they end, each by one over a path that is drawn.
 struct Churn {
@@ -271,6 +90,23 @@ impl Churn {
     }
 }
 
+/// One pop and one push of a bare heap with `n` entries, a thousand times: the least that an event costs.
+fn heap(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>, n: usize) {
+    const EVENTS: u64 = 1000;
+    let mut random = SplitMix64(n as u64);
+    let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> =
+        (0..n as u32).map(|item| Reverse((random.below(1_000_000_000), item, item))).collect();
+    group.throughput(Throughput::Elements(EVENTS));
+    group.bench_function(BenchmarkId::new("heap", format!("{n} entries")), |bencher| {
+        bencher.iter(|| {
+            for _ in 0..EVENTS {
+                let Reverse((at, serial, item)) = heap.pop().expect("an entry replaces each");
+                heap.push(Reverse((at + random.below(2_000_000_000), serial.wrapping_add(1), item)));
+            }
+        });
+    });
+}
+
 #[allow(clippy::print_stderr, reason = "a bench prints its checksum")]
 fn report(id: &str, checksum: u64) {
     eprintln!("{id}: checksum {checksum:016x}");
@@ -281,20 +117,33 @@ fn flow(criterion: &mut Criterion) {
     let measured = std::env::args().any(|argument| argument == "--bench");
     let mut group = criterion.benchmark_group("flow");
     group.sample_size(10);
-    let loads: &[usize] = if measured { &[1000, 10_000, 100_000] } else { &[20] };
+    let loads: &[usize] = if measured { &[100, 1000, 10_000] } else { &[20] };
     let families = [
         (Family::A, 1),
+        (Family::U, 1),
+        (Family::H, 1),
         (Family::B, 1),
         (Family::B, 3),
+        (Family::C, 3),
+        (Family::D, 3),
+        (Family::E, 3),
         (Family::F, 1),
         (Family::G, 1),
         (Family::N, 3),
         (Family::T, 3),
+        (Family::R, 3),
+        (Family::M, 3),
+        (Family::S, 3),
     ];
+    for &n in loads {
+        heap(&mut group, n);
+    }
     let cases = families
         .iter()
         .flat_map(|&(family, parallel)| loads.iter().map(move |&n| (family, parallel, n, Links::Forest)));
-    for (family, parallel, n, links) in cases.chain([(Family::B, 3, loads[0], Links::Loose)]) {
+    let general = loads.iter().map(|&n| (Family::B, 3, n, Links::Loose));
+    let large = measured.then_some((Family::B, 3, 100_000, Links::Forest));
+    for (family, parallel, n, links) in cases.chain(general).chain(large) {
         let solver = if links == Links::Loose { "general " } else { "" };
         let name = format!("{solver}{family:?}{parallel}");
         let load = || Load::new(family, parallel, n, links);
