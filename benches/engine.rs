@@ -6,9 +6,11 @@
 
 mod churn;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
-use churn::{BareHeap, Churn, Load, Pending};
+use churn::{Churn, Load, Pending};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use fleetsim::engine::EventQueue;
 
@@ -70,4 +72,40 @@ fn measure_queue<Q: Pending>(
         });
     });
     group.finish();
+}
+
+/// The yardstick: a bare binary heap in the order of time and insertion. Nothing is taken out of it early; an entry
+/// whose stamp is out of date is skipped when it comes.
+#[derive(Default)]
+struct BareHeap {
+    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    pushed: u32,
+    /// The stamp of each payload's last entry.
+    stamps: Vec<u32>,
+}
+
+impl Pending for BareHeap {
+    type Id = ();
+
+    fn push(&mut self, at_ns: u64, payload: u32) {
+        self.pushed += 1;
+        if self.stamps.len() <= payload as usize {
+            self.stamps.resize(payload as usize + 1, 0);
+        }
+        self.stamps[payload as usize] = self.pushed;
+        self.heap.push(Reverse((at_ns, self.pushed, payload)));
+    }
+
+    fn cancel(&mut self, (): ()) {
+        // The next entry of the same payload has a later stamp.
+    }
+
+    fn pop(&mut self) -> (u64, u32) {
+        loop {
+            let Reverse((at, stamp, payload)) = self.heap.pop().expect("each fired event schedules another");
+            if self.stamps[payload as usize] == stamp {
+                return (at, payload);
+            }
+        }
+    }
 }

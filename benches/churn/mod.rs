@@ -10,8 +10,6 @@
 //! cyclically, starting at index 1. The `j` come from SplitMix64 seeded 9. The checksum is `sum = 31 · sum + (t xor
 //! i)`, in 64 bits, over all fired events in order.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::hint::black_box;
 
 /// The operations per handled event.
@@ -117,41 +115,5 @@ impl Pending for fleetsim::engine::EventQueue<u32> {
     fn pop(&mut self) -> (u64, u32) {
         let (at, payload) = Self::pop(self).expect("each fired event schedules another");
         (at.as_nanos(), payload)
-    }
-}
-
-/// The yardstick: a bare binary heap in the order of time and insertion. Nothing is taken out of it early; an entry
-/// whose stamp is out of date is skipped when it comes.
-#[derive(Default)]
-pub(crate) struct BareHeap {
-    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    pushed: u32,
-    /// The stamp of each payload's last entry.
-    stamps: Vec<u32>,
-}
-
-impl Pending for BareHeap {
-    type Id = ();
-
-    fn push(&mut self, at_ns: u64, payload: u32) {
-        self.pushed += 1;
-        if self.stamps.len() <= payload as usize {
-            self.stamps.resize(payload as usize + 1, 0);
-        }
-        self.stamps[payload as usize] = self.pushed;
-        self.heap.push(Reverse((at_ns, self.pushed, payload)));
-    }
-
-    fn cancel(&mut self, (): ()) {
-        // The next entry of the same payload has a later stamp.
-    }
-
-    fn pop(&mut self) -> (u64, u32) {
-        loop {
-            let Reverse((at, stamp, payload)) = self.heap.pop().expect("each fired event schedules another");
-            if self.stamps[payload as usize] == stamp {
-                return (at, payload);
-            }
-        }
     }
 }
