@@ -29,6 +29,7 @@
 //! | [`import`] | from exports of real fleets to an experiment |
 //! | [`sim`] | one run: a product's scheduler drives a world |
 //! | [`study`] | many runs in parallel, and the search of a plan |
+//! | [`calibrate`] | constants of the model from recorded events, metrics and histories |
 //! | [`report`] | charts, tables and pages, from recorded results alone |
 //!
 //! The program itself (`src/main.rs`, `src/cli/`) uses only this public library.
@@ -53,6 +54,7 @@
 //! # }
 //! ```
 
+pub mod calibrate;
 pub mod document;
 pub mod engine;
 pub mod flow;

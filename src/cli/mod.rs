@@ -5,6 +5,7 @@
 //! meets all limits of a plan; 130 interrupted.
 
 mod assumptions;
+mod calibrate;
 mod check;
 mod explain;
 mod export;
@@ -67,6 +68,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Show how much each constant of the model matters, and which decisions it changes
     Sensitivity(sensitivity::SensitivityArgs),
+    /// Find the model's constants in the events, metrics and histories of real clusters
+    Calibrate(calibrate::CalibrateArgs),
     /// Redraw the charts of existing results and print the comparison
     Report(report::ReportArgs),
     /// Write existing results as a trace for Perfetto or as metrics for Prometheus
@@ -220,6 +223,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(args),
         Command::Plan(args) => plan::plan(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),
+        Command::Calibrate(args) => calibrate::calibrate(args),
         Command::Report(args) => report::report(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Assumptions(args) => assumptions::assumptions(args),

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
-    PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, ResultsError, SENSITIVITY_FILE, SensitivityRecord,
+    CALIBRATION_FILE, CalibrationRecord, PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, ResultsError,
+    SENSITIVITY_FILE, SensitivityRecord,
 };
 
 use super::simulation::place_of;
@@ -31,7 +32,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         return Err(ResultsError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
     }
     let publication = Publication::renew(&args.results)?;
-    let is_of_run = ![PLAN_FILE, SENSITIVITY_FILE].iter().any(|file| args.results.join(file).is_file());
+    let is_of_run =
+        ![PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE].iter().any(|file| args.results.join(file).is_file());
     if args.junit.is_some() && !is_of_run {
         let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
         return Err(Failure::Usage(message.to_owned()));
@@ -42,6 +44,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     } else if args.results.join(SENSITIVITY_FILE).is_file() {
         report::draw_sensitivity(publication.folder())?;
         args.format.sensitivity(&SensitivityRecord::read(publication.folder())?)
+    } else if args.results.join(CALIBRATION_FILE).is_file() {
+        report::draw_calibration(publication.folder())?;
+        args.format.calibration(&CalibrationRecord::read(publication.folder())?)
     } else {
         let results = report::draw_all::<ResultsError>(publication.folder(), |_| Ok(()))?;
         output::junit(args.junit.as_deref(), &results)?;

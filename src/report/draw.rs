@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::calibration::{self, calibration_text};
 use super::canvas::Canvas;
 use super::charts::{completion, exposure, front, heat, multiples, over_time, ready, states, sweep, tradeoff};
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
 use super::sensitivity::{self, sensitivity_text};
-use crate::results::{PlanRecord, Provenance, ResultsError, SensitivityRecord};
+use crate::results::{CalibrationRecord, PlanRecord, Provenance, ResultsError, SensitivityRecord};
 
 /// The folder of the charts in a results folder.
 pub const CHARTS_FOLDER: &str = "charts";
@@ -16,6 +17,8 @@ pub const CHARTS_FOLDER: &str = "charts";
 const PLAN_TEXT_FILE: &str = "plan.txt";
 /// The file that holds [`sensitivity_text`] in the folder of an analysis.
 const SENSITIVITY_TEXT_FILE: &str = "sensitivity.txt";
+/// The file that holds [`calibration_text`] in the folder of a calibration.
+const CALIBRATION_TEXT_FILE: &str = "calibration.txt";
 /// Width of these files' lines.
 const PLAN_TEXT_WIDTH: usize = 100;
 
@@ -65,6 +68,20 @@ pub fn draw_sensitivity(folder: &Path) -> Result<(), ResultsError> {
         write_chart(&charts, &name, &canvas, &mut memory)?;
     }
     write(&folder.join(SENSITIVITY_TEXT_FILE), sensitivity_text(&record, PLAN_TEXT_WIDTH))
+}
+
+/// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
+///
+/// # Errors
+/// When the folder has no calibration, or the file system fails.
+pub fn draw_calibration(folder: &Path) -> Result<(), ResultsError> {
+    let record = CalibrationRecord::read(folder)?;
+    let charts = charts_folder(folder)?;
+    let mut memory = Vec::new();
+    for (name, canvas) in calibration::charts(&record, &Provenance::of_results(folder)?) {
+        write_chart(&charts, &name, &canvas, &mut memory)?;
+    }
+    write(&folder.join(CALIBRATION_TEXT_FILE), calibration_text(&record, PLAN_TEXT_WIDTH))
 }
 
 fn charts_folder(folder: &Path) -> Result<PathBuf, ResultsError> {

@@ -11,6 +11,7 @@
 
 mod answer;
 mod axis;
+mod calibration;
 mod canvas;
 mod charts;
 mod columns;
@@ -37,8 +38,9 @@ mod text;
 mod uncertainty;
 mod wrap;
 
+pub use calibration::calibration_text;
 pub use data::Results;
-pub use draw::{CHARTS_FOLDER, draw_all, draw_plan, draw_sensitivity};
+pub use draw::{CHARTS_FOLDER, draw_all, draw_calibration, draw_plan, draw_sensitivity};
 pub use export::{write_metrics, write_trace};
 pub use html::PAGE_FILE;
 pub use junit::junit;

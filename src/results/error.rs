@@ -90,6 +90,9 @@ pub enum ResultsError {
     /// An invalid plan.
     #[error("{} is not a valid plan: {}; run `fleetsim plan` again", .0.display(), .1)]
     Plan(PathBuf, #[source] serde_json::Error),
+    /// An invalid calibration.
+    #[error("{} is not a valid calibration: {}; run `fleetsim calibrate` again", .0.display(), .1)]
+    Calibration(PathBuf, #[source] serde_json::Error),
     /// Results of another version of the format.
     #[error("{} has format version {found}, but this program reads version {expected}; remove the folder and run the experiment again", path.display())]
     SchemaVersion {

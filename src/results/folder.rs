@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use super::provenance::sha256;
 use super::{
-    BuildInfo, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE, ResultsError, SENSITIVITY_FILE,
+    BuildInfo, CALIBRATION_FILE, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE, ResultsError,
+    SENSITIVITY_FILE, SNIPPET_FILE,
 };
 
 /// Ends the name of the file that is locked while a process writes to a hidden folder.
@@ -89,7 +90,7 @@ impl Publication {
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
         let is_table = |file: &&FileDigest| {
-            let is_record = [PLAN_FILE, SENSITIVITY_FILE].contains(&file.path.as_str());
+            let is_record = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE].contains(&file.path.as_str());
             is_record || [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind))
         };
         let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();

@@ -13,6 +13,7 @@
 //! - [`Journal`] saves the finished runs of a study until its results are published.
 
 mod best;
+mod calibration;
 mod comparison;
 mod displayed;
 mod error;
@@ -36,6 +37,7 @@ mod uncertainty;
 mod variants;
 
 pub use best::{ComparisonRow, contenders};
+pub use calibration::*;
 pub(crate) use comparison::grouped;
 pub use comparison::{compared, distinct};
 pub use displayed::displayed_replicate;

@@ -39,6 +39,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["std::fs", "std::time"],
     ),
     ("study", &["sim", "scenario", "results", "stats", "units", "process"], &["std::fs", "std::time"]),
+    // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do.
+    ("calibrate", &["units", "stats", "engine", "document", "world", "scenario", "sim", "results"], &["rand"]),
     ("report", &["results", "stats", "units"], &["rand"]),
 ];
 

@@ -1,0 +1,124 @@
+//! The kubelet's messages about images, in the forms of all its versions.
+//!
+//! Source: `pkg/kubelet/images/image_manager.go` of kubernetes/kubernetes. `Successfully pulled image "x"` got
+//! ` in 1.5s` with 1.19, ` (2.3s including waiting)` with 1.27 and `. Image size: 123 bytes.` with 1.30.
+//!
+//! The size is that of the compressed layers, as the runtime reports it.
+
+use crate::units::{SimDuration, WithUnit};
+
+/// A message about an image.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ImageMessage {
+    /// The kubelet queues a pull.
+    Pulling { image: String },
+    /// A pull has ended.
+    Pulled(PulledMessage),
+    /// No pull was needed.
+    Present { image: String },
+    /// A pull failed, or waits after a failure.
+    Failed { image: String },
+}
+
+/// What the kubelet says of a pull that has ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PulledMessage {
+    pub(super) image: String,
+    /// Duration of the pull. Kubelets that print no waiting time include it here.
+    pub(super) took_s: Option<f64>,
+    /// Duration from the kubelet's request, with the wait for other pulls of the node.
+    pub(super) with_waiting_s: Option<f64>,
+    /// Compressed bytes.
+    pub(super) size: Option<u64>,
+}
+
+/// Reads a message. `None`: it is none about an image.
+pub(super) fn read(message: &str) -> Option<ImageMessage> {
+    let message = message.trim();
+    if let Some(rest) = strip_any(message, &["Pulling image ", "pulling image "]) {
+        return Some(ImageMessage::Pulling { image: quoted(rest)?.0.to_owned() });
+    }
+    if let Some(rest) = strip_any(message, &["Successfully pulled image ", "successfully pulled image "]) {
+        return pulled(rest).map(ImageMessage::Pulled);
+    }
+    if let Some(rest) = strip_any(message, &["Container image ", "container image "]) {
+        let (image, rest) = quoted(rest)?;
+        return rest.contains("already present").then(|| ImageMessage::Present { image: image.to_owned() });
+    }
+    let rest = strip_any(message, &["Failed to pull image ", "Back-off pulling image "])?;
+    Some(ImageMessage::Failed { image: quoted(rest)?.0.to_owned() })
+}
+
+fn pulled(rest: &str) -> Option<PulledMessage> {
+    let (image, rest) = quoted(rest)?;
+    let mut read = PulledMessage { image: image.to_owned(), ..PulledMessage::default() };
+    let (times, size) = rest.split_once("Image size:").map_or((rest, None), |(times, size)| (times, Some(size)));
+    read.size = size.and_then(|size| size.split_whitespace().next()?.parse().ok()).filter(|size| *size > 0);
+    let Some(times) = times.trim().strip_prefix("in ") else { return Some(read) };
+    let (took, waiting) = times.split_once('(').map_or((times, None), |(took, rest)| (took, Some(rest)));
+    read.took_s = seconds(took.trim().trim_end_matches('.'));
+    read.with_waiting_s =
+        waiting.and_then(|rest| seconds(rest.split_once("including waiting").map_or("", |(time, _)| time)));
+    Some(read)
+}
+
+/// A duration as Go prints it: `1m6.852s`, `874ms`.
+fn seconds(text: &str) -> Option<f64> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| SimDuration::parse(text).ok()).flatten().map(SimDuration::as_secs_f64)
+}
+
+fn strip_any<'t>(text: &'t str, starts: &[&str]) -> Option<&'t str> {
+    starts.iter().find_map(|start| text.strip_prefix(start))
+}
+
+/// The text in quotes at the start, and what follows.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix('"')?.split_once('"').filter(|(inner, _)| !inner.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_all_versions_are_read() {
+        let pulled = |took_s, with_waiting_s, size| {
+            Some(ImageMessage::Pulled(PulledMessage { image: "a/b:1".to_owned(), took_s, with_waiting_s, size }))
+        };
+        for (message, expected, version) in [
+            ("Successfully pulled image \"a/b:1\"", pulled(None, None, None), "1.18"),
+            ("Successfully pulled image \"a/b:1\" in 1m2.5s", pulled(Some(62.5), None, None), "1.26"),
+            (
+                "Successfully pulled image \"a/b:1\" in 874ms (2.5s including waiting)",
+                pulled(Some(0.874), Some(2.5), None),
+                "1.29",
+            ),
+            (
+                "Successfully pulled image \"a/b:1\" in 1.5s (1.5s including waiting). Image size: 20956222 bytes.",
+                pulled(Some(1.5), Some(1.5), Some(20_956_222)),
+                "1.30",
+            ),
+            (
+                "Successfully pulled image \"a/b:1\" in 350.5µs (1s including waiting). Image size: 0 bytes.",
+                pulled(Some(0.000_350_5), Some(1.0), None),
+                "a size of 0 is unknown",
+            ),
+            ("pulling image \"a/b:1\"", Some(ImageMessage::Pulling { image: "a/b:1".to_owned() }), "1.13"),
+            (
+                "Container image \"a/b:1\" already present on machine",
+                Some(ImageMessage::Present { image: "a/b:1".to_owned() }),
+                "all",
+            ),
+            (
+                "Failed to pull image \"a/b:1\": rpc error: code = Unknown desc = in 5s",
+                Some(ImageMessage::Failed { image: "a/b:1".to_owned() }),
+                "all",
+            ),
+            ("Created container: shop", None, "another message"),
+            ("Successfully pulled image a/b:1", None, "without quotes"),
+        ] {
+            assert_eq!(read(message), expected, "{version}: {message}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Kubernetes events as files have them: a list, a watch stream, or the lines of an exporter.
+//!
+//! Both forms of the API are read: `v1` and `events.k8s.io/v1`, alone or wrapped as `kubectl get --watch` and event
+//! routers do. An exporter writes an event again whenever its count rises; the last of these is kept.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::message::{self, ImageMessage};
+use super::tally::Tally;
+use crate::calibrate::input::Input;
+use crate::calibrate::json_stream::{Found, read_values};
+use crate::calibrate::time::{Nanos, of_event_name, rfc3339};
+use crate::document::problem::Problem;
+
+/// The command that writes the events of a cluster.
+const COMMAND: &str = "write the file with `kubectl get events -A -o json`, or name the log of an event exporter";
+
+/// Greatest difference between the time in an event's name and its own timestamp.
+const NAME_TOLERANCE: Nanos = 60_000_000_000;
+
+/// An object of the file, with the fields of both forms of the API.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ObjectJson {
+    kind: Option<String>,
+    metadata: Option<MetadataJson>,
+    reason: Option<String>,
+    message: Option<String>,
+    note: Option<String>,
+    source: Option<SourceJson>,
+    deprecated_source: Option<SourceJson>,
+    reporting_instance: Option<String>,
+    first_timestamp: Option<String>,
+    last_timestamp: Option<String>,
+    deprecated_first_timestamp: Option<String>,
+    event_time: Option<String>,
+    count: Option<u64>,
+    deprecated_count: Option<u64>,
+    series: Option<SeriesJson>,
+    involved_object: Option<InvolvedJson>,
+    regarding: Option<InvolvedJson>,
+    items: Option<Vec<ObjectJson>>,
+    /// Of a watch: the event with the type of its change.
+    object: Option<Box<ObjectJson>>,
+    /// Of an event router.
+    event: Option<Box<ObjectJson>>,
+    /// Of a response of Prometheus.
+    data: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct MetadataJson {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    creation_timestamp: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SourceJson {
+    host: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SeriesJson {
+    count: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct InvolvedJson {
+    kind: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    uid: Option<String>,
+    field_path: Option<String>,
+}
+
+/// What happened to a pod or one of its containers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Happening {
+    /// The scheduler has chosen this node.
+    Scheduled { node: String },
+    /// Something about its image.
+    Image(ImageMessage),
+    /// Its process runs.
+    Started,
+}
+
+/// An event of a pod.
+#[derive(Clone, Debug)]
+pub(super) struct PodEvent {
+    /// `uid` of the pod, or namespace and name where the event has none.
+    pub(super) pod_id: String,
+    /// Namespace and name.
+    pub(super) pod: String,
+    /// `spec.containers{shop}`; empty for the pod itself.
+    pub(super) container: String,
+    /// The kubelet's node; empty for the scheduler.
+    pub(super) node: String,
+    /// The first occurrence.
+    pub(super) at: Nanos,
+    /// Whether the time has a fraction of a second.
+    pub(super) is_exact: bool,
+    pub(super) count: u64,
+    pub(super) happening: Happening,
+}
+
+/// The events of several files, each once.
+#[derive(Debug, Default)]
+pub(super) struct PodEvents {
+    pub(super) events: Vec<PodEvent>,
+    /// Where each event is, to find the same one again with a higher count.
+    known: BTreeMap<String, usize>,
+}
+
+/// Adds the events of a file.
+///
+/// # Errors
+/// When it is not JSON, is cut off, or has no event.
+pub(super) fn read(input: &Input, all: &mut PodEvents, tally: &mut Tally) -> Result<(), Box<Problem>> {
+    let is_event = |value: &serde_json::Value| {
+        ["involvedObject", "regarding", "items", "object", "event"].iter().any(|key| value.get(key).is_some())
+    };
+    let values = read_values::<ObjectJson>(input, |value| !is_event(value))?;
+    tally.add_many("line that is not an event (such as a log line of the exporter)", values.other_lines);
+    let mut seen = 0;
+    let mut foreign = None;
+    for Found { at, value } in values.found {
+        let mut open = vec![value];
+        if let Some(items) = open[0].items.take() {
+            if items.is_empty() {
+                foreign = foreign.or(Some((at, open[0].kind.take(), false)));
+            }
+            open = items;
+            open.reverse();
+        }
+        while let Some(mut object) = open.pop() {
+            if let Some(inner) = object.object.take().or(object.event.take()) {
+                open.push(*inner);
+                continue;
+            }
+            if object.involved_object.is_none() && object.regarding.is_none() {
+                tally.add("line that is not an event (such as a log line of the exporter)");
+                foreign = foreign.or(Some((at, object.kind, object.data.is_some())));
+                continue;
+            }
+            seen += 1;
+            tally.events += 1;
+            let id = identity(&object);
+            let Some(event) = pod_event(object, tally) else { continue };
+            all.add(id, event, tally);
+        }
+    }
+    if seen == 0 {
+        return Err(no_events(input, foreign));
+    }
+    Ok(())
+}
+
+impl PodEvents {
+    fn add(&mut self, id: String, event: PodEvent, tally: &mut Tally) {
+        match self.known.get(&id).filter(|_| !id.is_empty()) {
+            Some(&earlier) => {
+                tally.add("repetition of an event that was read before");
+                let kept = &mut self.events[earlier];
+                kept.count = kept.count.max(event.count);
+            }
+            None => {
+                self.known.insert(id, self.events.len());
+                self.events.push(event);
+            }
+        }
+    }
+}
+
+/// Why a file has no events.
+fn no_events(input: &Input, foreign: Option<(usize, Option<String>, bool)>) -> Box<Problem> {
+    let text = input.source.text.trim_start();
+    match foreign {
+        Some((at, _, true)) => {
+            let help = "name it with `--prometheus KIND=FILE`; KIND is `egress`, `requests` or `durations`";
+            input.at(at, "data", "this is a response of Prometheus, not a list of events", help)
+        }
+        Some((at, Some(kind), _)) if kind != "Event" && kind != "List" => {
+            input.at(at, "kind", format!("this is a {kind} of Kubernetes, not an event"), COMMAND)
+        }
+        Some((at, ..)) => input.at(at, "items", "the file has no Kubernetes events", COMMAND),
+        None if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") => {
+            input.whole("this is the table that kubectl prints for people", "add `-o json` to the command")
+        }
+        None if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") => {
+            input.whole("this is YAML; events are read as JSON", "write the file again with `-o json`")
+        }
+        None => input.whole("the file has no JSON object, so no Kubernetes events", COMMAND),
+    }
+}
+
+/// Identifies an event. An event that is updated keeps it.
+fn identity(object: &ObjectJson) -> String {
+    let Some(metadata) = &object.metadata else { return String::new() };
+    match (&metadata.uid, &metadata.name) {
+        (Some(uid), _) => uid.clone(),
+        (None, Some(name)) => format!("{}/{name}", metadata.namespace.as_deref().unwrap_or_default()),
+        (None, None) => String::new(),
+    }
+}
+
+/// The event, if it is one of a pod that matters here.
+fn pod_event(object: ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
+    let reason = object.reason.clone().unwrap_or_default();
+    let involved = object.involved_object.as_ref().or(object.regarding.as_ref())?;
+    if involved.kind.as_deref().is_some_and(|kind| kind != "Pod") {
+        tally.add("event of an object other than a pod");
+        return None;
+    }
+    let message = object.message.as_deref().or(object.note.as_deref()).unwrap_or_default();
+    let happening = match reason.as_str() {
+        "Scheduled" => {
+            let node = message.rsplit_once(" to ").map(|(_, node)| node.trim().to_owned()).unwrap_or_default();
+            Happening::Scheduled { node }
+        }
+        "Started" => Happening::Started,
+        "Pulling" | "Pulled" | "Failed" | "BackOff" => match message::read(message) {
+            Some(message) => Happening::Image(message),
+            None if reason == "Failed" || reason == "BackOff" => {
+                tally.add("event with a reason that is not used here");
+                return None;
+            }
+            None => {
+                tally.add("event about an image whose message has an unknown form");
+                return None;
+            }
+        },
+        _ => {
+            tally.add("event with a reason that is not used here");
+            return None;
+        }
+    };
+    let Some((at, is_exact)) = time_of(&object) else {
+        tally.add("event without a time");
+        return None;
+    };
+    let pod = format!(
+        "{}/{}",
+        involved.namespace.as_deref().unwrap_or("default"),
+        involved.name.as_deref().unwrap_or_default()
+    );
+    let source = object.source.as_ref().or(object.deprecated_source.as_ref());
+    let host = source.and_then(|source| source.host.clone()).filter(|host| !host.is_empty());
+    let node = match &happening {
+        Happening::Scheduled { node } => node.clone(),
+        _ => host.or_else(|| object.reporting_instance.clone()).unwrap_or_default(),
+    };
+    let series = object.series.as_ref().and_then(|series| series.count);
+    Some(PodEvent {
+        pod_id: involved.uid.clone().filter(|uid| !uid.is_empty()).unwrap_or_else(|| pod.clone()),
+        pod,
+        container: involved.field_path.clone().unwrap_or_default(),
+        node,
+        at,
+        is_exact,
+        count: object.count.or(object.deprecated_count).or(series).unwrap_or(1).max(1),
+        happening,
+    })
+}
+
+/// The time of the first occurrence: from the event's name if it agrees with the timestamps, which have no fraction.
+fn time_of(object: &ObjectJson) -> Option<(Nanos, bool)> {
+    let metadata = object.metadata.as_ref();
+    let read = |text: &Option<String>| text.as_deref().and_then(rfc3339);
+    let first = read(&object.first_timestamp).or_else(|| read(&object.deprecated_first_timestamp));
+    let event_time = read(&object.event_time);
+    let created = metadata.and_then(|metadata| read(&metadata.creation_timestamp));
+    let stamped = first.or(event_time).or(created).or_else(|| read(&object.last_timestamp));
+    let named = metadata.and_then(|metadata| of_event_name(metadata.name.as_deref()?));
+    match (named, stamped) {
+        (Some(named), Some((stamped, _))) if (named - stamped).abs() <= NAME_TOLERANCE => Some((named, true)),
+        (Some(named), None) => Some((named, true)),
+        _ => event_time.filter(|(_, is_exact)| *is_exact).or(stamped),
+    }
+}

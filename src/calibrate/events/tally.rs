@@ -1,0 +1,30 @@
+//! What was read and what was left out, with reasons.
+
+use std::collections::BTreeMap;
+
+/// Counts of one kind of input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::calibrate) struct Tally {
+    /// Events that were read.
+    pub(in crate::calibrate) events: u64,
+    left_out: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    /// Counts something that was left out for this reason.
+    pub(in crate::calibrate) fn add(&mut self, reason: &'static str) {
+        self.add_many(reason, 1);
+    }
+
+    /// Counts several.
+    pub(in crate::calibrate) fn add_many(&mut self, reason: &'static str, count: usize) {
+        if count > 0 {
+            *self.left_out.entry(reason).or_default() += count as u64;
+        }
+    }
+
+    /// The reasons with their counts, in the order of the alphabet.
+    pub(in crate::calibrate) fn left_out(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.left_out.iter().map(|(reason, count)| (*reason, *count))
+    }
+}

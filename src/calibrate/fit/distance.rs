@@ -1,0 +1,91 @@
+//! Distances of a sample from a distribution, and how often chance alone gives larger ones.
+//!
+//! Kolmogorov and Smirnov's D is the largest difference of the two distribution functions. Anderson and Darling's A²
+//! weighs the squared difference by the inverse of its variance, so that the tails count (Stephens, "EDF Statistics
+//! for Goodness of Fit", JASA 69, 1974).
+//!
+//! The tables of these statistics are for distributions that were known before. Here the parameters come from the
+//! sample, which makes distances smaller; so the p-values are those of a parametric bootstrap: samples of the fitted
+//! distribution, each fitted again (Stute, Manteiga, Quindimil, Metrika 40, 1993).
+
+use super::family::FittedLaw;
+use crate::engine::{EntityKey, Streams};
+
+/// Most values of a resample. A p-value of more would cost minutes and be 0 for any real sample.
+const MOST_RESAMPLED: usize = 2_000;
+
+/// The two distances.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Distances {
+    pub(super) ks: f64,
+    pub(super) ad: f64,
+}
+
+/// The distances of values in ascending order.
+pub(super) fn distances(law: &FittedLaw, sorted: &[f64]) -> Distances {
+    let n = sorted.len() as f64;
+    let tails: Vec<(f64, f64)> = sorted.iter().map(|value| law.tails(*value)).collect();
+    let mut ks: f64 = 0.0;
+    let mut sum = 0.0;
+    for (at, (below, _)) in tails.iter().enumerate() {
+        let (before, after) = (at as f64 / n, (at + 1) as f64 / n);
+        ks = ks.max((below - before).abs()).max((after - below).abs());
+        let above = tails[tails.len() - 1 - at].1;
+        sum += (2 * at + 1) as f64 * (libm::log(below.max(1e-300)) + libm::log(above.max(1e-300)));
+    }
+    Distances { ks, ad: -n - sum / n }
+}
+
+/// What a parametric bootstrap gives: the p-values, and the refitted parameters in the order of the resamples.
+pub(super) struct Resampled {
+    pub(super) ks_p: f64,
+    pub(super) ad_p: f64,
+    pub(super) sizes: Vec<f64>,
+    pub(super) shapes: Vec<f64>,
+}
+
+/// Resamples a fitted law. `None` when no resample can be fitted. Of a long sample, a part is tested.
+pub(super) fn resample(law: &FittedLaw, sorted: &[f64], resamples: u32, seed: u64) -> Option<Resampled> {
+    let streams = Streams::new(seed, 0);
+    let key = EntityKey::of(law.family.name());
+    let tested = thinned(sorted, &streams, key);
+    let law = if tested.len() < sorted.len() { law.family.fit(&tested)? } else { *law };
+    let found = distances(&law, &tested);
+    let (mut ks, mut ad) = (0_u32, 0_u32);
+    let (mut sizes, mut shapes) = (Vec::new(), Vec::new());
+    for nth in 0..resamples {
+        let mut rng = streams.stream_nth(key, "calibration resample", u64::from(nth));
+        let mut values: Vec<f64> = (0..tested.len()).map(|_| law.draw(&mut rng)).collect();
+        values.sort_by(f64::total_cmp);
+        let Some(refitted) = law.family.fit(&values) else { continue };
+        let drawn = distances(&refitted, &values);
+        ks += u32::from(drawn.ks >= found.ks);
+        ad += u32::from(drawn.ad >= found.ad);
+        sizes.push(refitted.size);
+        shapes.push(refitted.shape);
+    }
+    let share = |count: u32| f64::from(count + 1) / (sizes.len() + 1) as f64;
+    let (ks_p, ad_p) = (share(ks), share(ad));
+    (!sizes.is_empty()).then_some(Resampled { ks_p, ad_p, sizes, shapes })
+}
+
+/// At most [`MOST_RESAMPLED`] of the values, drawn without replacement.
+fn thinned(sorted: &[f64], streams: &Streams, key: EntityKey) -> Vec<f64> {
+    if sorted.len() <= MOST_RESAMPLED {
+        return sorted.to_vec();
+    }
+    let mut rng = streams.stream(key, "calibration part");
+    let mut wanted = MOST_RESAMPLED;
+    let mut kept = Vec::with_capacity(wanted);
+    for (at, value) in sorted.iter().enumerate() {
+        let left = sorted.len() - at;
+        if crate::engine::dist::unit(&mut rng) * (left as f64) < wanted as f64 {
+            kept.push(*value);
+            wanted -= 1;
+        }
+        if wanted == 0 {
+            break;
+        }
+    }
+    kept
+}

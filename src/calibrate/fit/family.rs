@@ -1,0 +1,190 @@
+//! Families of distributions of a duration, and their fits by maximum likelihood.
+//!
+//! The parameters are those of the experiment file: lognormal by median and sigma, Weibull by scale and shape, gamma by
+//! mean and shape, exponential by mean.
+
+use super::special::{digamma, incomplete_gamma, normal, trigamma};
+use crate::engine::{Stream, dist};
+
+/// A family of distributions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::calibrate) enum Family {
+    Lognormal,
+    Weibull,
+    Gamma,
+    Exponential,
+}
+
+/// A distribution: a family with its parameters, in the order of the family's words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::calibrate) struct FittedLaw {
+    pub(in crate::calibrate) family: Family,
+    /// Median, scale or mean.
+    pub(in crate::calibrate) size: f64,
+    /// Sigma or shape; 1 for an exponential.
+    pub(in crate::calibrate) shape: f64,
+}
+
+impl Family {
+    pub(in crate::calibrate) const ALL: [Self; 4] = [Self::Lognormal, Self::Weibull, Self::Gamma, Self::Exponential];
+
+    pub(in crate::calibrate) const fn name(self) -> &'static str {
+        match self {
+            Self::Lognormal => "lognormal",
+            Self::Weibull => "weibull",
+            Self::Gamma => "gamma",
+            Self::Exponential => "exponential",
+        }
+    }
+
+    /// Names of size and shape in the experiment file.
+    pub(in crate::calibrate) const fn parameters(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Lognormal => ("median", Some("sigma")),
+            Self::Weibull => ("scale", Some("shape")),
+            Self::Gamma => ("mean", Some("shape")),
+            Self::Exponential => ("mean", None),
+        }
+    }
+
+    /// The distribution under which these values are most likely. `None` where there is none: values that are not
+    /// positive (an exponential needs none below 0), or that are all equal.
+    pub(in crate::calibrate) fn fit(self, values: &[f64]) -> Option<FittedLaw> {
+        let n = values.len() as f64;
+        if values.len() < 2 || values.iter().any(|value| *value < 0.0) {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n;
+        if self == Self::Exponential {
+            return (mean > 0.0).then_some(FittedLaw { family: self, size: mean, shape: 1.0 });
+        }
+        if values.iter().any(|value| *value <= 0.0) {
+            return None;
+        }
+        let logs: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
+        let mean_log = logs.iter().sum::<f64>() / n;
+        let variance = logs.iter().map(|log| (log - mean_log) * (log - mean_log)).sum::<f64>() / n;
+        // Equal values have no spread to fit.
+        if variance < 1e-16 {
+            return None;
+        }
+        let (size, shape) = match self {
+            Self::Lognormal => (libm::exp(mean_log), variance.sqrt()),
+            Self::Gamma => (mean, gamma_shape(libm::log(mean) - mean_log)?),
+            Self::Weibull => weibull(&logs, mean_log, variance)?,
+            Self::Exponential => unreachable!("returned above"),
+        };
+        let is_usable = size.is_finite() && size > 0.0 && shape.is_finite() && shape > 0.0;
+        is_usable.then_some(FittedLaw { family: self, size, shape })
+    }
+}
+
+/// Solves ln k - ψ(k) = s by Newton's method from Minka's start ("Estimating a Gamma distribution", 2002).
+fn gamma_shape(s: f64) -> Option<f64> {
+    if s <= 0.0 {
+        return None;
+    }
+    let mut k = (3.0 - s + ((s - 3.0) * (s - 3.0) + 24.0 * s).sqrt()) / (12.0 * s);
+    for _ in 0..50 {
+        let inverse = 1.0 / k + (libm::log(k) - digamma(k) - s) / (k * k * (1.0 / k - trigamma(k)));
+        let next = 1.0 / inverse;
+        if !(next.is_finite() && next > 0.0) {
+            return None;
+        }
+        let done = (next - k).abs() < 1e-12 * k;
+        k = next;
+        if done {
+            break;
+        }
+    }
+    Some(k)
+}
+
+/// Scale and shape from the logarithms: the shape solves Σ x^k ln x / Σ x^k - 1/k - mean(ln x) = 0, whose left side
+/// rises with k, by Newton's method with halving as the safeguard.
+fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // The powers are relative to the greatest value, so that none overflows.
+    let sums = |k: f64| {
+        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+        for log in logs {
+            let power = libm::exp(k * (log - most));
+            sum += power;
+            first += power * log;
+            second += power * log * log;
+        }
+        (sum, first / sum, second / sum)
+    };
+    // The standard deviation of the logarithm of a Weibull variable is π / (√6 k).
+    let mut k = 1.282_549_830_161_864 / variance.sqrt();
+    let (mut low, mut high) = (0.0, f64::INFINITY);
+    for _ in 0..100 {
+        let (_, first, second) = sums(k);
+        let value = first - 1.0 / k - mean_log;
+        if value > 0.0 {
+            high = k
+        } else {
+            low = k
+        };
+        let slope = second - first * first + 1.0 / (k * k);
+        let newton = k - value / slope;
+        let next = match (newton > low && newton < high, high.is_finite()) {
+            (true, _) => newton,
+            (false, true) => f64::midpoint(low, high),
+            (false, false) => 2.0 * k,
+        };
+        let done = (next - k).abs() < 1e-12 * k;
+        k = next;
+        if done {
+            break;
+        }
+    }
+    let (sum, ..) = sums(k);
+    let scale = libm::exp(most + libm::log(sum / logs.len() as f64) / k);
+    Some((scale, k))
+}
+
+impl FittedLaw {
+    /// The probabilities of at most `x` and of more than `x`, each with its own digits.
+    pub(in crate::calibrate) fn tails(&self, x: f64) -> (f64, f64) {
+        if x <= 0.0 {
+            return (0.0, 1.0);
+        }
+        match self.family {
+            Family::Lognormal => normal((libm::log(x) - libm::log(self.size)) / self.shape),
+            Family::Weibull => {
+                let hazard = libm::pow(x / self.size, self.shape);
+                (-libm::expm1(-hazard), libm::exp(-hazard))
+            }
+            Family::Gamma => incomplete_gamma(self.shape, x * self.shape / self.size),
+            Family::Exponential => (-libm::expm1(-x / self.size), libm::exp(-x / self.size)),
+        }
+    }
+
+    /// A draw.
+    pub(in crate::calibrate) fn draw(&self, rng: &mut Stream) -> f64 {
+        match self.family {
+            Family::Lognormal => dist::lognormal(rng, self.size, self.shape),
+            Family::Weibull => dist::weibull(rng, self.size, self.shape),
+            Family::Gamma => dist::gamma(rng, self.size, self.shape),
+            Family::Exponential => dist::exponential(rng, self.size),
+        }
+    }
+
+    /// The value that a draw stays below with probability `p`, by halving.
+    pub(in crate::calibrate) fn quantile(&self, p: f64) -> f64 {
+        let (mut low, mut high) = (0.0, self.size);
+        while self.tails(high).0 < p && high < 1e300 {
+            high *= 2.0;
+        }
+        for _ in 0..200 {
+            let middle = f64::midpoint(low, high);
+            if self.tails(middle).0 < p {
+                low = middle
+            } else {
+                high = middle
+            };
+        }
+        f64::midpoint(low, high)
+    }
+}

@@ -1,0 +1,208 @@
+//! Fits of a measured quantity: every family, its distances, and the choice among them.
+//!
+//! A family `fits` when chance alone gives a larger Anderson-Darling distance in 5% of samples or more. Of large
+//! samples, none does: then it is `close` while its distribution function differs by at most 5 points anywhere.
+//! Where none is either, the measured values themselves are the distribution, with a warning.
+
+mod distance;
+mod family;
+mod special;
+#[cfg(test)]
+mod tests;
+
+pub(super) use family::{Family, FittedLaw};
+
+use crate::results::{FitParameter, FitRecord, SampleRecord};
+use crate::stats;
+
+/// Fewest values that are fitted: fewer would accept any family.
+pub(super) const FEWEST: usize = 8;
+/// Points of a curve in the record.
+const CURVE_POINTS: usize = 400;
+/// P-values from here on say nothing against a fit.
+const ACCEPTED_P: f64 = 0.05;
+/// Largest distance of a fit that is close.
+const CLOSE: f64 = 0.05;
+
+/// A measured quantity in seconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measurements {
+    /// Its name: also that of its file.
+    pub(super) name: String,
+    pub(super) title: String,
+    /// The files that it comes from.
+    pub(super) source: String,
+    pub(super) values: Vec<f64>,
+    /// The setting that it is for.
+    pub(super) setting: Option<String>,
+}
+
+impl Measurements {
+    /// The name of the column in its file: it ends in the unit.
+    pub(super) fn column(&self) -> String {
+        format!("{}_s", self.name)
+    }
+
+    /// The fits of the sample. `None` without values.
+    pub(super) fn fitted(&self, resamples: u32, seed: u64) -> Option<SampleRecord> {
+        let sorted = stats::sorted(&self.values);
+        let quantile = |p| stats::quantile_of_sorted(&sorted, p);
+        let interval = stats::median_interval(&sorted, 0.95);
+        let mut record = SampleRecord {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            source: self.source.clone(),
+            count: sorted.len() as u64,
+            min_s: *sorted.first()?,
+            median_s: quantile(0.5)?,
+            p95_s: quantile(0.95)?,
+            max_s: *sorted.last()?,
+            mean_s: stats::mean(&sorted),
+            median_low_s: interval.map(|interval| interval.low),
+            median_high_s: interval.map(|interval| interval.high),
+            setting: self.setting.clone(),
+            curve: curve(&sorted),
+            ..SampleRecord::default()
+        };
+        if sorted.len() >= FEWEST {
+            let fits = Family::ALL.into_iter().filter_map(|family| fit(family, &sorted, resamples, seed));
+            record.fits = fits.collect();
+            record.fits.sort_by(|a, b| a.ad.unwrap_or(f64::MAX).total_cmp(&b.ad.unwrap_or(f64::MAX)));
+        }
+        self.choose(&mut record, &sorted);
+        Some(record)
+    }
+
+    /// Chooses among the fits: the closest, unless none describes the values.
+    fn choose(&self, record: &mut SampleRecord, sorted: &[f64]) {
+        if let Some(best) = record.fits.iter().find(|fit| fit.verdict != "does not fit") {
+            record.chosen.clone_from(&best.distribution);
+            record.expression.clone_from(&best.expression);
+            return;
+        }
+        "empirical".clone_into(&mut record.chosen);
+        record.expression = format!("{{file: samples/{}.csv, column: {}}}", self.name, self.column());
+        let zeros = sorted.iter().filter(|value| **value <= 0.0).count();
+        let spread = sorted.last().zip(sorted.first()).is_some_and(|(last, first)| last > first);
+        record.warning = Some(match &record.fits[..] {
+            _ if sorted.len() < FEWEST => {
+                format!("{} values are too few to fit a distribution; at least {FEWEST} are needed", sorted.len())
+            }
+            _ if !spread => "all values are equal, so there is no distribution to fit".to_owned(),
+            _ if zeros > 0 => format!(
+                "{zeros} of {} values are 0, which no lognormal, Weibull or gamma distribution gives; the measured \
+                 values are used as they are",
+                sorted.len()
+            ),
+            [] => "no distribution can be fitted; the measured values are used as they are".to_owned(),
+            [best, ..] => format!(
+                "no distribution fits: the closest, {}, differs by up to {:.0} percentage points; the measured values are used as \
+                 they are, and values beyond them do not occur",
+                best.distribution,
+                best.ks * 100.0
+            ),
+        });
+    }
+}
+
+/// One family, fitted.
+fn fit(family: Family, sorted: &[f64], resamples: u32, seed: u64) -> Option<FitRecord> {
+    let law = family.fit(sorted)?;
+    let found = distance::distances(&law, sorted);
+    let resampled = distance::resample(&law, sorted, resamples, seed);
+    let ad_p = resampled.as_ref().map(|resampled| resampled.ad_p);
+    let verdict = verdict(ad_p, found.ks);
+    let spread = |values: &[f64]| {
+        let sorted = stats::sorted(values);
+        Some((stats::quantile_of_sorted(&sorted, 0.025)?, stats::quantile_of_sorted(&sorted, 0.975)?))
+    };
+    let sizes = resampled.as_ref().and_then(|resampled| spread(&resampled.sizes));
+    let shapes = resampled.as_ref().and_then(|resampled| spread(&resampled.shapes));
+    Some(FitRecord {
+        distribution: family.name().to_owned(),
+        parameters: parameters(&law, sizes, shapes),
+        ks: found.ks,
+        ks_p: resampled.as_ref().map(|resampled| resampled.ks_p),
+        ad: Some(found.ad),
+        ad_p,
+        verdict: verdict.to_owned(),
+        expression: expression(&law),
+        curve: law_curve(&law, sorted[0], sorted[sorted.len() - 1]),
+    })
+}
+
+/// Whether a fit describes the values.
+pub(super) fn verdict(p: Option<f64>, ks: f64) -> &'static str {
+    match p {
+        Some(p) if p >= ACCEPTED_P => "fits",
+        _ if ks <= CLOSE => "close",
+        _ => "does not fit",
+    }
+}
+
+/// The parameters with their intervals.
+pub(super) fn parameters(law: &FittedLaw, sizes: Option<(f64, f64)>, shapes: Option<(f64, f64)>) -> Vec<FitParameter> {
+    let (size, shape) = law.family.parameters();
+    let parameter = |name: &str, unit: &str, value: f64, interval: Option<(f64, f64)>| FitParameter {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        value,
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
+    };
+    let shape = shape.map(|name| parameter(name, "", law.shape, shapes));
+    std::iter::once(parameter(size, "s", law.size, sizes)).chain(shape).collect()
+}
+
+/// The law as the experiment file has it.
+pub(super) fn expression(law: &FittedLaw) -> String {
+    let size = duration(law.size);
+    let shape = significant(law.shape, 4);
+    match law.family {
+        Family::Lognormal => format!("{{median: {size}, sigma: {shape}}}"),
+        Family::Weibull => format!("{{weibull: {{scale: {size}, shape: {shape}}}}}"),
+        Family::Gamma => format!("{{gamma: {{mean: {size}, shape: {shape}}}}}"),
+        Family::Exponential => format!("{{mean: {size}}}"),
+    }
+}
+
+/// A duration as the experiment file has it, with four digits that count.
+pub(super) fn duration(seconds: f64) -> String {
+    if seconds > 0.0 && seconds < 0.001 {
+        format!("{} us", significant(seconds * 1e6, 4))
+    } else if seconds < 1.0 {
+        format!("{} ms", significant(seconds * 1e3, 4))
+    } else {
+        format!("{} s", significant(seconds, 4))
+    }
+}
+
+/// A number with so many digits that count, without trailing zeros.
+pub(super) fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return "0".to_owned();
+    }
+    let decimals = (digits - 1 - libm::log10(value.abs()).floor() as i32).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Points of the empirical distribution function.
+fn curve(sorted: &[f64]) -> Vec<(f64, f64)> {
+    let n = sorted.len();
+    let share = |at: usize| (at + 1) as f64 / n as f64;
+    if n <= CURVE_POINTS {
+        return sorted.iter().enumerate().map(|(at, value)| (*value, share(at))).collect();
+    }
+    let at = |nth: usize| nth * (n - 1) / (CURVE_POINTS - 1);
+    (0..CURVE_POINTS).map(|nth| (sorted[at(nth)], share(at(nth)))).collect()
+}
+
+/// Points of a law's distribution function over the range of the values and a little beyond.
+pub(super) fn law_curve(law: &FittedLaw, low: f64, high: f64) -> Vec<(f64, f64)> {
+    const POINTS: u32 = 120;
+    let (low, high) = (low.max(high / 1e6) * 0.8, high * 1.2);
+    let ratio = libm::log(high / low);
+    let x = |nth: u32| low * libm::exp(ratio * f64::from(nth) / f64::from(POINTS));
+    (0..=POINTS).map(|nth| (x(nth), law.tails(x(nth)).0)).collect()
+}

@@ -1,0 +1,95 @@
+//! Input files: plain or compressed with gzip, or standard input; each is read once, with its hash.
+//!
+//! A file is read whole, because errors are shown with their line. Its size is bounded, also after decompression.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::read::MultiGzDecoder;
+use sha2::{Digest, Sha256};
+
+use crate::document::problem::{Place, Problem, Source};
+
+/// Most bytes of a file, decompressed: events of a million pods have fewer.
+const MOST_BYTES: u64 = 4_000_000_000;
+
+/// The first bytes of a gzip file (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    pub(super) source: Arc<Source>,
+    /// SHA-256 of the bytes as stored, in hexadecimal.
+    pub(super) sha256: String,
+}
+
+impl Input {
+    /// Reads a file; `-` is standard input.
+    pub(super) fn read(path: &Path) -> Result<Self, Box<Problem>> {
+        let is_stdin = path == Path::new("-");
+        let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+        let refused = |message: String, help: &str| Box::new(Problem::of_file(&name, message).with_help(help));
+        let mut bytes = Vec::new();
+        let opened: Box<dyn Read> = if is_stdin {
+            Box::new(std::io::stdin().lock())
+        } else {
+            if path.is_dir() {
+                return Err(refused("it is a folder, not a file".to_owned(), "name a file in it"));
+            }
+            Box::new(File::open(path).map_err(|error| refused(in_words(&error), "check the path"))?)
+        };
+        let mut limited = opened.take(MOST_BYTES + 1);
+        limited.read_to_end(&mut bytes).map_err(|error| refused(in_words(&error), "check the path"))?;
+        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        if bytes.starts_with(&GZIP) {
+            let mut plain = Vec::new();
+            MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_end(&mut plain).map_err(|error| {
+                refused(format!("it cannot be decompressed: {error}"), "the file is cut off or damaged; copy it again")
+            })?;
+            bytes = plain;
+        }
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(refused(
+                format!("it has more than {MOST_BYTES} bytes"),
+                "split it, and name each part in the command",
+            ));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|_| refused("it is not UTF-8 text".to_owned(), "name a JSON or CSV file, plain or gzip"))?;
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        if text.trim().is_empty() {
+            return Err(refused("the file is empty".to_owned(), "run the command that writes it again"));
+        }
+        Ok(Self { source: Arc::new(Source { name, text }), sha256 })
+    }
+
+    /// The path as named on the command line.
+    pub(super) fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// A problem at bytes of the text.
+    pub(super) fn at(&self, byte: usize, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
+        let mut byte = byte.min(self.source.text.len());
+        while !self.source.text.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        let place = Place { source: Arc::clone(&self.source), span: byte..byte };
+        Box::new(Problem::at(place, field, message).with_help(help))
+    }
+
+    /// A problem with the file as a whole.
+    pub(super) fn whole(&self, message: impl Into<String>, help: impl Into<String>) -> Box<Problem> {
+        Box::new(Problem::of_file(self.name(), message).with_help(help))
+    }
+}
+
+fn in_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,69 @@
+//! The calibrated values as YAML to paste into an experiment, each with its source and count.
+
+use std::fmt::Write as _;
+
+use crate::results::CalibratedValue;
+
+/// The snippet; empty without a value that has a setting.
+pub(super) fn of_values(values: &[CalibratedValue]) -> String {
+    let mut text = String::new();
+    let mut sections: Vec<&str> = Vec::new();
+    let pasted = |value: &&CalibratedValue| !value.setting.is_empty() && !value.setting.contains('[');
+    for value in values.iter().filter(pasted) {
+        let (section, _) = value.setting.split_once('.').unwrap_or((&value.setting, ""));
+        if !sections.contains(&section) {
+            sections.push(section);
+        }
+    }
+    for section in sections {
+        let _ = writeln!(text, "{section}:");
+        for value in values.iter().filter(pasted) {
+            let Some((of, key)) = value.setting.split_once('.').filter(|(of, _)| *of == section) else { continue };
+            debug_assert_eq!(of, section);
+            for line in comment(value) {
+                let _ = writeln!(text, "  # {line}");
+            }
+            let _ = writeln!(text, "  {key}: {}", value.value);
+        }
+    }
+    for value in values.iter().filter(|value| value.setting.contains('[')) {
+        // Lists cannot be pasted: the entry is the reader's.
+        let _ = writeln!(text, "# {}: {}", value.setting, value.value);
+        for line in comment(value) {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("# Settings calibrated by fleetsim. Paste them into experiment.yaml.\n{text}")
+}
+
+/// The source of a value, in lines of at most 110 letters.
+fn comment(value: &CalibratedValue) -> Vec<String> {
+    let interval = match (value.low.as_str(), value.high.as_str()) {
+        ("", "") => String::new(),
+        (low, "") => format!("; at least {low} (95%)"),
+        (low, high) => format!("; 95% interval {low} to {high}"),
+    };
+    let mut lines = vec![format!("calibrated: {}, {} from {}{interval}", value.quantity, value.count, value.source)];
+    if !value.note.is_empty() {
+        lines.push(value.note.clone());
+    }
+    lines.iter().flat_map(|line| broken(line)).collect()
+}
+
+fn broken(line: &str) -> Vec<String> {
+    const WIDTH: usize = 110;
+    let mut lines: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

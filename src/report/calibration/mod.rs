@@ -1,0 +1,104 @@
+//! A calibration in words and charts: the data beside each fit, and what was left out.
+
+mod fit;
+
+use super::canvas::Canvas;
+use super::format::{count, number, percent, time};
+use super::wrap::{side_by_side, wrapped};
+use crate::results::{CalibrationRecord, FitRecord, Provenance, SampleRecord};
+
+/// The charts with the names of their files.
+pub(super) fn charts(record: &CalibrationRecord, provenance: &Provenance) -> Vec<(String, Canvas)> {
+    let of_samples = record.samples.iter().filter(|sample| sample.count > 1);
+    of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, provenance))).collect()
+}
+
+/// The calibration in words: what was read and left out, each quantity with its fits, and the settings to paste.
+#[must_use]
+pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
+    let mut text = String::new();
+    for source in &record.sources {
+        text.push_str(&wrapped(&format!("{} ({}): {}", source.file, source.kind, source.has), width, "  "));
+    }
+    if !record.left_out.is_empty() {
+        text.push_str("\nleft out\n");
+        let counts: Vec<String> = record.left_out.iter().map(|row| format!("  {}", count(row.count as f64))).collect();
+        let wide = counts.iter().map(String::len).max().unwrap_or(0);
+        for (number, row) in counts.iter().zip(&record.left_out) {
+            text.push_str(&format!("{number:>wide$}  {}\n", row.reason));
+        }
+    }
+    if !record.samples.is_empty() {
+        text.push_str("\nmeasured\n");
+        text.push_str(&quantities(&record.samples));
+        text.push_str("\nfits\n");
+        text.push_str(&fits(record));
+    }
+    for warning in &record.warnings {
+        text.push('\n');
+        text.push_str(&wrapped(&format!("warning: {warning}"), width, "  "));
+    }
+    if !record.snippet.is_empty() {
+        text.push('\n');
+        text.push_str(&record.snippet);
+    }
+    text
+}
+
+fn quantities(samples: &[SampleRecord]) -> String {
+    let column = |head: &str, cell: &dyn Fn(&SampleRecord) -> String| -> Vec<String> {
+        std::iter::once(head.to_owned()).chain(samples.iter().map(cell)).collect()
+    };
+    let columns = [
+        column("  quantity", &|sample| format!("  {}", sample.name)),
+        column("count", &|sample| count(sample.count as f64)),
+        column("least", &|sample| time(sample.min_s)),
+        column("median", &|sample| time(sample.median_s)),
+        column("95%", &|sample| time(sample.p95_s)),
+        column("greatest", &|sample| time(sample.max_s)),
+    ];
+    side_by_side(&columns, 1).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn fits(record: &CalibrationRecord) -> String {
+    let rows: Vec<(&SampleRecord, Option<&FitRecord>)> = record
+        .samples
+        .iter()
+        .flat_map(|sample| {
+            let none = sample.fits.is_empty().then_some((sample, None));
+            sample.fits.iter().map(move |fit| (sample, Some(fit))).chain(none)
+        })
+        .collect();
+    let column = |head: &str, cell: &dyn Fn(&SampleRecord, Option<&FitRecord>) -> String| -> Vec<String> {
+        std::iter::once(head.to_owned()).chain(rows.iter().map(|(sample, fit)| cell(sample, *fit))).collect()
+    };
+    let p = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    let columns = [
+        column("  quantity", &|sample, fit| {
+            let is_first = fit.is_none_or(|fit| sample.fits.first().is_some_and(|first| first == fit));
+            if is_first { format!("  {}", sample.name) } else { String::new() }
+        }),
+        column("distribution", &|sample, fit| {
+            let name = fit.map_or("empirical", |fit| &fit.distribution);
+            let mark = if name == sample.chosen { " *" } else { "" };
+            format!("{name}{mark}")
+        }),
+        column("parameters", &|_, fit| fit.map_or_else(|| "-".to_owned(), |fit| fit.expression.clone())),
+        column("KS", &|_, fit| p(fit.map(|fit| fit.ks))),
+        column("p", &|_, fit| p(fit.and_then(|fit| fit.ks_p))),
+        column("AD", &|_, fit| p(fit.and_then(|fit| fit.ad))),
+        column("p", &|_, fit| p(fit.and_then(|fit| fit.ad_p))),
+        column("verdict", &|sample, fit| match fit {
+            Some(fit) => fit.verdict.clone(),
+            None if sample.chosen == "empirical" => "not fitted".to_owned(),
+            None => String::new(),
+        }),
+    ];
+    let table: String = side_by_side(&columns, 3).iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    let level = percent(0.05);
+    format!(
+        "{table}  * chosen; none marked: the measured values as they are. p: share of samples of the fitted\n  \
+         distribution that are further from it (parametric bootstrap, {} samples); below {level} it does not fit.\n",
+        record.resamples
+    )
+}

@@ -1,0 +1,399 @@
+//! The record of a calibration: what was read, the fits, the values to paste, and a prediction beside reality.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::ResultsError;
+use super::provenance::{read_if_there, to_json};
+use super::tables::to_csv;
+
+/// The file of a results folder with its calibration.
+pub const CALIBRATION_FILE: &str = "calibration.json";
+
+/// The file with the settings to paste into an experiment.
+pub const SNIPPET_FILE: &str = "settings.yaml";
+
+/// The folder of the measured values, a file for each quantity.
+pub const SAMPLES_FOLDER: &str = "samples";
+
+/// A calibration, as `calibration.json` has it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CalibrationRecord {
+    /// The version of this format.
+    pub schema_version: u32,
+    /// Seed of the resampling.
+    pub seed: u64,
+    /// Samples that each p-value and each interval of a distribution's parameters rests on.
+    pub resamples: u32,
+    /// The files that were read.
+    pub sources: Vec<SourceRow>,
+    /// What was left out, and why.
+    pub left_out: Vec<LeftOutRow>,
+    /// The measured quantities with their fits.
+    pub samples: Vec<SampleRecord>,
+    /// The rates of image pulls.
+    pub rates: Option<RatesRecord>,
+    /// The calibrated values.
+    pub values: Vec<CalibratedValue>,
+    /// A past rollout, predicted.
+    pub prediction: Option<PredictionRecord>,
+    /// What a reader must know before using the values.
+    pub warnings: Vec<String>,
+    /// Settings to paste into an experiment, as YAML.
+    pub snippet: String,
+    /// The containers, for their table alone.
+    #[serde(skip)]
+    pub containers: Vec<ContainerRow>,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct SourceRow {
+    /// As named on the command line.
+    pub file: String,
+    /// Its kind: `events`, `manifest`, `prometheus`, `history`, `durations`.
+    pub kind: String,
+    /// What it has.
+    pub has: String,
+}
+
+/// Something that was left out.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct LeftOutRow {
+    /// The kind of input.
+    pub kind: String,
+    /// The reason.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// A measured quantity with its fits.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct SampleRecord {
+    /// Its name, which is also the name of its file and of its chart.
+    pub name: String,
+    /// Its meaning, in a few words.
+    pub title: String,
+    /// The files that it comes from.
+    pub source: String,
+    /// Number of values.
+    pub count: u64,
+    /// The least value, in seconds.
+    pub min_s: f64,
+    /// The median.
+    pub median_s: f64,
+    /// The 95th percentile.
+    pub p95_s: f64,
+    /// The greatest value.
+    pub max_s: f64,
+    /// The mean. `None` where only bins are known.
+    pub mean_s: Option<f64>,
+    /// The lower end of the 95% interval of the median; `None` for fewer than six values, and for bins.
+    pub median_low_s: Option<f64>,
+    /// The upper end.
+    pub median_high_s: Option<f64>,
+    /// The setting that the distribution is for, a path of the experiment file.
+    pub setting: Option<String>,
+    /// The chosen distribution: the name of a fit, or `empirical`.
+    pub chosen: String,
+    /// The chosen distribution as the experiment file has it.
+    pub expression: String,
+    /// Why the choice must be used with care.
+    pub warning: Option<String>,
+    /// Fits, the best first.
+    pub fits: Vec<FitRecord>,
+    /// Points of the empirical distribution function: seconds and share.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// A distribution fitted to a measured quantity.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct FitRecord {
+    /// `lognormal`, `weibull`, `gamma` or `exponential`.
+    pub distribution: String,
+    /// Its parameters in the experiment file's words.
+    pub parameters: Vec<FitParameter>,
+    /// Kolmogorov and Smirnov's distance: the largest difference of the distribution functions.
+    pub ks: f64,
+    /// Share of samples of the fitted distribution with a distance at least as large. `None`: not computed.
+    pub ks_p: Option<f64>,
+    /// Anderson and Darling's distance, which weighs the tails. `None` where only bins are known.
+    pub ad: Option<f64>,
+    /// As `ks_p`.
+    pub ad_p: Option<f64>,
+    /// `fits`, `close` or `does not fit`.
+    pub verdict: String,
+    /// The distribution as the experiment file has it.
+    pub expression: String,
+    /// Points of its distribution function: seconds and share.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// A parameter of a fitted distribution.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct FitParameter {
+    /// As in the experiment file.
+    pub name: String,
+    /// `s`, or empty.
+    pub unit: String,
+    /// The estimate.
+    pub value: f64,
+    /// The lower end of its 95% interval. `None`: not computed.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
+
+/// The rates of image pulls, fitted to the durations of pulls of known images.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RatesRecord {
+    /// Pulls that were used.
+    pub pulls: u64,
+    /// Their nodes.
+    pub nodes: u64,
+    /// The formula in words.
+    pub formula: String,
+    /// Median of the absolute relative errors over images.
+    pub median_error: f64,
+    /// The parameters.
+    pub parameters: Vec<RateParameter>,
+    /// The images.
+    pub images: Vec<ImageRow>,
+}
+
+/// A parameter of the pull model.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RateParameter {
+    /// Its name.
+    pub name: String,
+    /// `s` or `bytes/s`.
+    pub unit: String,
+    /// The estimate. `None`: the pulls do not determine it.
+    pub value: Option<f64>,
+    /// The lower end of its 95% interval.
+    pub low: Option<f64>,
+    /// The upper end. `None`: no upper end.
+    pub high: Option<f64>,
+    /// The setting, a path of the experiment file.
+    pub setting: String,
+    /// What must be known about it.
+    pub note: String,
+}
+
+/// An image, the durations of its pulls, and that of the fitted model.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ImageRow {
+    /// The image.
+    pub image: String,
+    /// Layers that the nodes lacked.
+    pub layers: u64,
+    /// Their bytes over the wire.
+    pub compressed_bytes: u64,
+    /// Their bytes on disk.
+    pub uncompressed_bytes: u64,
+    /// Pulls that were used.
+    pub pulls: u64,
+    /// The least duration.
+    pub pull_s_min: f64,
+    /// The median.
+    pub pull_s_median: f64,
+    /// The greatest.
+    pub pull_s_max: f64,
+    /// The duration by the fitted model.
+    pub fitted_s: f64,
+}
+
+/// A calibrated value: a row of `calibration.csv`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CalibratedValue {
+    /// The setting, a path of the experiment file; empty for a value without one.
+    pub setting: String,
+    /// The quantity.
+    pub quantity: String,
+    /// As the experiment file has it.
+    pub value: String,
+    /// The lower end of the 95% interval, likewise; empty where there is none.
+    pub low: String,
+    /// The upper end.
+    pub high: String,
+    /// Number of measurements.
+    pub count: u64,
+    /// The files that they come from.
+    pub source: String,
+    /// What must be known about it.
+    pub note: String,
+}
+
+/// A container: a row of `containers.csv`. Times are from the first event.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ContainerRow {
+    /// Namespace and name of its pod.
+    pub pod: String,
+    /// `spec.containers{name}` or `spec.initContainers{name}`.
+    pub container: String,
+    /// Its node.
+    pub node: String,
+    /// Its image.
+    pub image: String,
+    /// When the pod was scheduled.
+    pub scheduled_s: Option<f64>,
+    /// When the kubelet queued its pull.
+    pub pulling_s: Option<f64>,
+    /// When its image was there.
+    pub pulled_s: Option<f64>,
+    /// When its process first ran.
+    pub started_s: Option<f64>,
+    /// Duration of the pull.
+    pub pull_s: Option<f64>,
+    /// The same with the wait for other pulls of the node.
+    pub with_waiting_s: Option<f64>,
+    /// Compressed bytes of the image.
+    pub size_bytes: Option<u64>,
+    /// Attempts to pull that failed before.
+    pub failed_attempts: u64,
+    /// Why the pull is not used to fit rates; empty where it is.
+    pub left_out: String,
+}
+
+/// A past rollout and its prediction.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct PredictionRecord {
+    /// The files with the rollout's events.
+    pub source: String,
+    /// What was simulated.
+    pub simulated: String,
+    /// Whether the fit used the same events.
+    pub is_in_sample: bool,
+    /// Simulated runs.
+    pub runs: u32,
+    /// Pods in the comparison.
+    pub pods: u64,
+    /// From the first pod's schedule to the last start, in reality.
+    pub completion_s: f64,
+    /// The same in the prediction, median over runs.
+    pub predicted_completion_s: f64,
+    /// The 5th percentile over runs.
+    pub predicted_completion_p5_s: f64,
+    /// The 95th percentile.
+    pub predicted_completion_p95_s: f64,
+    /// Median over pods of the relative error of the time from schedule to start.
+    pub median_error: f64,
+    /// Median over pods of the relative size of that error.
+    pub median_absolute_error: f64,
+    /// Started pods over time, in reality: seconds and pods.
+    pub real: Vec<(f64, f64)>,
+    /// The same in the prediction: seconds, and the median, 5th and 95th percentile of the pods.
+    pub predicted: Vec<(f64, f64, f64, f64)>,
+    /// The pods.
+    pub rows: Vec<PredictedPod>,
+}
+
+/// A pod of a past rollout, and its prediction.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct PredictedPod {
+    /// Namespace and name.
+    pub pod: String,
+    /// Its node.
+    pub node: String,
+    /// The image of its first container.
+    pub image: String,
+    /// From the first pod's schedule.
+    pub scheduled_s: f64,
+    /// In reality.
+    pub started_s: f64,
+    /// In the prediction, median over runs.
+    pub predicted_s: f64,
+}
+
+impl CalibrationRecord {
+    /// The version of the format.
+    pub const SCHEMA_VERSION: u32 = 1;
+
+    /// Reads the record of a results folder.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read, is damaged, or has another format.
+    pub fn read(folder: &Path) -> Result<Self, ResultsError> {
+        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: CALIBRATION_FILE };
+        let (path, bytes) = read_if_there(folder, CALIBRATION_FILE)?.ok_or_else(missing)?;
+        let record: Self =
+            serde_json::from_slice(&bytes).map_err(|source| ResultsError::Calibration(path.clone(), source))?;
+        match record.schema_version {
+            Self::SCHEMA_VERSION => Ok(record),
+            found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
+        }
+    }
+
+    /// The file's bytes: indented JSON with a line feed at its end.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        to_json(self)
+    }
+
+    /// The tables with their names.
+    #[must_use]
+    pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let fits = self.samples.iter().flat_map(|sample| {
+            sample.fits.iter().map(move |fit| {
+                (
+                    &sample.name,
+                    sample.count,
+                    &fit.distribution,
+                    &fit.expression,
+                    fit.ks,
+                    fit.ks_p,
+                    fit.ad,
+                    fit.ad_p,
+                    &fit.verdict,
+                    fit.distribution == sample.chosen,
+                )
+            })
+        });
+        let images = self.rates.iter().flat_map(|rates| &rates.images);
+        let pods = self.prediction.iter().flat_map(|prediction| &prediction.rows);
+        let mut tables = vec![
+            ("calibration.csv", to_csv(VALUES, &self.values)),
+            ("fits.csv", to_csv(FITS, fits)),
+            ("left_out.csv", to_csv(LEFT_OUT, &self.left_out)),
+        ];
+        if !self.containers.is_empty() {
+            tables.push(("containers.csv", to_csv("", &self.containers)));
+        }
+        if self.rates.is_some() {
+            tables.push(("images.csv", to_csv(IMAGES, images)));
+        }
+        if self.prediction.is_some() {
+            tables.push(("prediction.csv", to_csv(PODS, pods)));
+        }
+        tables
+    }
+}
+
+/// Headers, for tables without rows.
+const VALUES: &str = "setting,quantity,value,low,high,count,source,note";
+const FITS: &str = "quantity,count,distribution,expression,ks,ks_p,ad,ad_p,verdict,is_chosen";
+const LEFT_OUT: &str = "kind,reason,count";
+const IMAGES: &str =
+    "image,layers,compressed_bytes,uncompressed_bytes,pulls,pull_s_min,pull_s_median,pull_s_max,fitted_s";
+const PODS: &str = "pod,node,image,scheduled_s,started_s,predicted_s";
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::assert_documented;
+    use super::*;
+
+    #[test]
+    fn every_column_of_a_calibration_is_documented() {
+        let record = CalibrationRecord {
+            rates: Some(RatesRecord::default()),
+            prediction: Some(PredictionRecord::default()),
+            containers: vec![ContainerRow::default()],
+            ..CalibrationRecord::default()
+        };
+        for (name, bytes) in record.tables() {
+            assert_documented(name, &bytes);
+        }
+    }
+}
