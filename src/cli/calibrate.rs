@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fleetsim::calibrate::{CalibrationInputs, calibrate as fit};
+use fleetsim::calibrate::{CalibrationInputs, Predict, calibrate as fit};
 use fleetsim::report;
 use fleetsim::results::{CALIBRATION_FILE, CalibrationRecord, Provenance, Publication, SNIPPET_FILE};
+
+use fleetsim::units::{SimDuration, WithUnit};
+use fleetsim::world::calibration::COMPRESSION_RATIO;
 
 use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
@@ -18,6 +21,7 @@ const OUT: &str = "results/calibration";
 Examples:
   kubectl get events -A -o json > events.json
   fleetsim calibrate --events events.json
+  fleetsim calibrate --events events.json --image shop:2=manifest.json --predict
 
 The page docs/calibrate.md explains each input and each number.")]
 pub(super) struct CalibrateArgs {
@@ -28,6 +32,32 @@ pub(super) struct CalibrateArgs {
     /// Use only events of pods whose `namespace/name` contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// Layers of an image that was pulled: its name, and its manifest as `crane manifest` prints it; layers may have
+    /// `uncompressed` beside `size`; may be repeated
+    #[arg(long = "image", value_name = "IMAGE=FILE", value_parser = named_file)]
+    images: Vec<(String, PathBuf)>,
+    /// Layers of images: a CSV file with the columns image, layers, compressed_bytes and uncompressed_bytes
+    #[arg(long = "images", value_name = "FILE")]
+    image_tables: Vec<PathBuf>,
+    /// Names that state an image's layers, such as `shop:{layers}-layers-{uncompressed}-bytes`; may be repeated
+    #[arg(long = "image-name", value_name = "PATTERN")]
+    image_names: Vec<String>,
+    /// Uncompressed over compressed bytes of layers whose size on disk is not known
+    #[arg(long, value_name = "RATIO", default_value_t = COMPRESSION_RATIO, value_parser = ratio)]
+    compression_ratio: f64,
+    /// Round trip to the registry, to take the time of requests out of the fitted constants
+    #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = duration)]
+    rtt: SimDuration,
+    /// The registry's time for one request, likewise
+    #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = duration)]
+    service_time: SimDuration,
+    /// Predict the rollout of the events with the fitted rates: from the events alone, or by this experiment with the
+    /// calibrated settings in place of its own
+    #[arg(long, value_name = "EXPERIMENT", num_args = 0..=1)]
+    predict: Option<Option<PathBuf>>,
+    /// Predict the rollout of these events, which the fit does not use; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "predict")]
+    predict_events: Vec<PathBuf>,
     /// Output folder: new, or with an earlier calibration [default: results/calibration]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -42,10 +72,38 @@ pub(super) struct CalibrateArgs {
     format: OutputFormat,
 }
 
+fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.rsplit_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), PathBuf::from(file))),
+        _ => Err("write IMAGE=FILE, such as `shop:2=manifest.json`".to_owned()),
+    }
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let ratio = text.parse::<f64>().ok().filter(|ratio| (0.1..=1000.0).contains(ratio));
+    ratio.ok_or_else(|| "must be a number between 0.1 and 1000".to_owned())
+}
+
+fn duration(text: &str) -> Result<SimDuration, String> {
+    SimDuration::parse(text).map_err(|error| error.to_string())
+}
+
 pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let inputs = CalibrationInputs {
         events: args.events.clone(),
         only: args.only.clone(),
+        manifests: args.images.clone(),
+        image_tables: args.image_tables.clone(),
+        image_names: args.image_names.clone(),
+        compression_ratio: args.compression_ratio,
+        rtt: args.rtt,
+        service_time: args.service_time,
+        predict: match &args.predict {
+            _ if !args.predict_events.is_empty() => Predict::Events(args.predict_events.clone()),
+            None => Predict::Nothing,
+            Some(None) => Predict::SameEvents,
+            Some(Some(path)) => Predict::Experiment(path.clone()),
+        },
         seed: args.seed,
         resamples: args.resamples,
     };

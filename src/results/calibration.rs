@@ -278,13 +278,13 @@ pub struct PredictionRecord {
     pub predicted_completion_p5_s: f64,
     /// The 95th percentile.
     pub predicted_completion_p95_s: f64,
-    /// Median over pods of the relative error of the time from schedule to start.
-    pub median_error: f64,
+    /// Median over pods of the relative error of the time from schedule to start. `None`: pods cannot be told apart.
+    pub median_error: Option<f64>,
     /// Median over pods of the relative size of that error.
-    pub median_absolute_error: f64,
+    pub median_absolute_error: Option<f64>,
     /// Started pods over time, in reality: seconds and pods.
     pub real: Vec<(f64, f64)>,
-    /// The same in the prediction: seconds, and the median, 5th and 95th percentile of the pods.
+    /// The same in the prediction: pods, and the median, 5th and 95th percentile over runs of the seconds.
     pub predicted: Vec<(f64, f64, f64, f64)>,
     /// The pods.
     pub rows: Vec<PredictedPod>,

@@ -1,16 +1,25 @@
 //! A calibration in words and charts: the data beside each fit, and what was left out.
 
 mod fit;
+mod prediction;
+mod rates;
 
 use super::canvas::Canvas;
 use super::format::{count, number, percent, time};
 use super::wrap::{side_by_side, wrapped};
-use crate::results::{CalibrationRecord, FitRecord, Provenance, SampleRecord};
+use crate::results::{
+    CalibrationRecord, FitRecord, PredictionRecord, Provenance, RateParameter, RatesRecord, SampleRecord,
+};
 
 /// The charts with the names of their files.
 pub(super) fn charts(record: &CalibrationRecord, provenance: &Provenance) -> Vec<(String, Canvas)> {
     let of_samples = record.samples.iter().filter(|sample| sample.count > 1);
-    of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, provenance))).collect()
+    let fits = of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, provenance)));
+    let rates = record.rates.as_ref().and_then(|rates| rates::draw(rates, provenance));
+    let rates = rates.map(|canvas| ("rates".to_owned(), canvas));
+    let prediction = record.prediction.as_ref();
+    let prediction = prediction.map(|found| ("prediction".to_owned(), prediction::draw(found, provenance)));
+    fits.chain(rates).chain(prediction).collect()
 }
 
 /// The calibration in words: what was read and left out, each quantity with its fits, and the settings to paste.
@@ -34,6 +43,12 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
         text.push_str("\nfits\n");
         text.push_str(&fits(record));
     }
+    if let Some(rates) = &record.rates {
+        text.push_str(&of_rates(rates, width));
+    }
+    if let Some(prediction) = &record.prediction {
+        text.push_str(&of_prediction(prediction, width));
+    }
     for warning in &record.warnings {
         text.push('\n');
         text.push_str(&wrapped(&format!("warning: {warning}"), width, "  "));
@@ -43,6 +58,52 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
         text.push_str(&record.snippet);
     }
     text
+}
+
+fn of_rates(rates: &RatesRecord, width: usize) -> String {
+    let head = format!(
+        "rates of {} pulls of {} image{} on {} node{}; fitted times differ by {} (median)",
+        count(rates.pulls as f64),
+        rates.images.len(),
+        if rates.images.len() == 1 { "" } else { "s" },
+        rates.nodes,
+        if rates.nodes == 1 { "" } else { "s" },
+        percent(rates.median_error)
+    );
+    let column =
+        |cell: &dyn Fn(&RateParameter) -> String| -> Vec<String> { rates.parameters.iter().map(cell).collect() };
+    let columns = [
+        column(&|parameter| format!("  {}", parameter.name)),
+        column(&|parameter| rates::value(parameter)),
+        column(&|parameter| parameter.note.clone()),
+    ];
+    let table: String = side_by_side(&columns, 3).iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    format!("\n{}{table}  pull = {}\n", wrapped(&head, width, "  "), rates.formula)
+}
+
+fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
+    let error = prediction.predicted_completion_s / prediction.completion_s - 1.0;
+    let sample = if prediction.is_in_sample {
+        "The rates come from the same events."
+    } else {
+        "The rates come from other events."
+    };
+    let pods = prediction.median_absolute_error.map_or_else(String::new, |absolute| {
+        format!(" From schedule to start, pods differ by {} (median).", percent(absolute))
+    });
+    let text = format!(
+        "prediction of {} ({} pods; {}): the last pod started after {} in reality, after {} in the prediction \
+         (90% of runs: {} to {}), {:+.1}%.{pods} {sample}",
+        prediction.source,
+        count(prediction.pods as f64),
+        prediction.simulated,
+        time(prediction.completion_s),
+        time(prediction.predicted_completion_s),
+        time(prediction.predicted_completion_p5_s),
+        time(prediction.predicted_completion_p95_s),
+        error * 100.0
+    );
+    format!("\n{}", wrapped(&text, width, "  "))
 }
 
 fn quantities(samples: &[SampleRecord]) -> String {

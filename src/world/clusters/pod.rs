@@ -166,6 +166,12 @@ impl World<'_> {
         self.enqueue_pull(id, queue);
     }
 
+    /// Brings the image of a pod that does not run afterwards.
+    pub(crate) fn bring_image(&mut self, id: PodId, queue: &mut Queue) {
+        self.pods[id.index()].pre_pull = true;
+        self.ensure_image(id, queue);
+    }
+
     /// The kubelet syncs a pod that has no image yet.
     pub(crate) fn ensure_image(&mut self, id: PodId, queue: &mut Queue) {
         self.pods[id.index()].phase = PodPhase::Pulling;

@@ -12,9 +12,10 @@
 
 use crate::units::SimTime;
 use crate::world::World;
+use crate::world::clusters::pod::PodPhase;
 use crate::world::distribution::spec::PrePullSpec;
 use crate::world::event::{DistributionEvent, Event, Queue};
-use crate::world::ids::{ClusterId, NodeId};
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
 use crate::world::nodes::catalog::Catalog;
 
 /// A pre-pull in progress.
@@ -78,9 +79,26 @@ impl World<'_> {
         self.release_if_due(queue);
     }
 
+    /// Pulls the image of a workload on a node of a cluster, as the kubelet does for a pod, without running anything
+    /// there. The driver of a replay asks when it is pulled ([`World::has_pulled`]).
+    pub fn pull_image(&mut self, cluster: ClusterId, node: usize, workload: usize, queue: &mut Queue) -> PodId {
+        let node = NodeId::at(self.nodes_of(cluster).start + node);
+        let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
+        self.bring_image(id, queue);
+        id
+    }
+
+    /// Whether the image of a pod of [`World::pull_image`] is on its node.
+    #[must_use]
+    pub fn has_pulled(&self, pod: PodId) -> bool {
+        self.pods[pod.index()].phase == PodPhase::Terminating
+    }
+
     /// A node has finished or given up a pre-pull.
     pub(crate) fn pre_pulled(&mut self, queue: &mut Queue) {
-        self.delivery.pre_pull.as_mut().expect("only a pre-pull brings images without pods").open -= 1;
+        // A replay brings images without a pre-pull.
+        let Some(pre_pull) = self.delivery.pre_pull.as_mut() else { return };
+        pre_pull.open -= 1;
         self.release_if_due(queue);
     }
 

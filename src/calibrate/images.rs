@@ -1,0 +1,256 @@
+//! Layers of the images that were pulled: manifests, a table, or names that state them.
+//!
+//! A manifest has compressed sizes only. Sizes on disk come from a field `uncompressed` beside `size`, or are assumed
+//! from a ratio. An image that is only known by its totals is taken as layers of equal size.
+
+use serde::Deserialize;
+
+use super::input::Input;
+use super::json_stream::read_values;
+use crate::document::problem::Problem;
+
+/// A layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KnownLayer {
+    /// Layers with the same digest are the same bytes. `None`: the layer is like no other.
+    pub(super) digest: Option<String>,
+    pub(super) compressed: f64,
+    /// `None`: not known.
+    pub(super) uncompressed: Option<f64>,
+}
+
+/// Totals of an image that are known without its manifest.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct ImageTotals {
+    layers: Option<u64>,
+    compressed: Option<f64>,
+    uncompressed: Option<f64>,
+}
+
+/// Everything that is known about images.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownImages {
+    manifests: Vec<(String, Vec<KnownLayer>)>,
+    table: Vec<(String, ImageTotals)>,
+    patterns: Vec<Vec<PatternPart>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum PatternPart {
+    Text(String),
+    Field(&'static str),
+}
+
+/// The fields of a pattern.
+const FIELDS: [&str; 3] = ["layers", "compressed", "uncompressed"];
+
+#[derive(Deserialize)]
+struct ManifestDocument {
+    layers: Option<Vec<LayerDocument>>,
+    manifests: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct LayerDocument {
+    digest: Option<String>,
+    size: u64,
+    uncompressed: Option<u64>,
+}
+
+impl KnownImages {
+    /// Adds the manifest of an image.
+    pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> Result<(), Box<Problem>> {
+        let read = read_values::<ManifestDocument>(input, |_| false)?;
+        let help = format!("write it with `crane manifest {image} > manifest.json`");
+        let first = read.found.into_iter().next().map(|found| found.value);
+        let Some(document) = first else { return Err(input.whole("the file is not a manifest in JSON", help)) };
+        if document.manifests.is_some() {
+            let help = format!("write the one that the nodes run: `crane manifest --platform linux/amd64 {image}`");
+            return Err(input.at(0, "manifests", "this is an index of several platforms, not a manifest", &help));
+        }
+        let layers = document.layers.unwrap_or_default();
+        if layers.is_empty() {
+            return Err(input.at(0, "layers", "the manifest has no layers", &help));
+        }
+        let layer = |layer: LayerDocument| KnownLayer {
+            digest: layer.digest,
+            compressed: layer.size as f64,
+            uncompressed: layer.uncompressed.map(|bytes| bytes as f64),
+        };
+        self.manifests.push((image.to_owned(), layers.into_iter().map(layer).collect()));
+        Ok(())
+    }
+
+    /// Adds a table with the columns `image`, `layers`, and `uncompressed_bytes` or `compressed_bytes` or both.
+    pub(super) fn add_table(&mut self, input: &Input) -> Result<(), Box<Problem>> {
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
+        let help = "write the columns image,layers,compressed_bytes,uncompressed_bytes";
+        let broken = |error: &csv::Error| {
+            let byte = error.position().map_or(0, |position| position.byte() as usize);
+            input.at(byte, "", format!("not CSV: {error}"), help)
+        };
+        let header = reader.headers().map_err(|error| broken(&error))?.clone();
+        let column = |name: &str| header.iter().position(|found| found == name);
+        let Some(image) = column("image") else {
+            return Err(input.at(0, "image", "the table has no column `image`", help));
+        };
+        let columns = [column("layers"), column("compressed_bytes"), column("uncompressed_bytes")];
+        if columns[0].is_none() {
+            return Err(input.at(0, "layers", "the table has no column `layers`", help));
+        }
+        for record in reader.records() {
+            let record = record.map_err(|error| broken(&error))?;
+            let mut numbers = [None; 3];
+            for ((number, at), name) in numbers.iter_mut().zip(columns).zip(FIELDS) {
+                let text = at.and_then(|at| record.get(at)).unwrap_or_default();
+                if text.is_empty() {
+                    continue;
+                }
+                let byte = record.position().map_or(0, |position| position.byte() as usize);
+                let parsed = text.parse::<u64>().ok().filter(|number| *number > 0);
+                *number = Some(parsed.ok_or_else(|| {
+                    input.at(
+                        byte,
+                        name,
+                        format!("`{text}` is not a whole number above 0"),
+                        "write bytes without a unit",
+                    )
+                })?);
+            }
+            let totals = ImageTotals {
+                layers: numbers[0],
+                compressed: numbers[1].map(|bytes| bytes as f64),
+                uncompressed: numbers[2].map(|bytes| bytes as f64),
+            };
+            self.table.push((record.get(image).unwrap_or_default().to_owned(), totals));
+        }
+        Ok(())
+    }
+
+    /// Adds a pattern of names, such as `chonks:{layers}-layers-size-{uncompressed}-bytes`.
+    ///
+    /// # Errors
+    /// When it has no field or an unknown one; in words.
+    pub(super) fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
+        let mut parts = Vec::new();
+        let mut rest = pattern;
+        while let Some((text, after)) = rest.split_once('{') {
+            let (field, after) = after.split_once('}').ok_or("a `{` has no `}`")?;
+            let known = FIELDS.into_iter().find(|known| *known == field);
+            let known = known.ok_or_else(|| {
+                format!("unknown field `{{{field}}}`; use {{layers}}, {{compressed}} or {{uncompressed}}")
+            })?;
+            if !text.is_empty() {
+                parts.push(PatternPart::Text(text.to_owned()));
+            }
+            parts.push(PatternPart::Field(known));
+            rest = after;
+        }
+        if !rest.is_empty() {
+            parts.push(PatternPart::Text(rest.to_owned()));
+        }
+        if !parts.contains(&PatternPart::Field("layers")) {
+            return Err("a pattern needs `{layers}`, such as `shop:{layers}-layers-{uncompressed}-bytes`".to_owned());
+        }
+        self.patterns.push(parts);
+        Ok(())
+    }
+
+    /// The layers of an image, bottom first. `size`: its compressed bytes as the kubelet prints them.
+    pub(super) fn layers(&self, image: &str, size: Option<u64>) -> Option<Vec<KnownLayer>> {
+        let is_same = |name: &str| image == name || image.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
+        if let Some((_, layers)) = self.manifests.iter().find(|(name, _)| is_same(name)) {
+            return Some(layers.clone());
+        }
+        let of_table = self.table.iter().find(|(name, _)| is_same(name)).map(|(_, totals)| totals.clone());
+        let totals = of_table.or_else(|| self.patterns.iter().find_map(|parts| matched(parts, image)))?;
+        let count = totals.layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
+        let compressed = totals.compressed.or(size.map(|size| size as f64));
+        let layer = KnownLayer {
+            digest: None,
+            compressed: compressed.or(totals.uncompressed)? / count as f64,
+            uncompressed: totals.uncompressed.map(|bytes| bytes / count as f64),
+        };
+        Some(vec![layer; count as usize])
+    }
+}
+
+/// The numbers that a name has where the pattern has fields.
+fn matched(parts: &[PatternPart], name: &str) -> Option<ImageTotals> {
+    name.char_indices().find_map(|(start, _)| matched_from(parts, &name[start..]))
+}
+
+fn matched_from(parts: &[PatternPart], name: &str) -> Option<ImageTotals> {
+    let mut rest = name;
+    let mut totals = ImageTotals::default();
+    for part in parts {
+        match part {
+            PatternPart::Text(text) => rest = rest.strip_prefix(text.as_str())?,
+            PatternPart::Field(field) => {
+                let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+                let number = rest[..digits].parse::<u64>().ok()?;
+                rest = &rest[digits..];
+                match *field {
+                    "layers" => totals.layers = Some(number),
+                    "compressed" => totals.compressed = Some(number as f64),
+                    _ => totals.uncompressed = Some(number as f64),
+                }
+            }
+        }
+    }
+    Some(totals)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::document::problem::Source;
+
+    fn input(text: &str) -> Input {
+        let source = Arc::new(Source { name: "m.json".to_owned(), text: text.to_owned() });
+        Input { source, sha256: String::new() }
+    }
+
+    #[test]
+    fn names_tables_and_manifests_tell_layers() {
+        let mut images = KnownImages::default();
+        images.add_pattern("chonks:{layers}-layers-size-{uncompressed}-bytes").expect("a pattern");
+        images.add_table(&input("image,layers,compressed_bytes,uncompressed_bytes\nshop:1,2,100,400\n")).expect("CSV");
+        let manifest = r#"{"layers": [{"digest": "sha256:a", "size": 10, "uncompressed": 30}, {"size": 20}]}"#;
+        images.add_manifest("cart:1", &input(manifest)).expect("a manifest");
+        let layers = images.layers("reg.dev/x/chonks:9-layers-size-900-bytes", Some(90)).expect("known");
+        assert_eq!(layers.len(), 9);
+        assert_eq!((layers[0].compressed, layers[0].uncompressed), (10.0, Some(100.0)));
+        let layers = images.layers("reg.dev/shop:1", None).expect("known");
+        assert_eq!((layers.len(), layers[1].compressed, layers[1].uncompressed), (2, 50.0, Some(200.0)));
+        let layers = images.layers("cart:1", None).expect("known");
+        assert_eq!((layers[0].uncompressed, layers[1].uncompressed), (Some(30.0), None));
+        assert!(images.layers("other:1", Some(5)).is_none() && images.layers("mycart:1", None).is_none());
+    }
+
+    #[test]
+    fn what_tells_no_layers_is_refused() {
+        let mut images = KnownImages::default();
+        for (text, message) in [
+            ("{}", "the manifest has no layers"),
+            (r#"{"manifests": []}"#, "an index of several platforms"),
+            (r#"{"layers": [{"size": "large"}]}"#, "expected u64"),
+            ("layers:", "not a manifest"),
+        ] {
+            let found = images.add_manifest("a", &input(text)).expect_err(text).to_string();
+            assert!(found.contains(message), "{text}: {found}");
+        }
+        for (text, message) in
+            [("a,b\n1,2\n", "no column `image`"), ("image,layers\na,many\n", "m.json:2:1: layers: `many`")]
+        {
+            let found = images.add_table(&input(text)).expect_err(text).to_string();
+            assert!(found.contains(message), "{text}: {found}");
+        }
+        for (pattern, message) in [("x:{size}", "unknown field"), ("x", "needs `{layers}`"), ("x{layers", "no `}`")] {
+            let found = images.add_pattern(pattern).expect_err(pattern);
+            assert!(found.contains(message), "{pattern}: {found}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! An experiment with the calibrated settings in place of its own, beside the events of the rollout that it describes.
+
+use super::{RUNS, real_pods, record};
+use crate::calibrate::events::ContainerStart;
+use crate::calibrate::rates::PullModel;
+use crate::engine::Observer;
+use crate::results::PredictionRecord;
+use crate::scenario::Experiment;
+use crate::sim;
+use crate::stats;
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::world::{DiskSpec, Distribution, DurationModel, Event, NodeSpec, RegistrySpec, WorkloadEvent};
+
+/// The calibrated settings of nodes and registry.
+#[derive(Clone, Debug, Default)]
+pub(in crate::calibrate) struct CalibratedNode {
+    pub(in crate::calibrate) model: Option<PullModel>,
+    /// Measured times of `node.startOverhead`.
+    pub(in crate::calibrate) start_overhead: Vec<f64>,
+}
+
+impl CalibratedNode {
+    /// Replaces the settings that were calibrated.
+    fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
+        let span = SimDuration::from_secs_f64;
+        if let Some(model) = &self.model {
+            node.pull_constant = span(model.constant_s).into();
+            node.unpack_per_layer = span(model.per_layer_s).into();
+            if let Some(rate) = model.unpack_rate {
+                node.unpack_rate = BytesPerSec::new(rate).into();
+            }
+            if let Some(spread) = model.spread {
+                node.unpack_spread = spread.min(2.0);
+            }
+            if let Some((rate, buffer)) = model.disk {
+                node.disk = Some(DiskSpec { rate: BytesPerSec::new(rate), buffer: Bytes::new(buffer.max(0.0) as u64) });
+            }
+            if let Some(rate) = model.download_rate {
+                registry.per_connection = Some(BytesPerSec::new(rate));
+            }
+        }
+        if !self.start_overhead.is_empty() {
+            let values: Vec<SimDuration> = stats::sorted(&self.start_overhead).into_iter().map(span).collect();
+            node.start_overhead = measured(values);
+        }
+    }
+}
+
+fn measured(values: Vec<SimDuration>) -> DurationModel {
+    Distribution::Empirical(values.into())
+}
+
+/// Counts starts of containers.
+#[derive(Debug, Default)]
+struct Starts(Vec<f64>);
+
+impl Observer<Event> for Starts {
+    fn observe(&mut self, now: SimTime, event: &Event) {
+        if matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))) {
+            self.0.push(now.as_secs_f64());
+        }
+    }
+}
+
+/// Runs the first variant of an experiment with the calibrated settings. `None` without pods in the events, or where the
+/// experiment starts no container.
+///
+/// # Errors
+/// When the experiment starts a process, which a prediction does not; in words.
+pub(in crate::calibrate) fn of_experiment(
+    starts: &[ContainerStart],
+    experiment: &Experiment,
+    settings: &CalibratedNode,
+    seed: u64,
+) -> Result<Option<PredictionRecord>, String> {
+    let Some(first) = experiment.variants.first() else { return Ok(None) };
+    if first.scenario.strategy.command().is_some() {
+        return Err("its first variant starts a process; name an experiment whose first variant does not".to_owned());
+    }
+    let mut variant = first.clone();
+    let mut world = (*variant.scenario.world).clone();
+    settings.apply(&mut world.node, &mut world.registry);
+    variant.scenario.world = world.into();
+    let mut runs = Vec::new();
+    for replicate in 0..RUNS.min(experiment.replicates.max(1)) {
+        let mut started = Starts::default();
+        let record = sim::run_observed(&variant, seed, replicate, &mut started).map_err(|error| error.to_string())?;
+        let times = started.0.into_iter().map(|at| (at - record.run.release_s).max(0.0));
+        runs.push(times.collect::<Vec<f64>>());
+    }
+    let pods = real_pods(starts);
+    let Some(mut record) = record(&pods, &runs, Vec::new()) else { return Ok(None) };
+    record.simulated = format!("{}, variant {}", experiment.name, first.label);
+    Ok(Some(record))
+}

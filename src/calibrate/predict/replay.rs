@@ -1,0 +1,300 @@
+//! The rollout of the events again: their pods, nodes, images and times of schedule, with the fitted pull model.
+//!
+//! The world pulls the images: queue of each kubelet, download slots, unpacking, layers that images share. The times from
+//! a pod's schedule to its pull, and from the image to the start, are drawn from the measured ones. Containers that are
+//! not the first of their pod pull when they did, because what ran before them is not in the events.
+//!
+//! Left out: the link of the cluster and the registry's limits (they are part of the fitted rates), failed attempts, and
+//! pulls of images whose size is not known.
+
+use std::collections::BTreeMap;
+
+use super::{RUNS, RealPod, real_pods, record};
+use crate::calibrate::events::ContainerStart;
+use crate::calibrate::images::KnownImages;
+use crate::calibrate::rates::PullModel;
+use crate::calibrate::time::seconds_between;
+use crate::engine::{self, EntityKey, EventQueue, Model, Streams, dist};
+use crate::results::{PredictedPod, PredictionRecord};
+use crate::stats;
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::world::{
+    ClusterId, ClusterSpec, CountOrPercent, DiskSpec, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec, PlatformSpec,
+    PodId, Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
+};
+
+/// The measured times around a pull, in ascending order.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::calibrate) struct Latencies<'m> {
+    /// From a pod's schedule to its pull.
+    pub(in crate::calibrate) before: &'m [f64],
+    /// From the image to the start.
+    pub(in crate::calibrate) after: &'m [f64],
+}
+
+/// A pull of the replay.
+#[derive(Clone, Copy, Debug)]
+struct ReplayedPull {
+    node: usize,
+    /// `None`: the image was there before the events began.
+    image: Option<usize>,
+    /// Which of the real pods it belongs to; `None`: of a later container.
+    pod: Option<usize>,
+    /// Seconds from the first schedule: of the schedule of a real pod, otherwise of the pull.
+    at: f64,
+}
+
+/// What is replayed.
+struct Rollout<'e> {
+    pods: Vec<RealPod<'e>>,
+    pulls: Vec<ReplayedPull>,
+    world: WorldSpec,
+}
+
+/// Predicts the rollout of these events. `None` when no pod's schedule, start and image are known.
+pub(in crate::calibrate) fn of_events(
+    starts: &[ContainerStart],
+    images: &KnownImages,
+    ratio: f64,
+    model: &PullModel,
+    latencies: Latencies<'_>,
+    seed: u64,
+) -> Option<PredictionRecord> {
+    let rollout = rollout(starts, images, ratio, model)?;
+    let runs: Vec<Vec<f64>> = (0..RUNS).map(|replicate| rollout.run(latencies, seed, replicate)).collect();
+    let first = rollout.pods.first()?.scheduled;
+    let rows = rollout.pods.iter().enumerate().map(|(at, pod)| PredictedPod {
+        pod: pod.start.pod.clone(),
+        node: pod.start.node.clone(),
+        image: pod.start.image.clone(),
+        scheduled_s: seconds_between(first, pod.scheduled),
+        started_s: seconds_between(first, pod.started),
+        predicted_s: stats::median(&runs.iter().map(|run| run[at]).collect::<Vec<_>>()).unwrap_or_default(),
+    });
+    let sorted: Vec<Vec<f64>> = runs.iter().map(|run| stats::sorted(run)).collect();
+    let mut record = record(&rollout.pods, &sorted, rows.collect())?;
+    record.simulated = "nodes, images and schedule times of the events".to_owned();
+    Some(record)
+}
+
+fn rollout<'e>(
+    starts: &'e [ContainerStart],
+    images: &KnownImages,
+    ratio: f64,
+    model: &PullModel,
+) -> Option<Rollout<'e>> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut specs: Vec<ImageSpec> = Vec::new();
+    let mut nodes: Vec<&str> = Vec::new();
+    let mut pulled: BTreeMap<(usize, &str), ()> = BTreeMap::new();
+    let pods = real_pods(starts);
+    let first = pods.first()?.scheduled;
+    let mut kept: Vec<RealPod<'e>> = Vec::new();
+    let mut pulls = Vec::new();
+    let others = starts.iter().filter(|start| !start.is_first && !start.was_present);
+    let of_pods = pods.iter().map(|pod| (pod.start, Some(*pod)));
+    for (start, pod) in of_pods.chain(others.map(|start| (start, None))) {
+        let node = position(&mut nodes, &start.node);
+        // An image that was there before anything pulled it has no pull in the replay.
+        let was_there = start.was_present && !pulled.contains_key(&(node, start.image.as_str()));
+        let image = if was_there {
+            None
+        } else {
+            let known = names.iter().position(|name| *name == start.image);
+            let Some(at) = known.or_else(|| {
+                specs.push(image_spec(start, images, ratio, model)?);
+                names.push(&start.image);
+                Some(names.len() - 1)
+            }) else {
+                continue;
+            };
+            pulled.insert((node, start.image.as_str()), ());
+            Some(at)
+        };
+        let at = match pod {
+            Some(pod) => seconds_between(first, pod.scheduled),
+            None => match start.pulling {
+                Some(stamp) => seconds_between(first, stamp.at).max(0.0),
+                None => continue,
+            },
+        };
+        pulls.push(ReplayedPull { node, image, pod: pod.map(|_| kept.len()), at });
+        kept.extend(pod);
+    }
+    let world = world(nodes.len(), specs, is_parallel(starts), model);
+    (!kept.is_empty()).then_some(Rollout { pods: kept, pulls, world })
+}
+
+fn position<'n>(names: &mut Vec<&'n str>, name: &'n str) -> usize {
+    names.iter().position(|known| *known == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}
+
+/// Whether a node had two pulls in progress at the same time.
+pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
+    let mut spans: Vec<(&str, i64, i64)> = starts
+        .iter()
+        .filter(|start| start.prints_wait)
+        .filter_map(|start| {
+            let (end, length) = (start.pulled?.at, start.pull_s?);
+            // Printed durations are shorter or longer by some milliseconds.
+            Some((start.node.as_str(), end - (length * 1e9) as i64 + 100_000_000, end - 100_000_000))
+        })
+        .filter(|(_, from, to)| from < to)
+        .collect();
+    spans.sort_unstable();
+    spans.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2)
+}
+
+/// The layers of an image: known ones, or one of its size.
+fn image_spec(start: &ContainerStart, images: &KnownImages, ratio: f64, model: &PullModel) -> Option<ImageSpec> {
+    let bytes = |number: f64| Bytes::new((number.round() as u64).max(1));
+    let layers = match images.layers(&start.image, start.size) {
+        Some(layers) => layers
+            .iter()
+            .enumerate()
+            .map(|(at, layer)| LayerSpec {
+                digest: layer.digest.clone().unwrap_or_else(|| format!("{}/{at}", start.image)),
+                compressed: bytes(layer.compressed).into(),
+                uncompressed: Uncompressed::Size(bytes(layer.uncompressed.unwrap_or(layer.compressed * ratio)).into()),
+            })
+            .collect(),
+        None => {
+            let size = start.size? as f64;
+            // With one rate for download and unpacking, nothing is left to unpack.
+            let on_disk = if model.unpack_rate.is_some() { size * ratio } else { 1.0 };
+            vec![LayerSpec {
+                digest: start.image.clone(),
+                compressed: bytes(size).into(),
+                uncompressed: Uncompressed::Size(bytes(on_disk).into()),
+            }]
+        }
+    };
+    let config = Bytes::new(1).into();
+    Some(ImageSpec { name: start.image.clone(), layers, previous: Vec::new(), config, registry: 0 })
+}
+
+/// One cluster with these nodes, and nothing that limits pulls but the fitted model.
+fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, model: &PullModel) -> WorldSpec {
+    let endless = BytesPerSec::new(1e13);
+    let none = SimDuration::ZERO;
+    let cluster = ClusterSpec {
+        name: "replay".to_owned(),
+        nodes: u32::try_from(nodes).unwrap_or(u32::MAX),
+        downlink: endless.into(),
+        rtt: none.into(),
+        ..ClusterSpec::default()
+    };
+    let workload = |(at, image): (usize, &ImageSpec)| WorkloadSpec {
+        name: image.name.clone(),
+        image_name: image.name.clone(),
+        image: at,
+        kind: WorkloadKind::Deployment {
+            replicas: 0,
+            max_unavailable: CountOrPercent::Percent(25),
+            max_surge: CountOrPercent::Percent(25),
+            progress_deadline: SimDuration::from_secs(600),
+        },
+        pull_policy: crate::world::PullPolicy::IfNotPresent,
+        start: none.into(),
+        readiness: None,
+        min_ready: none,
+        termination: none.into(),
+    };
+    WorldSpec {
+        clusters: vec![cluster],
+        regions: Vec::new(),
+        registry: RegistrySpec {
+            per_connection: model.download_rate.map(BytesPerSec::new),
+            ..RegistrySpec::unlimited(endless, none.into())
+        },
+        registries: Vec::new(),
+        distribution: crate::world::DistributionSpec::default(),
+        node: NodeSpec {
+            nic: endless.into(),
+            registry_pull_qps: 0,
+            serialize_image_pulls: Some(!is_parallel),
+            pull_constant: SimDuration::from_secs_f64(model.constant_s).into(),
+            unpack_per_layer: SimDuration::from_secs_f64(model.per_layer_s).into(),
+            unpack_rate: BytesPerSec::new(model.unpack_rate.unwrap_or(1e13)).into(),
+            unpack_spread: model.spread.unwrap_or(0.0).min(2.0),
+            disk: model.disk.map(|(rate, buffer)| DiskSpec {
+                rate: BytesPerSec::new(rate),
+                buffer: Bytes::new(buffer.max(0.0) as u64),
+            }),
+            ..NodeSpec::default()
+        },
+        workloads: images.iter().enumerate().map(workload).collect(),
+        images,
+        release: ReleaseKind::Initial,
+        faults: crate::world::FaultSpec::default(),
+    }
+}
+
+/// A replay in progress.
+struct Replay<'s> {
+    world: World<'s>,
+    /// Pulls that are still to begin, the next one last.
+    ahead: Vec<(f64, ReplayedPull)>,
+    /// Pulls in progress, with the real pod that waits for each.
+    open: Vec<(PodId, usize)>,
+    /// When the image of each real pod was there.
+    pulled: Vec<f64>,
+}
+
+impl Model for Replay<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut Queue) {
+        if event == Event::Driver(DriverEvent::Due) {
+            let (_, pull) = self.ahead.pop().expect("one event for each pull");
+            if let Some(image) = pull.image {
+                let id = self.world.pull_image(ClusterId::at(0), pull.node, image, queue);
+                self.open.extend(pull.pod.map(|pod| (id, pod)));
+            } else if let Some(pod) = pull.pod {
+                self.pulled[pod] = queue.now().as_secs_f64();
+            }
+        }
+        self.world.handle(event, queue);
+        let now = queue.now().as_secs_f64();
+        let (world, pulled) = (&self.world, &mut self.pulled);
+        self.open.retain(|(id, pod)| {
+            let is_open = !world.has_pulled(*id);
+            if !is_open {
+                pulled[*pod] = now;
+            }
+            is_open
+        });
+    }
+}
+
+impl Rollout<'_> {
+    /// When the first container of each pod started, in seconds from the first schedule.
+    fn run(&self, latencies: Latencies<'_>, seed: u64, replicate: u32) -> Vec<f64> {
+        let streams = Streams::new(seed, replicate);
+        let key = EntityKey::of("replay");
+        let draw = |values: &[f64], purpose: &'static str, nth: usize| {
+            let mut rng = streams.stream_nth(key, purpose, nth as u64);
+            if values.is_empty() { 0.0 } else { dist::empirical(&mut rng, values.len(), |at| values[at]) }
+        };
+        let begins = |(nth, pull): (usize, &ReplayedPull)| {
+            let before = if pull.pod.is_some() { draw(latencies.before, "before the pull", nth) } else { 0.0 };
+            (pull.at + before, *pull)
+        };
+        let mut ahead: Vec<(f64, ReplayedPull)> = self.pulls.iter().enumerate().map(begins).collect();
+        ahead.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut queue = EventQueue::new();
+        let world = World::new(&self.world, &PlatformSpec::INSTANT, seed, replicate, &mut queue);
+        for (at, _) in ahead.iter().rev() {
+            queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(*at), Event::Driver(DriverEvent::Due));
+        }
+        let mut replay = Replay { world, ahead, open: Vec::new(), pulled: vec![0.0; self.pods.len()] };
+        // Nothing fails here, so every pull ends.
+        let end = SimTime::ZERO + SimDuration::from_hours(24 * 365);
+        engine::run(&mut replay, &mut queue, &mut (), end, |_, _| false);
+        let after = |(nth, pulled): (usize, &f64)| pulled + draw(latencies.after, "after the pull", nth);
+        replay.pulled.iter().enumerate().map(after).collect()
+    }
+}

@@ -1,0 +1,325 @@
+//! The rates of image pulls, from the durations of pulls of images whose layers are known.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `pipeline` | the duration of a pull by the model |
+//! | `least_squares` | its parameters from measured durations |
+//!
+//! Which parameters can be fitted depends on the images. A further one (the download rate; a disk that is slower than
+//! the memory in front of it) is accepted only if it explains the durations much better (Schwarz' criterion). One that
+//! the images do not determine is reported as such.
+
+mod choice;
+mod least_squares;
+mod pipeline;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::events::ContainerStart;
+use super::fit::{duration as in_words, significant};
+use super::images::{KnownImages, KnownLayer};
+use crate::results::{CalibratedValue, ImageRow, RateParameter, RatesRecord};
+use crate::stats;
+use choice::{Chosen, Knowledge, choose};
+use least_squares::PullGroup;
+use pipeline::{CONSTANT, DOWNLOAD, LayerBytes, PER_LAYER, RequestTimes, UNPACK, duration};
+
+/// Settings of the fit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RateSettings<'s> {
+    pub(super) images: &'s KnownImages,
+    /// Uncompressed over compressed bytes where the former are not known.
+    pub(super) compression_ratio: f64,
+    /// Round trip to the registry, in seconds.
+    pub(super) rtt: f64,
+    /// The registry's time for one request, in seconds.
+    pub(super) service: f64,
+}
+
+/// The fitted pull model, in seconds and bytes per second. `None`: not determined, and left out of the fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct PullModel {
+    pub(super) constant_s: f64,
+    pub(super) per_layer_s: f64,
+    pub(super) unpack_rate: Option<f64>,
+    pub(super) download_rate: Option<f64>,
+    /// Rate of the disk, and bytes in front of it.
+    pub(super) disk: Option<(f64, f64)>,
+    /// Sigma of the rate between nodes.
+    pub(super) spread: Option<f64>,
+}
+
+/// Fitted rates with everything to report about them.
+#[derive(Clone, Debug)]
+pub(super) struct FittedRates {
+    pub(super) record: RatesRecord,
+    pub(super) values: Vec<CalibratedValue>,
+    pub(super) warnings: Vec<String>,
+    pub(super) model: PullModel,
+}
+
+/// Pulls by image and missing layers.
+#[derive(Debug, Default)]
+struct Grouped {
+    /// Durations with their nodes.
+    groups: BTreeMap<(String, Vec<(u64, u64)>), Vec<(f64, String)>>,
+    are_sizes_assumed: bool,
+}
+
+/// Fits the rates. `None` without a pull of an image whose layers or size are known.
+pub(super) fn fit(starts: &[ContainerStart], settings: &RateSettings<'_>, source: &str) -> Option<FittedRates> {
+    let mut grouped = grouped(starts, settings, false);
+    let knowledge = if grouped.groups.is_empty() { Knowledge::Sizes } else { Knowledge::Layers };
+    if knowledge == Knowledge::Sizes {
+        grouped = self::grouped(starts, settings, true);
+    }
+    let groups: Vec<PullGroup> = grouped.groups.iter().filter_map(group).collect();
+    if groups.is_empty() {
+        return None;
+    }
+    let requests = match knowledge {
+        // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and for each blob
+        // two more round trips; the time of an answer is that of the API host.
+        Knowledge::Layers => RequestTimes {
+            of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
+            of_layer: 2.0 * settings.rtt + settings.service,
+        },
+        Knowledge::Sizes => RequestTimes::default(),
+    };
+    let chosen = choose(&groups, requests, knowledge)?;
+    Some(report(&groups, &grouped, &chosen, knowledge, source))
+}
+
+fn group((key, pulls): (&(String, Vec<(u64, u64)>), &Vec<(f64, String)>)) -> Option<PullGroup> {
+    let durations: Vec<f64> = pulls.iter().map(|(duration, _)| *duration).collect();
+    let median = stats::median(&durations).filter(|median| *median > 0.0)?;
+    let layers = key.1.iter().map(|(compressed, uncompressed)| (*compressed as f64, *uncompressed as f64)).collect();
+    Some(PullGroup { image: key.0.clone(), layers, durations, median })
+}
+
+/// The pulls that can be used, with the layers that their nodes lacked. `by_size`: the layers are not known.
+fn grouped(starts: &[ContainerStart], settings: &RateSettings<'_>, by_size: bool) -> Grouped {
+    let mut grouped = Grouped::default();
+    // Unpacked chains and blobs of each node.
+    let mut nodes: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for start in starts.iter().filter(|start| start.is_pull()) {
+        let missing: Vec<LayerBytes> = if by_size {
+            let Some(size) = start.size else { continue };
+            vec![(size as f64, 0.0)]
+        } else {
+            let Some(layers) = settings.images.layers(&start.image, start.size) else { continue };
+            grouped.are_sizes_assumed |= layers.iter().any(|layer| layer.uncompressed.is_none());
+            missing(&layers, nodes.entry(&start.node).or_default(), settings.compression_ratio)
+        };
+        let Some(seconds) = start.pull_s.filter(|_| start.unused.is_none() && !missing.is_empty()) else { continue };
+        let key = missing.iter().map(|(compressed, uncompressed)| (*compressed as u64, *uncompressed as u64)).collect();
+        grouped.groups.entry((start.image.clone(), key)).or_default().push((seconds, start.node.clone()));
+    }
+    grouped
+}
+
+/// The layers that a node lacks, which has them afterwards: all above the first chain that is not unpacked there. A blob
+/// that the node has is not downloaded again.
+fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Vec<LayerBytes> {
+    let mut chain = String::new();
+    let mut is_missing = false;
+    let mut lacking = Vec::new();
+    for layer in layers {
+        let on_disk = layer.uncompressed.unwrap_or(layer.compressed * ratio);
+        let Some(digest) = &layer.digest else {
+            lacking.push((layer.compressed, on_disk));
+            continue;
+        };
+        chain = format!("{chain} {digest}");
+        let has_blob = !node.insert(format!("blob {digest}"));
+        is_missing |= node.insert(format!("chain{chain}"));
+        if is_missing {
+            lacking.push((if has_blob { 0.0 } else { layer.compressed }, on_disk));
+        }
+    }
+    lacking
+}
+
+fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: Knowledge, source: &str) -> FittedRates {
+    let pulls = groups.iter().map(|group| group.durations.len() as u64).sum();
+    let nodes: BTreeSet<&str> = grouped.groups.values().flatten().map(|(_, node)| node.as_str()).collect();
+    let images: Vec<ImageRow> = groups.iter().map(|group| image_row(group, chosen)).collect();
+    let errors: Vec<f64> = images.iter().map(|row| (row.fitted_s / row.pull_s_median - 1.0).abs()).collect();
+    let spread = node_spread(grouped);
+    let parameters = parameters(chosen, knowledge, grouped.are_sizes_assumed, spread);
+    let mut record = RatesRecord {
+        pulls,
+        nodes: nodes.len() as u64,
+        formula: chosen.formula(knowledge).to_owned(),
+        median_error: stats::median(&errors).unwrap_or_default(),
+        parameters,
+        images,
+    };
+    record.images.sort_by(|a, b| a.pull_s_median.total_cmp(&b.pull_s_median));
+    let values = record.parameters.iter().filter_map(|parameter| value_of(parameter, pulls, source)).collect();
+    let model = PullModel {
+        constant_s: chosen.solution.at[CONSTANT],
+        per_layer_s: chosen.solution.at[PER_LAYER],
+        unpack_rate: rate(chosen.solution.at[UNPACK]),
+        download_rate: rate(chosen.solution.at[DOWNLOAD]),
+        disk: chosen.disk(),
+        spread,
+    };
+    let warnings = warnings(groups, &record, knowledge);
+    FittedRates { record, values, warnings, model }
+}
+
+fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if knowledge == Knowledge::Sizes {
+        warnings.push(
+            "rates: no image's layers are known, so download and unpacking have one rate together; add \
+             `--image IMAGE=manifest.json` (see docs/calibrate.md)"
+                .to_owned(),
+        );
+    }
+    if groups.len() < 5 {
+        let images = if groups.len() == 1 { "1 image".to_owned() } else { format!("{} images", groups.len()) };
+        warnings.push(format!(
+            "rates: they rest on {images}; parameters that these do not determine keep the model's defaults"
+        ));
+    }
+    if record.median_error > 0.25 {
+        warnings.push(format!(
+            "rates: the pull model does not describe these pulls; its median error is {:.0}%",
+            record.median_error * 100.0
+        ));
+    }
+    warnings
+}
+
+fn image_row(group: &PullGroup, chosen: &Chosen) -> ImageRow {
+    let sorted = stats::sorted(&group.durations);
+    let (fitted_s, _) = duration(&chosen.solution.at, &group.layers, chosen.requests, chosen.knee);
+    ImageRow {
+        image: group.image.clone(),
+        layers: group.layers.len() as u64,
+        compressed_bytes: group.layers.iter().map(|(compressed, _)| *compressed as u64).sum(),
+        uncompressed_bytes: group.layers.iter().map(|(_, uncompressed)| *uncompressed as u64).sum(),
+        pulls: sorted.len() as u64,
+        pull_s_min: sorted[0],
+        pull_s_median: group.median,
+        pull_s_max: sorted[sorted.len() - 1],
+        fitted_s,
+    }
+}
+
+/// Standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their images. `None` with
+/// fewer than three nodes that have three such pulls each.
+fn node_spread(grouped: &Grouped) -> Option<f64> {
+    let mut nodes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for pulls in grouped.groups.values().filter(|pulls| pulls.len() >= 3) {
+        let durations: Vec<f64> = pulls.iter().map(|(duration, _)| *duration).collect();
+        let median = stats::median(&durations)?;
+        for (duration, node) in pulls {
+            nodes.entry(node).or_default().push(libm::log(duration / median));
+        }
+    }
+    let of_nodes: Vec<f64> =
+        nodes.values().filter(|logs| logs.len() >= 3).filter_map(|logs| stats::median(logs)).collect();
+    (of_nodes.len() >= 3).then(|| stats::sample_sd(&of_nodes)).flatten()
+}
+
+/// Bytes per second of seconds per byte.
+fn rate(seconds_per_byte: f64) -> Option<f64> {
+    (seconds_per_byte > 0.0).then(|| 1.0 / seconds_per_byte)
+}
+
+fn parameters(chosen: &Chosen, knowledge: Knowledge, assumed: bool, spread: Option<f64>) -> Vec<RateParameter> {
+    let solution = &chosen.solution;
+    let time = |index: usize, name: &str, setting: &str, note: &str| RateParameter {
+        name: name.to_owned(),
+        unit: "s".to_owned(),
+        value: chosen.free[index].then_some(solution.at[index]),
+        low: solution.intervals[index].map(|(low, _)| low),
+        high: solution.intervals[index].map(|(_, high)| high),
+        setting: setting.to_owned(),
+        note: note.to_owned(),
+    };
+    let speed = |index: usize, name: &str, setting: &str, note: String| RateParameter {
+        name: name.to_owned(),
+        unit: "bytes/s".to_owned(),
+        value: rate(solution.at[index]).filter(|_| chosen.free[index]),
+        low: solution.intervals[index].and_then(|(_, high)| rate(high)),
+        high: solution.intervals[index].and_then(|(low, _)| rate(low)),
+        setting: setting.to_owned(),
+        note,
+    };
+    if knowledge == Knowledge::Sizes {
+        let note = "compressed bytes, with unpacking".to_owned();
+        return vec![
+            time(CONSTANT, "constant of a pull", "node.pullConstant", "with its requests"),
+            speed(DOWNLOAD, "rate of a pull", "registry.perConnection", note),
+        ];
+    }
+    let kept = "these images do not tell; the default is kept";
+    let of_requests = if chosen.requests == RequestTimes::default() {
+        "with its requests (see `--rtt`)"
+    } else {
+        "without its requests"
+    };
+    let constant_note = if chosen.free[CONSTANT] { of_requests } else { kept };
+    let layer_note = if chosen.free[PER_LAYER] { "" } else { kept };
+    let unpack_note = if assumed { "of bytes on disk, which are assumed" } else { "of bytes on disk" };
+    let download_note = if chosen.free[DOWNLOAD] { "of one connection" } else { "these pulls do not tell" };
+    let mut all = vec![
+        time(CONSTANT, "constant of a pull", "node.pullConstant", constant_note),
+        time(PER_LAYER, "part of each layer", "node.unpackPerLayer", layer_note),
+        speed(UNPACK, "unpack rate", "node.unpackRate", unpack_note.to_owned()),
+        speed(DOWNLOAD, "download rate", "registry.perConnection", download_note.to_owned()),
+    ];
+    if let Some((disk, buffer)) = chosen.disk() {
+        all.push(RateParameter {
+            name: "disk behind the memory".to_owned(),
+            unit: "bytes/s".to_owned(),
+            value: Some(disk),
+            setting: "node.disk".to_owned(),
+            note: format!("memory in front of it takes {:.1} GB", buffer / 1e9),
+            ..RateParameter::default()
+        });
+    }
+    if let Some(spread) = spread {
+        all.push(RateParameter {
+            name: "spread between nodes".to_owned(),
+            value: Some(spread),
+            setting: "node.unpackSpread".to_owned(),
+            note: "sigma of a lognormal factor".to_owned(),
+            ..RateParameter::default()
+        });
+    }
+    all
+}
+
+/// A value to paste. `None` for a parameter that is not determined.
+fn value_of(parameter: &RateParameter, pulls: u64, source: &str) -> Option<CalibratedValue> {
+    let value = parameter.value?;
+    let written = |value: f64| match parameter.unit.as_str() {
+        "s" => in_words(value),
+        "bytes/s" => format!("{} MB/s", significant(value / 1e6, 4)),
+        _ => significant(value, 3),
+    };
+    let text = match parameter.setting.as_str() {
+        "node.disk" => {
+            let buffer: String = parameter.note.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+            format!("{{rate: {}, buffer: {buffer} GB}}", written(value))
+        }
+        _ => written(value),
+    };
+    Some(CalibratedValue {
+        setting: parameter.setting.clone(),
+        quantity: parameter.name.clone(),
+        value: text,
+        low: parameter.low.map(written).unwrap_or_default(),
+        high: parameter.high.map(written).unwrap_or_default(),
+        count: pulls,
+        source: format!("pulls in {source}"),
+        note: parameter.note.clone(),
+    })
+}

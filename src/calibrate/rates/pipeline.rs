@@ -1,0 +1,114 @@
+//! The duration of a pull by the model, and what each parameter contributes to it.
+//!
+//! The same pipeline as in `world/nodes`: layers are downloaded through a few slots, from the bottom up, and each is
+//! unpacked on top of the one below as soon as both are there. The duration is that of a critical path, so it is linear
+//! in the parameters as long as the path stays the same: a constant, layers times the part of each, and bytes over rates.
+//!
+//! Left out here, and part of the simulation: links that nodes share, and the order in which requests are answered.
+
+/// Layers downloaded at once: containerd's `max_concurrent_downloads`.
+const SLOTS: usize = 3;
+
+/// Number of parameters.
+pub(super) const PARAMETERS: usize = 5;
+
+/// Which parameter is where.
+pub(super) const CONSTANT: usize = 0;
+pub(super) const PER_LAYER: usize = 1;
+pub(super) const UNPACK: usize = 2;
+pub(super) const DOWNLOAD: usize = 3;
+/// Further seconds of each byte beyond the knee.
+pub(super) const BEYOND: usize = 4;
+
+/// Seconds, seconds a layer, and seconds a byte: constant, per layer, unpacking, downloading, unpacking beyond the knee.
+pub(super) type Parameters = [f64; PARAMETERS];
+
+/// A layer that a node lacked: compressed and uncompressed bytes.
+pub(super) type LayerBytes = (f64, f64);
+
+/// What is known of the requests of a pull.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct RequestTimes {
+    /// Of a pull as a whole: its token, manifests and config.
+    pub(super) of_pull: f64,
+    /// Of each layer.
+    pub(super) of_layer: f64,
+}
+
+/// A path: its length, and how often it has each parameter.
+#[derive(Clone, Copy, Debug, Default)]
+struct CriticalPath {
+    length: f64,
+    counts: Parameters,
+}
+
+/// The duration of a pull of these layers, and how often its critical path has each parameter. `knee`: uncompressed bytes
+/// that fit into memory.
+pub(super) fn duration(
+    at: &Parameters,
+    layers: &[LayerBytes],
+    requests: RequestTimes,
+    knee: Option<f64>,
+) -> (f64, Parameters) {
+    let mut slots = [CriticalPath::default(); SLOTS];
+    let mut unpacked = CriticalPath::default();
+    let mut written = 0.0;
+    for &(compressed, uncompressed) in layers {
+        let slot = (0..SLOTS).min_by(|a, b| slots[*a].length.total_cmp(&slots[*b].length)).expect("there are slots");
+        let download = &mut slots[slot];
+        if compressed > 0.0 {
+            download.length += requests.of_layer + at[DOWNLOAD] * compressed;
+            download.counts[DOWNLOAD] += compressed;
+        }
+        if download.length > unpacked.length {
+            unpacked = *download;
+        }
+        written += uncompressed;
+        let beyond = knee.map_or(0.0, |knee| (written - knee).clamp(0.0, uncompressed));
+        unpacked.length += at[PER_LAYER] + at[UNPACK] * uncompressed + at[BEYOND] * beyond;
+        unpacked.counts[PER_LAYER] += 1.0;
+        unpacked.counts[UNPACK] += uncompressed;
+        unpacked.counts[BEYOND] += beyond;
+    }
+    unpacked.counts[CONSTANT] = 1.0;
+    (at[CONSTANT] + requests.of_pull + unpacked.length, unpacked.counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_duration_is_that_of_the_critical_path() {
+        // Constant 1 s, 0.1 s a layer, 2 s/MB unpacking, 1 s/MB downloading. By hand:
+        let at = [1.0, 0.1, 2e-6, 1e-6, 0.0];
+        let none = RequestTimes::default();
+        let of = |layers: &[LayerBytes]| duration(&at, layers, none, None);
+        // One layer of 1 MB: 1 + 1 + 0.1 + 2.
+        let (length, counts) = of(&[(1e6, 1e6)]);
+        assert!((length - 4.1).abs() < 1e-9, "{length}");
+        assert_eq!(counts, [1.0, 1.0, 1e6, 1e6, 0.0]);
+        // Four layers of 1 MB through three slots: unpacking is the bottleneck, 1 + 1 + 4 · 2.1.
+        let (length, counts) = of(&[(1e6, 1e6); 4]);
+        assert!((length - 10.4).abs() < 1e-9, "{length}");
+        assert_eq!(counts, [1.0, 4.0, 4e6, 1e6, 0.0]);
+        // Four layers of 10 MB that are empty on disk: the fourth waits for a slot, 1 + 20 + 0.1.
+        let (length, counts) = of(&[(10e6, 0.0); 4]);
+        assert!((length - 21.1).abs() < 1e-9, "{length}");
+        assert_eq!(counts, [1.0, 1.0, 0.0, 20e6, 0.0]);
+        // The parameters times their counts are the length.
+        let sum: f64 = at.iter().zip(counts).map(|(value, count)| value * count).sum();
+        assert!((sum - length).abs() < 1e-9);
+        let requests = RequestTimes { of_pull: 0.5, of_layer: 0.25 };
+        assert!((duration(&at, &[(1e6, 1e6)], requests, None).0 - 4.85).abs() < 1e-9);
+    }
+
+    #[test]
+    fn bytes_beyond_the_knee_take_longer() {
+        let at = [0.0, 0.0, 1e-6, 0.0, 3e-6];
+        // 2 MB fit; the other 4 MB take 1 + 3 s each: 6 · 1 + 4 · 3.
+        let (length, counts) = duration(&at, &[(0.0, 3e6), (0.0, 3e6)], RequestTimes::default(), Some(2e6));
+        assert!((length - 18.0).abs() < 1e-9, "{length}");
+        assert!((counts[BEYOND] - 4e6).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,85 @@
+//! A past rollout and its prediction: started pods over time.
+
+use crate::report::axis::{Scale, decimate, ticks_from_zero, ticks_of_time};
+use crate::report::canvas::{Canvas, Position, Stroke};
+use crate::report::format::{count, time};
+use crate::report::frame::{Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis};
+use crate::report::style::{INK, MARGIN, PAGE_WIDTH, series_colour, series_dash};
+use crate::results::{PredictionRecord, Provenance};
+
+/// Draws the chart.
+pub(super) fn draw(prediction: &PredictionRecord, provenance: &Provenance) -> Canvas {
+    let entries = entries(prediction);
+    let height = 540.0;
+    let area = Area {
+        left: MARGIN + 56.0,
+        top: TOP + 28.0,
+        right: PAGE_WIDTH - key_width(&entries),
+        bottom: height - FOOTER - 58.0,
+    };
+    let error = prediction.predicted_completion_s / prediction.completion_s - 1.0;
+    let title = format!(
+        "The last pod started after {}; predicted {} ({:+.1}%)",
+        time(prediction.completion_s),
+        time(prediction.predicted_completion_s),
+        error * 100.0
+    );
+    let from = if prediction.is_in_sample { "the same events" } else { "other events" };
+    let subtitle = format!(
+        "{} pods; simulated: {}; rates from {from}; band: 90% of {} runs",
+        count(prediction.pods as f64),
+        prediction.simulated,
+        prediction.runs
+    );
+    let mut canvas = page(provenance, &title, &subtitle, height);
+    let last = prediction.predicted.last().map_or(0.0, |(_, _, _, high)| *high).max(prediction.completion_s);
+    let x = Scale::from_zero(if last > 0.0 { last * 1.04 } else { 1.0 }, area.left, area.right);
+    let most = prediction.predicted.last().map_or(0.0, |(pods, ..)| *pods).max(prediction.pods as f64);
+    let ticks = ticks_from_zero(most, 6, true);
+    let y = Scale::to_last(&ticks, area.bottom, area.top);
+    value_axis(&mut canvas, area, &y, &ticks, "pods whose first container had started");
+    let titles = ("{} since the first pod was scheduled", "");
+    let (ticks, title) = ticks_of_time(&x, (58.0, 8), titles);
+    bottom_axis(&mut canvas, area, &x, &ticks, &title);
+    let of = |time: fn(&(f64, f64, f64, f64)) -> f64| -> Vec<Position> {
+        let mut steps: Vec<Position> = vec![(area.left, area.bottom)];
+        let mut before = 0.0;
+        for point in &prediction.predicted {
+            steps.push((x.at(time(point)), y.at(before)));
+            steps.push((x.at(time(point)), y.at(point.0)));
+            before = point.0;
+        }
+        steps
+    };
+    canvas.between(of(|point| point.2), of(|point| point.3), series_colour(0), 0.18);
+    canvas.path(of(|point| point.1), Stroke::solid(series_colour(0), 2.4));
+    let mut steps: Vec<Position> = vec![(area.left, area.bottom)];
+    let mut before = 0.0;
+    for (time, pods) in &prediction.real {
+        steps.push((x.at(*time), y.at(before)));
+        steps.push((x.at(*time), y.at(*pods)));
+        before = *pods;
+    }
+    canvas.path(decimate(&steps, 2.0), Stroke { colour: INK, width: 1.8, dash: series_dash(0) });
+    key(&mut canvas, area, entries);
+    canvas
+}
+
+fn entries(prediction: &PredictionRecord) -> Vec<KeyEntry> {
+    let entry = |value: f64, colour, name: &str, detail: String| KeyEntry {
+        value,
+        colour,
+        dash: &[],
+        name: name.to_owned(),
+        detail,
+    };
+    let predicted = format!(
+        "complete {} to {}",
+        time(prediction.predicted_completion_p5_s),
+        time(prediction.predicted_completion_p95_s)
+    );
+    vec![
+        entry(2.0, INK, "reality", format!("complete {}", time(prediction.completion_s))),
+        entry(1.0, series_colour(0), "prediction", predicted),
+    ]
+}

@@ -1,0 +1,79 @@
+//! The fitted pull model beside the pulls: for each image the measured durations against the fitted one.
+//!
+//! On the line, both are equal; the grey band is 15% on either side.
+
+use crate::report::axis::{AxisTick, Scale, ticks_of_time};
+use crate::report::canvas::{Canvas, Position, Stroke};
+use crate::report::format::{count, percent, time};
+use crate::report::frame::{Area, FOOTER, TOP, bottom_grid, page, value_axis, write_bold, write_fitted};
+use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
+use crate::results::{Provenance, RateParameter, RatesRecord};
+
+/// Where the parameters are written.
+const TEXTS: f64 = 330.0;
+
+/// Draws the chart. `None` without an image.
+pub(super) fn draw(rates: &RatesRecord, provenance: &Provenance) -> Option<Canvas> {
+    let height = 560.0;
+    let area = Area {
+        left: MARGIN + 60.0,
+        top: TOP + 28.0,
+        right: PAGE_WIDTH - MARGIN - TEXTS,
+        bottom: height - FOOTER - 58.0,
+    };
+    let title = format!("Fitted pull times differ from measured ones by {} (median)", percent(rates.median_error));
+    let subtitle = format!(
+        "{} pulls of {} image{} on {} node{}; dot: median, line: least to greatest",
+        count(rates.pulls as f64),
+        rates.images.len(),
+        if rates.images.len() == 1 { "" } else { "s" },
+        rates.nodes,
+        if rates.nodes == 1 { "" } else { "s" }
+    );
+    let ends = rates.images.iter().flat_map(|row| [row.pull_s_min, row.pull_s_max, row.fitted_s]);
+    let ends: Vec<f64> = ends.filter(|time| *time > 0.0).collect();
+    let low = ends.iter().copied().reduce(f64::min)? / 1.2;
+    let high = ends.iter().copied().reduce(f64::max)? * 1.2;
+    let x = Scale { low, high, from: area.left, to: area.right, log: true };
+    let y = Scale { low, high, from: area.bottom, to: area.top, log: true };
+    let mut canvas = page(provenance, &title, &subtitle, height);
+    let corner = |factor: f64| -> Vec<Position> {
+        [low, high].iter().map(|time| (x.at(*time), y.at((time * factor).clamp(low, high)))).collect()
+    };
+    canvas.between(corner(1.15), corner(1.0 / 1.15), GRID, 0.7);
+    let ticks = |scale: &Scale| -> Vec<AxisTick> { ticks_of_time(scale, (40.0, 6), ("", "")).0 };
+    bottom_grid(&mut canvas, area, &x, &ticks(&x), "duration by the fitted model (logarithmic)");
+    value_axis(&mut canvas, area, &y, &ticks(&y), "measured duration of a pull");
+    canvas.path(corner(1.0), Stroke::solid(AXIS, 1.2));
+    for row in &rates.images {
+        let at = x.at(row.fitted_s);
+        canvas.line((at, y.at(row.pull_s_min)), (at, y.at(row.pull_s_max)), Stroke::solid(series_colour(0), 1.4));
+        canvas.dot((at, y.at(row.pull_s_median)), 5.0, WHITE, 1.0);
+        canvas.dot((at, y.at(row.pull_s_median)), 4.0, series_colour(0), 0.85);
+    }
+    let left = area.right + 28.0;
+    let width = PAGE_WIDTH - MARGIN - left;
+    for (at, parameter) in rates.parameters.iter().enumerate() {
+        let top = area.top + 8.0 + 58.0 * at as f64;
+        write_bold(&mut canvas, &parameter.name, (left, top), LABEL, INK);
+        write_fitted(&mut canvas, &value(parameter), (left, top + 18.0), LABEL, INK, width);
+        write_fitted(&mut canvas, &parameter.note, (left, top + 35.0), SMALL, MUTED, width);
+    }
+    Some(canvas)
+}
+
+/// A parameter with its interval.
+pub(super) fn value(parameter: &RateParameter) -> String {
+    let written = |value: f64| match parameter.unit.as_str() {
+        "s" if value > 0.0 && value < 0.1 => format!("{:.1} ms", value * 1e3),
+        "s" => time(value),
+        "bytes/s" => format!("{:.1} MB/s", value / 1e6),
+        _ => format!("{value:.3}"),
+    };
+    let Some(value) = parameter.value else { return "not determined".to_owned() };
+    match (parameter.low, parameter.high) {
+        (Some(low), Some(high)) => format!("{} [{} to {}]", written(value), written(low), written(high)),
+        (Some(low), None) => format!("{} [at least {}]", written(value), written(low)),
+        _ => written(value),
+    }
+}
