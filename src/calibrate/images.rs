@@ -158,7 +158,7 @@ impl KnownImages {
 
     /// The layers of an image, bottom first. `size`: its compressed bytes as the kubelet prints them.
     pub(super) fn layers(&self, image: &str, size: Option<u64>) -> Option<Vec<KnownLayer>> {
-        let is_same = |name: &str| image == name || image.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
+        let is_same = |name: &str| is_image(image, name);
         if let Some((_, layers)) = self.manifests.iter().find(|(name, _)| is_same(name)) {
             return Some(layers.clone());
         }
@@ -173,6 +173,11 @@ impl KnownImages {
         };
         Some(vec![layer; count as usize])
     }
+}
+
+/// Whether an image of the events is the named one, which may lack the registry.
+pub(super) fn is_image(image: &str, name: &str) -> bool {
+    image == name || image.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'))
 }
 
 /// The numbers that a name has where the pattern has fields.

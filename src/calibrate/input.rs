@@ -93,3 +93,13 @@ fn in_words(error: &std::io::Error) -> String {
         _ => error.to_string(),
     }
 }
+
+/// The names of files, in one text.
+pub(super) fn names(inputs: &[Input]) -> String {
+    inputs.iter().map(|input| short(input.name())).collect::<Vec<_>>().join(", ")
+}
+
+/// The last part of a path: where a file lies does not belong into results.
+pub(super) fn short(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
+}

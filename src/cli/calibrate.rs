@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fleetsim::calibrate::{CalibrationInputs, Predict, calibrate as fit};
+use fleetsim::calibrate::{CalibrationInputs, DurationColumn, MetricKind, Predict, calibrate as fit};
 use fleetsim::report;
 use fleetsim::results::{CALIBRATION_FILE, CalibrationRecord, Provenance, Publication, SNIPPET_FILE};
 
@@ -22,11 +22,12 @@ Examples:
   kubectl get events -A -o json > events.json
   fleetsim calibrate --events events.json
   fleetsim calibrate --events events.json --image shop:2=manifest.json --predict
+  fleetsim calibrate --history applications.json --prometheus egress=egress.json
 
 The page docs/calibrate.md explains each input and each number.")]
 pub(super) struct CalibrateArgs {
-    /// Kubernetes events: `kubectl get events -A -o json`, a watch, or the log of an event exporter, also as .gz; `-` is
-    /// standard input; may be repeated
+    /// Kubernetes events: `kubectl get events -A -o json`, a watch, or the log of an event exporter, also as .gz; `-`
+    /// is standard input; may be repeated
     #[arg(long, value_name = "FILE")]
     events: Vec<PathBuf>,
     /// Use only events of pods whose `namespace/name` contains this text
@@ -51,6 +52,16 @@ pub(super) struct CalibrateArgs {
     /// The registry's time for one request, likewise
     #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = duration)]
     service_time: SimDuration,
+    /// A range query of Prometheus: `egress`, `requests` or `durations`, and the JSON of the response; may be repeated
+    #[arg(long, value_name = "KIND=FILE", value_parser = metric)]
+    prometheus: Vec<(MetricKind, PathBuf)>,
+    /// Status history: Applications, Bundles, BundleDeployments or ClusterStagedUpdateRuns as `kubectl get KIND -A -o
+    /// json --watch` prints them, or the statuses.csv of results; may be repeated
+    #[arg(long = "history", value_name = "FILE")]
+    histories: Vec<PathBuf>,
+    /// Durations in a column of a CSV file, and the setting that they are for; may be repeated
+    #[arg(long, value_name = "FILE:COLUMN[=SETTING]", value_parser = column)]
+    durations: Vec<DurationColumn>,
     /// Predict the rollout of the events with the fitted rates: from the events alone, or by this experiment with the
     /// calibrated settings in place of its own
     #[arg(long, value_name = "EXPERIMENT", num_args = 0..=1)]
@@ -79,6 +90,28 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
+fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
+    let fix = "write egress=FILE, requests=FILE or durations=FILE";
+    let (kind, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or(fix)?;
+    let kind = match kind {
+        "egress" => MetricKind::Egress,
+        "requests" => MetricKind::Requests,
+        "durations" => MetricKind::Durations,
+        other => return Err(format!("unknown kind `{other}`; {fix}")),
+    };
+    Ok((kind, PathBuf::from(file)))
+}
+
+fn column(text: &str) -> Result<DurationColumn, String> {
+    let (path, setting) = text.split_once('=').map_or((text, None), |(path, setting)| (path, Some(setting.to_owned())));
+    match path.rsplit_once(':') {
+        Some((file, column)) if !file.is_empty() && !column.is_empty() => {
+            Ok(DurationColumn { file: PathBuf::from(file), column: column.to_owned(), setting })
+        }
+        _ => Err("write FILE:COLUMN, such as `starts.csv:start_s=node.startOverhead`".to_owned()),
+    }
+}
+
 fn ratio(text: &str) -> Result<f64, String> {
     let ratio = text.parse::<f64>().ok().filter(|ratio| (0.1..=1000.0).contains(ratio));
     ratio.ok_or_else(|| "must be a number between 0.1 and 1000".to_owned())
@@ -98,6 +131,9 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         compression_ratio: args.compression_ratio,
         rtt: args.rtt,
         service_time: args.service_time,
+        prometheus: args.prometheus.clone(),
+        histories: args.histories.clone(),
+        durations: args.durations.clone(),
         predict: match &args.predict {
             _ if !args.predict_events.is_empty() => Predict::Events(args.predict_events.clone()),
             None => Predict::Nothing,

@@ -6,6 +6,7 @@
 mod analysis_page;
 mod argo_cd_failures;
 mod argo_cd_rollouts;
+mod calibrate;
 mod check;
 mod cloud_foundry_rollouts;
 mod committed_results;

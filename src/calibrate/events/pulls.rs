@@ -218,8 +218,8 @@ struct Span {
 }
 
 /// Pulls of different images that were in progress on one node shared its disk and link, so their durations are not
-/// their own. Pulls of one image share its layers (the runtime fetches each once) and take as long as one. But where the
-/// kubelet prints no waiting time, the later one waited for the first, and its duration includes that.
+/// their own. Pulls of one image share its layers (the runtime fetches each once) and take as long as one. But where
+/// the kubelet prints no waiting time, the later one waited for the first, and its duration includes that.
 fn mark_waiting(starts: &mut [ContainerStart]) {
     let mut of_nodes: BTreeMap<&str, Vec<Span>> = BTreeMap::new();
     for (at, start) in starts.iter().enumerate() {

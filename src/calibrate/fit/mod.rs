@@ -4,13 +4,15 @@
 //! samples, none does: then it is `close` while its distribution function differs by at most 5 points anywhere.
 //! Where none is either, the measured values themselves are the distribution, with a warning.
 
+mod binned;
 mod distance;
 mod family;
 mod special;
 #[cfg(test)]
 mod tests;
 
-pub(super) use family::{Family, FittedLaw};
+pub(super) use binned::{Bins, fits_of_quantiles};
+use family::{Family, FittedLaw};
 
 use crate::results::{FitParameter, FitRecord, SampleRecord};
 use crate::stats;
@@ -96,8 +98,8 @@ impl Measurements {
             ),
             [] => "no distribution can be fitted; the measured values are used as they are".to_owned(),
             [best, ..] => format!(
-                "no distribution fits: the closest, {}, differs by up to {:.0} percentage points; the measured values are used as \
-                 they are, and values beyond them do not occur",
+                "no distribution fits: the closest, {}, differs by up to {:.0} percentage points; the measured values are \
+                 used as they are, and values beyond them do not occur",
                 best.distribution,
                 best.ks * 100.0
             ),

@@ -62,8 +62,8 @@ impl Observer<Event> for Starts {
     }
 }
 
-/// Runs the first variant of an experiment with the calibrated settings. `None` without pods in the events, or where the
-/// experiment starts no container.
+/// Runs the first variant of an experiment with the calibrated settings. `None` without pods in the events, or where
+/// the experiment starts no container.
 ///
 /// # Errors
 /// When the experiment starts a process, which a prediction does not; in words.

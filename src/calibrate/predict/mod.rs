@@ -1,7 +1,7 @@
 //! A past rollout, simulated with the fitted pull model, beside reality.
 //!
-//! Two ways: from the events alone (`replay`: the pods, nodes, images and times of schedule are those of the events), or
-//! an experiment with the calibrated settings in place of its own (`experiment`). Both use the simulator's world.
+//! Two ways: from the events alone (`replay`: the pods, nodes, images and times of schedule are those of the events),
+//! or an experiment with the calibrated settings in place of its own (`experiment`). Both use the simulator's world.
 //!
 //! Compared are starts of containers, as events do not tell readiness.
 

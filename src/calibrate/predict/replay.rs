@@ -1,11 +1,11 @@
 //! The rollout of the events again: their pods, nodes, images and times of schedule, with the fitted pull model.
 //!
-//! The world pulls the images: queue of each kubelet, download slots, unpacking, layers that images share. The times from
-//! a pod's schedule to its pull, and from the image to the start, are drawn from the measured ones. Containers that are
-//! not the first of their pod pull when they did, because what ran before them is not in the events.
+//! The world pulls the images: queue of each kubelet, download slots, unpacking, layers that images share. The times
+//! from a pod's schedule to its pull, and from the image to the start, are drawn from the measured ones. Containers
+//! that are not the first of their pod pull when they did, because what ran before them is not in the events.
 //!
-//! Left out: the link of the cluster and the registry's limits (they are part of the fitted rates), failed attempts, and
-//! pulls of images whose size is not known.
+//! Left out: the link of the cluster and the registry's limits (they are part of the fitted rates), failed attempts,
+//! and pulls of images whose size is not known.
 
 use std::collections::BTreeMap;
 

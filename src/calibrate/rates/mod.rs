@@ -26,6 +26,9 @@ use choice::{Chosen, Knowledge, choose};
 use least_squares::PullGroup;
 use pipeline::{CONSTANT, DOWNLOAD, LayerBytes, PER_LAYER, RequestTimes, UNPACK, duration};
 
+/// Median error from which on the model does not describe the pulls.
+const MOST_ERROR: f64 = 0.25;
+
 /// Settings of the fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateSettings<'s> {
@@ -120,8 +123,8 @@ fn grouped(starts: &[ContainerStart], settings: &RateSettings<'_>, by_size: bool
     grouped
 }
 
-/// The layers that a node lacks, which has them afterwards: all above the first chain that is not unpacked there. A blob
-/// that the node has is not downloaded again.
+/// The layers that a node lacks, which has them afterwards: all above the first chain that is not unpacked there. A
+/// blob that the node has is not downloaded again.
 fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Vec<LayerBytes> {
     let mut chain = String::new();
     let mut is_missing = false;
@@ -158,7 +161,14 @@ fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: K
         images,
     };
     record.images.sort_by(|a, b| a.pull_s_median.total_cmp(&b.pull_s_median));
-    let values = record.parameters.iter().filter_map(|parameter| value_of(parameter, pulls, source)).collect();
+    let mut values: Vec<CalibratedValue> =
+        record.parameters.iter().filter_map(|parameter| value_of(parameter, pulls, source)).collect();
+    if record.median_error > MOST_ERROR {
+        // Values of a model that does not describe the pulls are reported, and not pasted.
+        for value in &mut values {
+            value.setting.clear();
+        }
+    }
     let model = PullModel {
         constant_s: chosen.solution.at[CONSTANT],
         per_layer_s: chosen.solution.at[PER_LAYER],
@@ -186,9 +196,9 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
             "rates: they rest on {images}; parameters that these do not determine keep the model's defaults"
         ));
     }
-    if record.median_error > 0.25 {
+    if record.median_error > MOST_ERROR {
         warnings.push(format!(
-            "rates: the pull model does not describe these pulls; its median error is {:.0}%",
+            "rates: the pull model does not describe these pulls, so it is not pasted; its median error is {:.0}%",
             record.median_error * 100.0
         ));
     }
@@ -211,8 +221,8 @@ fn image_row(group: &PullGroup, chosen: &Chosen) -> ImageRow {
     }
 }
 
-/// Standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their images. `None` with
-/// fewer than three nodes that have three such pulls each.
+/// Standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their images. `None`
+/// with fewer than three nodes that have three such pulls each.
 fn node_spread(grouped: &Grouped) -> Option<f64> {
     let mut nodes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for pulls in grouped.groups.values().filter(|pulls| pulls.len() >= 3) {

@@ -1,8 +1,9 @@
 //! The duration of a pull by the model, and what each parameter contributes to it.
 //!
 //! The same pipeline as in `world/nodes`: layers are downloaded through a few slots, from the bottom up, and each is
-//! unpacked on top of the one below as soon as both are there. The duration is that of a critical path, so it is linear
-//! in the parameters as long as the path stays the same: a constant, layers times the part of each, and bytes over rates.
+//! unpacked on top of the one below as soon as both are there. The duration is that of a critical path, so it is
+//! linear in the parameters as long as the path stays the same: a constant, layers times the part of each, and bytes
+//! over rates.
 //!
 //! Left out here, and part of the simulation: links that nodes share, and the order in which requests are answered.
 
@@ -20,7 +21,8 @@ pub(super) const DOWNLOAD: usize = 3;
 /// Further seconds of each byte beyond the knee.
 pub(super) const BEYOND: usize = 4;
 
-/// Seconds, seconds a layer, and seconds a byte: constant, per layer, unpacking, downloading, unpacking beyond the knee.
+/// Seconds, seconds a layer, and seconds a byte: constant, per layer, unpacking, downloading, unpacking beyond the
+/// knee.
 pub(super) type Parameters = [f64; PARAMETERS];
 
 /// A layer that a node lacked: compressed and uncompressed bytes.
@@ -42,8 +44,8 @@ struct CriticalPath {
     counts: Parameters,
 }
 
-/// The duration of a pull of these layers, and how often its critical path has each parameter. `knee`: uncompressed bytes
-/// that fit into memory.
+/// The duration of a pull of these layers, and how often its critical path has each parameter. `knee`: uncompressed
+/// bytes that fit into memory.
 pub(super) fn duration(
     at: &Parameters,
     layers: &[LayerBytes],

@@ -1,0 +1,122 @@
+//! Durations in a column of a CSV file.
+//!
+//! A value has a unit (`4.2 s`), or the name of its column is one or ends in one (`seconds`, `start_ms`), as in the
+//! experiment file. Empty cells are skipped.
+
+use super::events::Tally;
+use super::fit::Measurements;
+use super::input::{Input, short};
+use crate::document::problem::{Problem, nearest, some_of};
+use crate::units::SimDuration;
+use crate::world::Quantity;
+
+/// Most values that are read.
+const MOST_VALUES: usize = 1_000_000;
+
+/// The durations of a column; `setting`: what they are for.
+pub(super) fn read(
+    input: &Input,
+    column: &str,
+    setting: Option<&str>,
+    tally: &mut Tally,
+) -> Result<Measurements, Box<Problem>> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
+    let place = |position: Option<&csv::Position>| position.map_or(0, |position| position.byte() as usize);
+    let broken = |error: &csv::Error| {
+        input.at(
+            place(error.position()),
+            "",
+            format!("not CSV: {error}"),
+            "write one header line, and rows with as many cells",
+        )
+    };
+    let header: Vec<String> = reader.headers().map_err(|error| broken(&error))?.iter().map(str::to_owned).collect();
+    let Some(at) = header.iter().position(|name| name == column) else {
+        let near = nearest(column, header.iter().map(String::as_str));
+        let help =
+            near.map_or_else(|| format!("it has {}", some_of(&header)), |near| format!("did you mean `{near}`?"));
+        return Err(input.at(0, column, format!("the file has no column `{column}`"), &help));
+    };
+    let ends_in =
+        |unit: &str| column == unit || column.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
+    let unit = SimDuration::COLUMN_UNITS.iter().find(|(end, _)| ends_in(end)).map(|(_, unit)| *unit);
+    let mut values = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| broken(&error))?;
+        let cell = record.get(at).unwrap_or_default();
+        if cell.is_empty() {
+            tally.add("row without a value");
+            continue;
+        }
+        let is_bare = cell.parse::<f64>().is_ok();
+        let read = match unit {
+            Some(unit) if is_bare => <SimDuration as Quantity>::read(&format!("{cell} {unit}")),
+            _ => <SimDuration as Quantity>::read(cell),
+        };
+        let value = read.map_err(|error| {
+            let help = "write values with units, or end the column's name in one, such as `pull_s`";
+            input.at(place(record.position()), column, error.to_string(), help)
+        })?;
+        values.push(value.as_secs_f64());
+    }
+    if values.is_empty() || values.len() > MOST_VALUES {
+        let message = format!("the column `{column}` has {} values", values.len());
+        return Err(input.at(0, column, message, &format!("1 to {MOST_VALUES} are read")));
+    }
+    let name = name_of(column);
+    Ok(Measurements {
+        title: format!("durations of the column {column}"),
+        source: short(input.name()),
+        values,
+        setting: setting.map(str::to_owned),
+        name,
+    })
+}
+
+/// A name of letters, digits and `_`, without the unit at its end.
+fn name_of(column: &str) -> String {
+    let clean: String =
+        column.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+    let clean = clean.trim_matches('_').to_lowercase();
+    let short = ["_s", "_ms", "_seconds"].iter().find_map(|end| clean.strip_suffix(end)).unwrap_or(&clean);
+    if short.is_empty() { "durations".to_owned() } else { short.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::document::problem::Source;
+
+    fn column(text: &str, name: &str) -> Result<Measurements, String> {
+        let source = Arc::new(Source { name: "t.csv".to_owned(), text: text.to_owned() });
+        let input = Input { source, sha256: String::new() };
+        read(&input, name, None, &mut Tally::default()).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_column_is_chosen_by_its_name_and_its_unit_is_read() {
+        let found = column("pod,start_ms\na,400\nb,\nc,1500\n", "start_ms").expect("a column");
+        assert_eq!((found.name.as_str(), found.values), ("start", vec![0.4, 1.5]));
+        assert_eq!(column("took\n4 s\n250 ms\n", "took").expect("a column").values, [4.0, 0.25]);
+    }
+
+    #[test]
+    fn a_wrong_column_is_refused_with_its_place_and_the_fix() {
+        for (text, name, message) in [
+            (
+                "pod,start_s\na,1\n",
+                "strat_s",
+                "t.csv:1:1: strat_s: the file has no column `strat_s` (help: did you mean `start_s`?)",
+            ),
+            ("start\n4\n", "start", "t.csv:2:1: start: `4` has no unit"),
+            ("start_s\n1\n-4\n", "start_s", "t.csv:3:1: start_s: "),
+            ("start_s\n", "start_s", "t.csv:1:1: start_s: the column `start_s` has 0 values"),
+            ("a,start_s\n1\n", "start_s", "t.csv:2:1: not CSV"),
+        ] {
+            let found = column(text, name).expect_err(text);
+            assert!(found.starts_with(message), "{text}: {found}");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Responses of Prometheus to range queries: bytes sent, requests, and durations as histograms or summaries.
+//!
+//! A raw counter is told from a rate by its name (`_total`, `_bucket`, `_count`, `_sum`) or, where a function or an
+//! aggregation has dropped the name, by whole values that never fall but to 0, where the process restarted.
+//!
+//! Left out: native histograms, and responses to instant queries.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::events::Tally;
+use super::fit::Bins;
+use super::input::Input;
+use super::json_stream::read_values;
+use crate::document::problem::Problem;
+use crate::stats;
+
+/// The quantity of a range query.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MetricKind {
+    /// Bytes sent by the registry.
+    Egress,
+    /// Requests to the registry.
+    Requests,
+    /// Durations, such as those of pulls.
+    Durations,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseJson {
+    status: Option<String>,
+    error: Option<String>,
+    data: Option<DataJson>,
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DataJson {
+    result_type: Option<String>,
+    #[serde(default)]
+    result: Vec<SeriesDocument>,
+}
+
+#[derive(Deserialize)]
+struct SeriesDocument {
+    #[serde(default)]
+    metric: BTreeMap<String, String>,
+    #[serde(default)]
+    values: Vec<(f64, String)>,
+}
+
+/// A load over time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct MeasuredLoad {
+    /// Per second, at each time.
+    pub(super) values: Vec<f64>,
+    pub(super) peak: f64,
+    pub(super) p95: f64,
+    pub(super) mean: f64,
+    /// Where the load stayed at its peak: its level, and the share of the time.
+    pub(super) plateau: Option<(f64, f64)>,
+}
+
+/// Durations as a monitoring system keeps them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum MeasuredDurations {
+    Histogram(Bins),
+    /// Shares with values, and the number of observations if it is known.
+    Summary(Vec<(f64, f64)>, Option<f64>),
+}
+
+/// A time series: seconds and values.
+type Points = Vec<(f64, f64)>;
+
+/// The series of a response.
+fn series(input: &Input, tally: &mut Tally) -> Result<Vec<(BTreeMap<String, String>, Points)>, Box<Problem>> {
+    let help = "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
+    let read = read_values::<ResponseJson>(input, |_| false)?;
+    let mut found = Vec::new();
+    for response in read.found {
+        let (at, response) = (response.at, response.value);
+        if response.status.as_deref() == Some("error") {
+            let message = format!("Prometheus refused the query: {}", response.error.unwrap_or_default());
+            return Err(input.at(at, "error", message, "correct the query, and write the file again"));
+        }
+        let Some(data) = response.data else {
+            let kind = response
+                .kind
+                .map_or("a JSON object without `data`".to_owned(), |kind| format!("a {kind} of Kubernetes"));
+            return Err(input.at(at, "data", format!("this is {kind}, not a response of Prometheus"), help));
+        };
+        if data.result_type.as_deref() != Some("matrix") {
+            let kind = data.result_type.unwrap_or_else(|| "nothing".to_owned());
+            let message = format!("the response has a {kind}, but a range query gives a matrix");
+            return Err(input.at(at, "data.resultType", message, help));
+        }
+        for series in data.result {
+            let mut points = Vec::new();
+            for (time, text) in series.values {
+                match text.parse::<f64>() {
+                    Ok(value) if value.is_finite() => points.push((time, value)),
+                    Ok(_) => tally.add("sample without a finite value (NaN or Inf)"),
+                    Err(_) => {
+                        let message = format!("`{text}` is not a number");
+                        return Err(input.at(at, "data.result.values", message, help));
+                    }
+                }
+            }
+            if points.len() > 1 {
+                found.push((series.metric, points))
+            } else {
+                tally.add("series with fewer than two samples")
+            }
+        }
+    }
+    if found.is_empty() {
+        let message = "the response has no series with two samples or more";
+        return Err(input.at(0, "data.result", message, "check the query's labels and its time range"));
+    }
+    Ok(found)
+}
+
+/// Whether a series is a raw counter.
+fn is_counter(metric: &BTreeMap<String, String>, points: &Points) -> bool {
+    if let Some(name) = metric.get("__name__") {
+        return ["_total", "_bucket", "_count", "_sum"].iter().any(|end| name.ends_with(end));
+    }
+    let never_falls = points.windows(2).all(|pair| pair[1].1 >= pair[0].1 || pair[1].1 < 0.1 * pair[0].1);
+    let is_whole = points.iter().all(|(_, value)| value.fract() == 0.0);
+    never_falls && is_whole && points[points.len() - 1].1 > points[0].1
+}
+
+/// The increase between neighbouring samples; after a restart, a counter begins again at 0.
+fn increases(points: &Points) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+    points.windows(2).map(|pair| {
+        let ((from, before), (to, after)) = (pair[0], pair[1]);
+        (from, to, if after >= before { after - before } else { after })
+    })
+}
+
+/// The load of a registry: all series together, per second.
+pub(super) fn load(input: &Input, tally: &mut Tally) -> Result<MeasuredLoad, Box<Problem>> {
+    // Times are multiples of the query's step, so they agree between series.
+    let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
+    let key = |time: f64| (time * 1e3).round().max(0.0) as u64;
+    for (metric, points) in series(input, tally)? {
+        if metric.contains_key("le") || metric.contains_key("quantile") {
+            let help = "name it with `--prometheus durations=FILE`";
+            return Err(input.at(0, "data.result.metric", "this is a histogram or a summary, not a load", help));
+        }
+        if is_counter(&metric, &points) {
+            for (from, to, increase) in increases(&points).filter(|(from, to, _)| to > from) {
+                *sums.entry(key(to)).or_default() += increase / (to - from);
+            }
+        } else {
+            for (time, value) in points {
+                *sums.entry(key(time)).or_default() += value;
+            }
+        }
+    }
+    let values: Vec<f64> = sums.into_values().collect();
+    let sorted = stats::sorted(&values);
+    let peak = sorted.last().copied().unwrap_or_default();
+    let near: Vec<f64> = values.iter().copied().filter(|value| *value >= 0.95 * peak).collect();
+    let share = near.len() as f64 / values.len() as f64;
+    // A short peak is no limit: the load has to stay there.
+    let stays = near.len() >= 5 && share >= 0.1 && share < 0.95 && peak > 0.0;
+    Ok(MeasuredLoad {
+        peak,
+        p95: stats::quantile_of_sorted(&sorted, 0.95).unwrap_or_default(),
+        mean: stats::mean(&values).unwrap_or_default(),
+        plateau: stays.then(|| (stats::median(&near).unwrap_or(peak), share)),
+        values,
+    })
+}
+
+/// Durations: a histogram by its label `le`, or a summary by its label `quantile`.
+pub(super) fn durations(input: &Input, tally: &mut Tally) -> Result<MeasuredDurations, Box<Problem>> {
+    let all = series(input, tally)?;
+    let label = |metric: &BTreeMap<String, String>, name: &str| match metric.get(name).map(String::as_str) {
+        Some("+Inf") => Some(f64::INFINITY),
+        Some(text) => text.parse::<f64>().ok(),
+        None => None,
+    };
+    if all.iter().any(|(metric, _)| metric.contains_key("le")) {
+        return histogram(
+            input,
+            all.iter().filter_map(|(metric, points)| Some((label(metric, "le")?, metric, points))),
+        );
+    }
+    let mut quantiles: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let mut count = None;
+    for (metric, points) in &all {
+        if let Some(share) = label(metric, "quantile") {
+            let values = points.iter().map(|(_, value)| *value).filter(|value| *value > 0.0);
+            quantiles.entry((share * 1e9) as u64).or_default().extend(values);
+        } else if metric.get("__name__").is_some_and(|name| name.ends_with("_count")) {
+            *count.get_or_insert(0.0) += increases(points).map(|(_, _, increase)| increase).sum::<f64>();
+        }
+    }
+    let found: Vec<(f64, f64)> = quantiles
+        .into_iter()
+        .filter_map(|(share, values)| Some((share as f64 / 1e9, stats::median(&values)?)))
+        .filter(|(share, _)| (0.001..=0.999).contains(share))
+        .collect();
+    if found.len() < 2 {
+        let help = "query the buckets of a histogram, such as `sum by (le) (increase(…_bucket[1h]))`, or a summary \
+                    with two quantiles or more";
+        return Err(input.at(
+            0,
+            "data.result.metric",
+            "the series have no label `le`, and fewer than two `quantile`s",
+            help,
+        ));
+    }
+    Ok(MeasuredDurations::Summary(found, count))
+}
+
+fn histogram<'s>(
+    input: &Input,
+    series: impl Iterator<Item = (f64, &'s BTreeMap<String, String>, &'s Points)>,
+) -> Result<MeasuredDurations, Box<Problem>> {
+    // Cumulative counts by bound, in nanoseconds so that bounds are exact keys.
+    let mut cumulative: BTreeMap<u64, f64> = BTreeMap::new();
+    for (bound, metric, points) in series {
+        let count: f64 = if is_counter(metric, points) {
+            increases(points).map(|(_, _, increase)| increase).sum()
+        } else {
+            points.iter().map(|(_, value)| *value).sum()
+        };
+        let key = if bound.is_finite() { (bound * 1e9).round().max(0.0) as u64 } else { u64::MAX };
+        *cumulative.entry(key).or_default() += count;
+    }
+    let mut bins = Bins::default();
+    let mut before = 0.0;
+    for (key, count) in cumulative {
+        bins.bounds.push(if key == u64::MAX { f64::INFINITY } else { key as f64 / 1e9 });
+        bins.counts.push((count - before).max(0.0));
+        before = count.max(before);
+    }
+    if bins.total() < 1.0 || bins.bounds.len() < 3 {
+        let message = format!("the histogram has {} buckets with {:.0} observations", bins.bounds.len(), bins.total());
+        return Err(input.at(0, "data.result", message, "query three buckets or more, over a time with observations"));
+    }
+    Ok(MeasuredDurations::Histogram(bins))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::document::problem::Source;
+
+    fn input(text: &str) -> Input {
+        let source = Arc::new(Source { name: "p.json".to_owned(), text: text.to_owned() });
+        Input { source, sha256: String::new() }
+    }
+
+    fn response(series: &[(&str, &[f64])]) -> Input {
+        let series: Vec<String> = series
+            .iter()
+            .map(|(metric, values)| {
+                let points: Vec<String> =
+                    values.iter().enumerate().map(|(at, value)| format!("[{},\"{value}\"]", 1000 + 10 * at)).collect();
+                format!("{{\"metric\":{{{metric}}},\"values\":[{}]}}", points.join(","))
+            })
+            .collect();
+        let result = series.join(",");
+        input(&format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}"))
+    }
+
+    #[test]
+    fn counters_become_rates_and_restarts_are_no_jumps() {
+        let name = "\"__name__\":\"bytes_sent_total\"";
+        let counters = response(&[(name, &[0.0, 1000.0, 3000.0, 500.0]), (name, &[10.0, 20.0, 30.0, 40.0])]);
+        let load = load(&counters, &mut Tally::default()).expect("a load");
+        assert_eq!(load.values, [101.0, 201.0, 51.0], "per second, both together; 500 bytes since the restart");
+        let rates = response(&[("", &[101.5, 201.0, 51.0])]);
+        assert_eq!(super::load(&rates, &mut Tally::default()).expect("rates").values, [101.5, 201.0, 51.0]);
+    }
+
+    #[test]
+    fn a_load_that_stays_at_its_peak_shows_a_limit() {
+        let mut values = vec![10.0, 50.5, 80.0];
+        values.extend([100.0, 99.0, 98.5, 99.5, 100.0, 99.2]);
+        values.extend([30.0, 5.5, 0.0, 1.0]);
+        let saturated = load(&response(&[("", &values)]), &mut Tally::default()).expect("a load");
+        let (level, share) = saturated.plateau.expect("a plateau");
+        assert!((level - 99.35).abs() < 0.2 && (share - 6.0 / 13.0).abs() < 1e-9, "{level} {share}");
+        let peak =
+            load(&response(&[("", &[1.5, 2.0, 90.0, 2.0, 1.0, 1.0, 3.0])]), &mut Tally::default()).expect("a load");
+        assert_eq!(peak.plateau, None, "one sample is no limit");
+    }
+
+    #[test]
+    fn histograms_and_summaries_are_read() {
+        let le = |bound: &str| format!("\"__name__\":\"pull_seconds_bucket\",\"le\":\"{bound}\"");
+        let (one, two, inf) = (le("1"), le("2.5"), le("+Inf"));
+        let text = response(&[(&one, &[5.0, 15.0]), (&two, &[10.0, 40.0]), (&inf, &[10.0, 50.0])]);
+        let found = durations(&text, &mut Tally::default()).expect("a histogram");
+        let expected = Bins { bounds: vec![1.0, 2.5, f64::INFINITY], counts: vec![10.0, 20.0, 10.0] };
+        assert_eq!(found, MeasuredDurations::Histogram(expected));
+        let text = response(&[("\"quantile\":\"0.5\"", &[2.0, 4.0, 3.0]), ("\"quantile\":\"0.9\"", &[9.0, 8.0, 10.0])]);
+        let found = durations(&text, &mut Tally::default()).expect("a summary");
+        assert_eq!(found, MeasuredDurations::Summary(vec![(0.5, 3.0), (0.9, 9.0)], None));
+    }
+
+    #[test]
+    fn what_is_no_range_query_is_refused() {
+        for (text, message) in [
+            ("{\"status\":\"error\",\"error\":\"parse error\"}", "Prometheus refused the query: parse error"),
+            ("{\"kind\":\"List\",\"items\":[]}", "this is a List of Kubernetes"),
+            ("{\"data\":{\"resultType\":\"vector\",\"result\":[]}}", "the response has a vector"),
+            ("{\"data\":{\"resultType\":\"matrix\",\"result\":[]}}", "no series with two samples"),
+        ] {
+            let found = load(&input(text), &mut Tally::default()).expect_err(text).to_string();
+            assert!(found.contains(message) && found.contains("help:"), "{text}: {found}");
+        }
+        let gauge = response(&[("", &[1.5, 2.5])]);
+        let found = durations(&gauge, &mut Tally::default()).expect_err("no histogram").to_string();
+        assert!(found.contains("no label `le`"), "{found}");
+    }
+}

@@ -1,0 +1,316 @@
+//! One calibration, from the files to the record.
+
+use std::path::Path;
+
+use super::events::{self, ContainerStart};
+use super::fit::{self, Measurements};
+use super::images::{KnownImages, is_image};
+use super::input::{Input, names};
+use super::inputs::{CalibrationInputs, Predict};
+use super::predict::{self, CalibratedNode, Latencies};
+use super::rates::{self, PullModel, RateSettings};
+use super::{Calibrated, columns, histories, measured, metrics, snippet};
+use crate::document::LoadError;
+use crate::document::problem::Problem;
+use crate::results::{
+    CalibratedValue, CalibrationRecord, FileDigest, LeftOutRow, SAMPLES_FOLDER, SampleRecord, SourceRow,
+};
+use crate::scenario::{Overrides, load};
+use crate::stats;
+
+/// A calibration in progress.
+#[derive(Debug, Default)]
+pub(super) struct Calibration {
+    record: CalibrationRecord,
+    starts: Vec<ContainerStart>,
+    images: KnownImages,
+    model: Option<PullModel>,
+    of_rates: Vec<CalibratedValue>,
+    /// Loads of a registry.
+    loads: Vec<CalibratedValue>,
+    quantities: Vec<Measurements>,
+    /// Quantities of which only bins or quantiles are known, with their fits.
+    of_metrics: Vec<(Measurements, SampleRecord)>,
+    /// Files with measured values.
+    samples: Vec<(String, Vec<u8>)>,
+    digests: Vec<FileDigest>,
+}
+
+impl Calibration {
+    pub(super) fn run(mut self, inputs: &CalibrationInputs) -> Result<Calibrated, LoadError> {
+        self.record.schema_version = CalibrationRecord::SCHEMA_VERSION;
+        (self.record.seed, self.record.resamples) = (inputs.seed, inputs.resamples);
+        self.events(inputs).map_err(refused)?;
+        self.rates(inputs).map_err(refused)?;
+        self.prediction(inputs)?;
+        self.other_inputs(inputs).map_err(refused)?;
+        for quantity in &self.quantities {
+            let Some(record) = quantity.fitted(inputs.resamples, inputs.seed) else { continue };
+            if let Some(warning) = &record.warning {
+                self.record.warnings.push(format!("{}: {warning}", record.name));
+            }
+            self.record.values.push(value_of(&record));
+            self.samples.push((format!("{SAMPLES_FOLDER}/{}.csv", quantity.name), column(quantity)));
+            self.record.samples.push(record);
+        }
+        for (quantity, record) in std::mem::take(&mut self.of_metrics) {
+            if let Some(warning) = &record.warning {
+                self.record.warnings.push(format!("{}: {warning}", record.name));
+            }
+            self.record.values.push(value_of(&record));
+            self.samples.push((format!("{SAMPLES_FOLDER}/{}.csv", quantity.name), column(&quantity)));
+            self.record.samples.push(record);
+        }
+        self.record.values.extend(self.loads);
+        self.record.values.extend(self.of_rates);
+        self.record.snippet = snippet::of_values(&self.record.values);
+        Ok(Calibrated { record: self.record, samples: self.samples, inputs: self.digests })
+    }
+
+    fn read(&mut self, path: &Path) -> Result<Input, Box<Problem>> {
+        let input = Input::read(path)?;
+        self.digests.push(FileDigest { path: input.name().to_owned(), sha256: input.sha256.clone() });
+        Ok(input)
+    }
+
+    fn events(&mut self, inputs: &CalibrationInputs) -> Result<(), Box<Problem>> {
+        if inputs.events.is_empty() {
+            return Ok(());
+        }
+        let read: Vec<Input> = inputs.events.iter().map(|path| self.read(path)).collect::<Result<_, _>>()?;
+        let mut tally = events::Tally::default();
+        let starts = events::containers(&read, inputs.only.as_deref(), &mut tally)?;
+        let source = names(&read);
+        let quantities = measured::of_starts(&starts, &source, &mut tally);
+        let pulls = starts.iter().filter(|start| start.is_pull()).count();
+        let has = format!("{} events, {} containers, {pulls} pulls", tally.events, starts.len());
+        self.record.sources.push(SourceRow { file: source, kind: "events".to_owned(), has });
+        for start in &starts {
+            if let Some(reason) = start.unused {
+                tally.add(reason);
+            }
+        }
+        self.left_out("events", &tally);
+        if quantities.is_empty() {
+            self.record.warnings.push("events: no container has a pull or a start that can be used".to_owned());
+        }
+        self.record.containers = measured::rows(&starts);
+        self.quantities.extend(quantities);
+        self.starts = starts;
+        Ok(())
+    }
+
+    /// The rates of pulls, where something is known about the images.
+    fn rates(&mut self, inputs: &CalibrationInputs) -> Result<(), Box<Problem>> {
+        for (image, path) in &inputs.manifests {
+            let input = self.read(path)?;
+            self.images.add_manifest(image, &input)?;
+        }
+        for path in &inputs.image_tables {
+            let input = self.read(path)?;
+            self.images.add_table(&input)?;
+        }
+        for pattern in &inputs.image_names {
+            self.images.add_pattern(pattern).map_err(|message| {
+                Box::new(Problem::of_file("--image-name", message).with_help("see docs/calibrate.md#pull-rates"))
+            })?;
+        }
+        for (image, _) in &inputs.manifests {
+            if !self.starts.iter().any(|start| is_image(&start.image, image)) {
+                self.record.warnings.push(format!("rates: no container in the events has the image `{image}`"));
+            }
+        }
+        let settings = RateSettings {
+            images: &self.images,
+            compression_ratio: inputs.compression_ratio,
+            rtt: inputs.rtt.as_secs_f64(),
+            service: inputs.service_time.as_secs_f64(),
+        };
+        let source = self.record.sources.first().map(|source| source.file.clone()).unwrap_or_default();
+        let Some(fitted) = rates::fit(&self.starts, &settings, &source) else { return Ok(()) };
+        self.record.warnings.extend(fitted.warnings);
+        self.record.rates = Some(fitted.record);
+        self.of_rates = fitted.values;
+        if predict::is_parallel(&self.starts) {
+            let note =
+                "a node had two pulls in progress at the same time; set `maxParallelImagePulls` if it is limited";
+            self.of_rates.push(CalibratedValue {
+                setting: "node.serializeImagePulls".to_owned(),
+                quantity: "parallel pulls".to_owned(),
+                value: "false".to_owned(),
+                count: self.record.rates.as_ref().map_or(0, |rates| rates.pulls),
+                source: format!("pulls in {source}"),
+                note: note.to_owned(),
+                ..CalibratedValue::default()
+            });
+        }
+        self.model = Some(fitted.model);
+        Ok(())
+    }
+
+    /// The values of a quantity, in ascending order.
+    fn sorted(&self, name: &str) -> Vec<f64> {
+        let found = self.quantities.iter().find(|quantity| quantity.name == name);
+        found.map(|quantity| stats::sorted(&quantity.values)).unwrap_or_default()
+    }
+
+    /// A past rollout, simulated with the fitted model.
+    fn prediction(&mut self, inputs: &CalibrationInputs) -> Result<(), LoadError> {
+        if inputs.predict == Predict::Nothing {
+            return Ok(());
+        }
+        let without = |message: &str| {
+            let help = "see docs/calibrate.md#prediction-against-reality";
+            refused(Box::new(Problem::of_file("--predict", message).with_help(help)))
+        };
+        let Some(model) = self.model else {
+            return Err(without("a prediction needs the pull model, so pulls of images whose sizes are known"));
+        };
+        let (before, after) = (self.sorted("scheduled_to_pulling"), self.sorted("pulled_to_started"));
+        let source = self.record.sources.first().map(|source| source.file.clone()).unwrap_or_default();
+        let predicted = match &inputs.predict {
+            Predict::Nothing => return Ok(()),
+            Predict::Experiment(path) => {
+                let experiment = load(path, &Overrides::default())?;
+                let start_overhead = self.sorted("start_overhead");
+                let settings = CalibratedNode { model: Some(model), start_overhead };
+                predict::of_experiment(&self.starts, &experiment, &settings, inputs.seed)
+                    .map_err(|message| without(&message))?
+                    .map(|record| (record, source, true))
+            }
+            Predict::SameEvents | Predict::Events(_) => {
+                let (starts, source, is_in_sample) = match &inputs.predict {
+                    Predict::Events(paths) => {
+                        let read: Vec<Input> =
+                            paths.iter().map(|path| self.read(path)).collect::<Result<_, _>>().map_err(refused)?;
+                        let mut tally = events::Tally::default();
+                        let starts = events::containers(&read, inputs.only.as_deref(), &mut tally).map_err(refused)?;
+                        (starts, names(&read), false)
+                    }
+                    _ => (self.starts.clone(), source, true),
+                };
+                let latencies = Latencies { before: &before, after: &after };
+                let ratio = inputs.compression_ratio;
+                predict::of_events(&starts, &self.images, ratio, &model, latencies, inputs.seed)
+                    .map(|record| (record, source, is_in_sample))
+            }
+        };
+        let Some((mut record, source, is_in_sample)) = predicted else {
+            return Err(without("the events have no pod whose schedule, image and start are known"));
+        };
+        (record.source, record.is_in_sample) = (source, is_in_sample);
+        let last = record.predicted.last().map_or(0.0, |(pods, ..)| *pods);
+        if (last - record.pods as f64).abs() > 0.5 {
+            let warning = format!(
+                "prediction: the simulation starts {last:.0} containers, but the events have {} pods",
+                record.pods
+            );
+            self.record.warnings.push(warning);
+        }
+        self.record.prediction = Some(record);
+        Ok(())
+    }
+
+    /// Metrics, histories and columns of durations.
+    fn other_inputs(&mut self, inputs: &CalibrationInputs) -> Result<(), Box<Problem>> {
+        let mut tally = events::Tally::default();
+        for (kind, path) in &inputs.prometheus {
+            let input = self.read(path)?;
+            let read = metrics::read(*kind, &input, inputs.seed, &mut tally)?;
+            self.source(&input, "prometheus", read.has);
+            self.of_metrics.extend(read.quantity);
+            self.loads.extend(read.load);
+        }
+        self.left_out("prometheus", &tally);
+        let mut tally = events::Tally::default();
+        for path in &inputs.histories {
+            let input = self.read(path)?;
+            let quantities = histories::read(&input, &mut tally)?;
+            let counts = quantities.iter().map(|quantity| format!("{} of {}", quantity.values.len(), quantity.name));
+            self.source(&input, "history", counts.collect::<Vec<_>>().join(", "));
+            for quantity in quantities {
+                self.merge(quantity);
+            }
+        }
+        self.left_out("history", &tally);
+        let mut tally = events::Tally::default();
+        for wanted in &inputs.durations {
+            let input = self.read(&wanted.file)?;
+            let quantity = columns::read(&input, &wanted.column, wanted.setting.as_deref(), &mut tally)?;
+            self.source(&input, "durations", format!("{} values of {}", quantity.values.len(), wanted.column));
+            self.merge(quantity);
+        }
+        self.left_out("durations", &tally);
+        Ok(())
+    }
+
+    fn source(&mut self, input: &Input, kind: &str, has: String) {
+        let file = names(std::slice::from_ref(input));
+        self.record.sources.push(SourceRow { file, kind: kind.to_owned(), has });
+    }
+
+    /// Adds a quantity to the same one of another file, or by a name of its own.
+    fn merge(&mut self, mut quantity: Measurements) {
+        let same = |known: &&mut Measurements| known.name == quantity.name && known.title == quantity.title;
+        if let Some(known) = self.quantities.iter_mut().find(same) {
+            known.values.append(&mut quantity.values);
+            if known.source != quantity.source {
+                known.source = format!("{}, {}", known.source, quantity.source);
+            }
+            return;
+        }
+        let name = quantity.name.clone();
+        let mut nth = 2;
+        while self.quantities.iter().any(|known| known.name == quantity.name) {
+            quantity.name = format!("{name}_{nth}");
+            nth += 1;
+        }
+        self.quantities.push(quantity);
+    }
+
+    fn left_out(&mut self, kind: &str, tally: &events::Tally) {
+        let row = |(reason, count): (&'static str, u64)| LeftOutRow {
+            kind: kind.to_owned(),
+            reason: reason.to_owned(),
+            count,
+        };
+        self.record.left_out.extend(tally.left_out().map(row));
+    }
+}
+
+/// A single problem.
+#[expect(clippy::needless_pass_by_value, clippy::boxed_local, reason = "as `map_err` hands it over")]
+fn refused(problem: Box<Problem>) -> LoadError {
+    LoadError { problems: vec![*problem] }
+}
+
+/// The chosen distribution of a quantity as a calibrated value.
+fn value_of(sample: &SampleRecord) -> CalibratedValue {
+    let interval = sample.median_low_s.zip(sample.median_high_s);
+    let note = match (interval, &sample.warning) {
+        (_, Some(warning)) => format!("median {}; {warning}", fit::duration(sample.median_s)),
+        (Some((low, high)), None) => format!(
+            "median {} (95% interval {} to {})",
+            fit::duration(sample.median_s),
+            fit::duration(low),
+            fit::duration(high)
+        ),
+        (None, None) => format!("median {}", fit::duration(sample.median_s)),
+    };
+    CalibratedValue {
+        setting: sample.setting.clone().unwrap_or_default(),
+        quantity: sample.title.clone(),
+        value: sample.expression.clone(),
+        low: String::new(),
+        high: String::new(),
+        count: sample.count,
+        source: sample.source.clone(),
+        note,
+    }
+}
+
+/// A quantity's values as a CSV file that an experiment can read.
+fn column(quantity: &Measurements) -> Vec<u8> {
+    let values = quantity.values.iter().map(|value| format!("{value}\n")).collect::<String>();
+    format!("{}\n{values}", quantity.column()).into_bytes()
+}

@@ -1,0 +1,255 @@
+//! `fleetsim calibrate`: it recovers the parameters of generated streams with all pitfalls of real ones, and refuses
+//! what it cannot read.
+
+mod page;
+mod stream;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::common::{contents, fleetsim, folder_with, text};
+use stream::{CONSTANT_S, PER_LAYER_S, TO_PULLING_S, TO_STARTED_S, UNPACK_BYTES_PER_S, benchmark};
+
+const NAMES: &str = "bench:{layers}-layers-{uncompressed}-bytes";
+
+/// The record that the program prints.
+fn calibrated(folder: &Path, arguments: &[&str]) -> Value {
+    let mut command = fleetsim(folder);
+    command.args(["calibrate", "--format", "json", "--resamples", "19", "--out", "out"]).args(arguments);
+    let output = command.assert().success().get_output().clone();
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is a number"))
+}
+
+fn entry<'v>(list: &'v Value, key: &str, wanted: &str) -> &'v Value {
+    let entries = list.as_array().expect("a list");
+    entries.iter().find(|entry| entry[key] == wanted).unwrap_or_else(|| panic!("{wanted} is in {list}"))
+}
+
+fn assert_near(found: f64, expected: f64, bound: f64, what: &str) {
+    assert!((found / expected - 1.0).abs() <= bound, "{what}: {found}, not {expected} within {bound}");
+}
+
+fn events() -> TempDir {
+    folder_with(&[("events.jsonl", &benchmark(1).text())])
+}
+
+#[test]
+fn latencies_and_rates_of_a_stream_with_all_pitfalls_are_recovered() {
+    let home = events();
+    let record = calibrated(home.path(), &["--events", "events.jsonl", "--image-name", NAMES, "--predict"]);
+    // Standard errors of the medians of about 95 values: 1.25 sigma / sqrt(95) is 1.0% and 1.5%; three of them.
+    for (name, truth, bound) in
+        [("scheduled_to_pulling", TO_PULLING_S, 0.03), ("pulled_to_started", TO_STARTED_S, 0.05)]
+    {
+        let sample = entry(&record["samples"], "name", name);
+        assert_near(number(&sample["median_s"]), truth, bound, name);
+        assert!(number(&sample["count"]) >= 94.0, "{sample}");
+        assert_ne!(sample["chosen"], "exponential", "{sample}");
+    }
+    for (name, truth, bound) in [
+        ("constant of a pull", CONSTANT_S, 0.15),
+        ("part of each layer", PER_LAYER_S, 0.08),
+        ("unpack rate", UNPACK_BYTES_PER_S, 0.08),
+    ] {
+        let parameter = entry(&record["rates"]["parameters"], "name", name);
+        assert_near(number(&parameter["value"]), truth, bound, name);
+        assert!(number(&parameter["low"]) < number(&parameter["value"]), "{parameter}");
+    }
+    assert!(entry(&record["rates"]["parameters"], "name", "download rate")["value"].is_null(), "nothing shows it");
+    assert!(number(&record["rates"]["median_error"]) < 0.05);
+    let prediction = &record["prediction"];
+    assert_near(number(&prediction["predicted_completion_s"]), number(&prediction["completion_s"]), 0.03, "completion");
+    assert!(number(&prediction["median_absolute_error"]) < 0.1, "{}", prediction["median_absolute_error"]);
+    let reasons =
+        record["left_out"].as_array().expect("a list").iter().map(|row| row["reason"].as_str().expect("text"));
+    let reasons: Vec<&str> = reasons.collect();
+    for reason in ["log line", "already present", "repetition", "restart", "without an image size", "not in the events"]
+    {
+        assert!(reasons.iter().any(|found| found.contains(reason)), "{reason} is counted: {reasons:?}");
+    }
+    let names: Vec<String> = contents(&home.path().join("out")).into_iter().map(|(name, _)| name).collect();
+    for name in
+        ["calibration.csv", "containers.csv", "images.csv", "prediction.csv", "settings.yaml", "charts/rates.png"]
+    {
+        assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn a_list_a_compressed_file_and_standard_input_give_the_same_values() {
+    let stream = benchmark(2);
+    let home = folder_with(&[("events.json", &stream.list()), ("events.jsonl", &stream.text())]);
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(stream.text().as_bytes()).expect("compressed");
+    fs::write(home.path().join("events.jsonl.gz"), packed.finish().expect("compressed")).expect("written");
+    let rates = |arguments: &[&str]| {
+        let record = calibrated(home.path(), &[&["--image-name", NAMES][..], arguments].concat());
+        fs::remove_dir_all(home.path().join("out")).expect("removed");
+        record["rates"].clone()
+    };
+    let lines = rates(&["--events", "events.jsonl"]);
+    assert_eq!(rates(&["--events", "events.jsonl.gz"]), lines);
+    assert_eq!(rates(&["--events", "events.json"]), lines);
+    assert_eq!(rates(&["--events", "events.json", "--events", "events.jsonl"]), lines, "each event counts once");
+    let mut command = fleetsim(home.path());
+    command.args(["calibrate", "--format", "json", "--resamples", "19", "--image-name", NAMES, "--events", "-"]);
+    let output = command.write_stdin(stream.text()).assert().success().get_output().clone();
+    let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(record["rates"], lines);
+}
+
+#[test]
+fn the_settings_paste_into_an_experiment() {
+    let home = events();
+    calibrated(home.path(), &["--events", "events.jsonl", "--image-name", NAMES]);
+    let settings = fs::read_to_string(home.path().join("out/settings.yaml")).expect("settings");
+    assert!(settings.contains("  unpackRate: ") && settings.contains("# calibrated: "), "{settings}");
+    let experiment = format!(
+        "name: pasted\nseed: 1\nreplicates: 1\nfleet: [{{name: \"c-{{1..3}}\"}}]\nrelease:\n  kind: initial\n  images: \
+         [{{name: shop, manifest: {{layers: [{{size: 30 MB}}]}}}}]\n  workloads: [{{kind: Deployment, image: shop}}]\n\
+         strategies: {{it: {{allAtOnce: {{}}}}}}\n{settings}"
+    );
+    fs::write(home.path().join("experiment.yaml"), experiment).expect("written");
+    for (name, bytes) in contents(&home.path().join("out")).into_iter().filter(|(name, _)| name.starts_with("samples/"))
+    {
+        fs::create_dir_all(home.path().join("samples")).expect("a folder");
+        fs::write(home.path().join(name), bytes).expect("written");
+    }
+    fleetsim(home.path()).args(["check", "experiment.yaml"]).assert().success();
+    let record =
+        calibrated(home.path(), &["--events", "events.jsonl", "--image-name", NAMES, "--predict", "experiment.yaml"]);
+    assert!(record["prediction"]["simulated"].as_str().is_some_and(|text| text.starts_with("pasted")));
+    let warnings = record["warnings"].to_string();
+    assert!(warnings.contains("the simulation starts 3 containers"), "{warnings}");
+}
+
+#[test]
+fn the_same_files_give_the_same_bytes_and_charts_can_be_redrawn() {
+    let home = events();
+    let arguments = ["--events", "events.jsonl", "--image-name", NAMES];
+    calibrated(home.path(), &arguments);
+    let first = contents(&home.path().join("out"));
+    calibrated(home.path(), &arguments);
+    assert!(contents(&home.path().join("out")) == first);
+    fleetsim(home.path()).args(["report", "out"]).assert().success();
+    assert!(contents(&home.path().join("out")) == first);
+}
+
+#[test]
+fn metrics_histories_and_columns_are_calibrated_together() {
+    let bucket = |le: &str, last: u32| {
+        format!(
+            "{{\"metric\":{{\"__name__\":\"pull_bucket\",\"le\":\"{le}\"}},\"values\":[[1000,\"0\"],[1600,\"{last}\"]]}}"
+        )
+    };
+    // Exponential with mean 4 s: 1 - exp(-b/4) of 1,000 at 1, 2, 4, 8, 16 and 32 s.
+    let counts = [("1", 221), ("2", 393), ("4", 632), ("8", 865), ("16", 982), ("32", 1000), ("+Inf", 1000)];
+    let series: Vec<String> = counts.iter().map(|(le, count)| bucket(le, *count)).collect();
+    let response = |result: &str| {
+        format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}")
+    };
+    let load: Vec<String> =
+        (0..20).map(|at| format!("[{},\"{}\"]", 1000 + at, if at % 2 == 0 { 1.25e8 } else { 1e6 })).collect();
+    let run = "{\"kind\":\"ClusterStagedUpdateRun\",\"metadata\":{\"name\":\"r\"},\"status\":{\"stagesStatus\":[{\"stageName\":\"all\",\
+               \"startTime\":\"2024-10-02T10:00:00Z\",\"endTime\":\"2024-10-02T10:05:00Z\",\"clusters\":[]}]}}";
+    let starts: String = (1..=40).map(|at| format!("{}\n", 3.0 + f64::from(at) * 0.05)).collect();
+    let home = folder_with(&[
+        ("pulls.json", &response(&series.join(","))),
+        ("egress.json", &response(&format!("{{\"metric\":{{}},\"values\":[{}]}}", load.join(",")))),
+        ("run.json", run),
+        ("starts.csv", &format!("start_s\n{starts}")),
+    ]);
+    let record = calibrated(
+        home.path(),
+        &[
+            "--prometheus",
+            "durations=pulls.json",
+            "--prometheus",
+            "egress=egress.json",
+            "--history",
+            "run.json",
+            "--durations",
+            "starts.csv:start_s=node.startOverhead",
+        ],
+    );
+    let pulls = entry(&record["samples"], "name", "prometheus_durations");
+    assert_ne!(pulls["chosen"], "empirical", "{pulls}");
+    let exponential = entry(&pulls["fits"], "distribution", "exponential");
+    assert_near(number(&exponential["parameters"][0]["value"]), 4.0, 0.05, "mean");
+    assert_eq!(number(&entry(&record["samples"], "name", "kubefleet_stage")["median_s"]), 300.0);
+    assert_near(number(&entry(&record["samples"], "name", "start")["median_s"]), 4.025, 1e-9, "median");
+    let egress = entry(&record["values"], "setting", "registry.egress");
+    assert_eq!(egress["value"], "125 MB/s", "it stays at its peak for half of the time");
+    let settings = record["snippet"].as_str().expect("text");
+    assert!(settings.contains("registry:\n") && settings.contains("  startOverhead: "), "{settings}");
+}
+
+#[test]
+fn what_cannot_be_read_is_one_error_with_its_place_and_nothing_is_written() {
+    let good = benchmark(3).text();
+    let cut = &good[..good.len() - 30];
+    let cases: [(&str, &str, &[&str], &str); 12] = [
+        ("cut.jsonl", cut, &["--events", "cut.jsonl"], "the JSON ends too early"),
+        ("empty.json", "", &["--events", "empty.json"], "the file is empty"),
+        ("prom.json", "{\"status\":\"success\",\"data\":{}}", &["--events", "prom.json"], "use `--prometheus"),
+        (
+            "pods.json",
+            "{\"kind\":\"List\",\"items\":[{\"kind\":\"Pod\"}]}",
+            &["--events", "pods.json"],
+            "this is a Pod",
+        ),
+        ("table", "LAST SEEN   TYPE\n", &["--events", "table"], "add `-o json`"),
+        ("packed.gz", "\u{1f}\u{8b}", &["--events", "packed.gz"], "not UTF-8|cannot be decompressed|no JSON object"),
+        ("m.json", "{\"manifests\":[]}", &["--events", "m.json", "--image", "a=m.json"], "no Kubernetes events"),
+        ("e.json", "{\"kind\":\"List\",\"items\":[]}", &["--events", "missing.json"], "there is no such file"),
+        ("h.json", "{\"kind\":\"Pod\",\"status\":{}}", &["--history", "h.json"], "this is a Pod"),
+        ("c.csv", "a_s\nx\n", &["--durations", "c.csv:a_s"], "a_s"),
+        ("d.csv", "a_s\n1\n", &["--durations", "d.csv:b_s"], "no column `b_s`"),
+        (
+            "n.json",
+            "{\"data\":{\"resultType\":\"vector\"}}",
+            &["--prometheus", "egress=n.json"],
+            "a range query gives a matrix",
+        ),
+    ];
+    for (name, content, arguments, message) in cases {
+        let home = folder_with(&[(name, content)]);
+        let call = fleetsim(home.path()).args(["calibrate", "--out", "out"]).args(arguments).assert().code(2);
+        let error = text(&call.get_output().stderr);
+        let found = message.split('|').any(|message| error.contains(message.trim_start_matches("use ")));
+        assert!(found && error.matches("error:").count() == 1 && error.contains("help:"), "{name}: {error}");
+        assert!(!home.path().join("out").exists(), "{name}: nothing is written");
+    }
+    let home = folder_with(&[]);
+    for (arguments, message) in [
+        (&["calibrate"][..], "nothing to calibrate from"),
+        (&["calibrate", "--prometheus", "speed=a"], "unknown kind `speed`"),
+        (&["calibrate", "--durations", "a.csv"], "FILE:COLUMN"),
+        (&["calibrate", "--image", "a"], "IMAGE=FILE"),
+    ] {
+        let call = fleetsim(home.path()).args(arguments).assert().code(2);
+        assert!(text(&call.get_output().stderr).contains(message), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_rollout_is_predicted_from_the_events_of_another() {
+    let home = folder_with(&[("march.jsonl", &benchmark(1).text()), ("april.jsonl", &benchmark(7).text())]);
+    let arguments = ["--events", "march.jsonl", "--image-name", NAMES, "--predict-events", "april.jsonl"];
+    let prediction = calibrated(home.path(), &arguments)["prediction"].clone();
+    assert_eq!(
+        (&prediction["is_in_sample"], &prediction["source"]),
+        (&Value::Bool(false), &Value::from("april.jsonl"))
+    );
+    assert_near(number(&prediction["predicted_completion_s"]), number(&prediction["completion_s"]), 0.03, "completion");
+}

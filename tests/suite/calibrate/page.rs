@@ -1,0 +1,82 @@
+//! The commands of `docs/calibrate.md` run, and print what the page shows.
+//!
+//! `UPDATE_DOCS=1 cargo test --test suite calibrate::page` writes what they print now into the page.
+
+use std::fs;
+
+use super::super::common::{fleetsim, folder_with, root, text};
+use super::stream::{benchmark, small};
+
+const PAGE: &str = "docs/calibrate.md";
+
+/// Files of the names that the page uses.
+fn home() -> tempfile::TempDir {
+    let events = small(1).text();
+    let manifest = "{\"layers\": [{\"digest\": \"sha256:a\", \"size\": 4000000, \"uncompressed\": 40000000}]}";
+    let table = "image,layers,compressed_bytes,uncompressed_bytes\nbench:9-layers-40000000-bytes,9,,40000000\n";
+    let series: Vec<String> =
+        (0..40).map(|at| format!("[{},\"{}\"]", 1000 + 15 * at, 1e6 * f64::from(at % 7))).collect();
+    let response = |result: &str| {
+        format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}")
+    };
+    let bucket = |le: &str, count: u32| {
+        format!("{{\"metric\":{{\"__name__\":\"x_bucket\",\"le\":\"{le}\"}},\"values\":[[1,\"0\"],[2,\"{count}\"]]}}")
+    };
+    let buckets = [("1", 20), ("5", 80), ("10", 95), ("+Inf", 100)].map(|(le, count)| bucket(le, count)).join(",");
+    let application = "{\"kind\":\"Application\",\"metadata\":{\"name\":\"a\"},\"status\":{\"history\":[{\"deployStartedAt\":\
+                       \"2024-10-02T10:00:00Z\",\"deployedAt\":\"2024-10-02T10:00:04Z\"}]}}";
+    folder_with(&[
+        ("events.json", &events),
+        ("events.jsonl", &benchmark(1).text()),
+        ("march.json", &events),
+        ("april.json", &small(2).text()),
+        ("shop-2.json", manifest),
+        ("images.csv", table),
+        ("egress.json", &response(&format!("{{\"metric\":{{}},\"values\":[{}]}}", series.join(",")))),
+        ("pulls.json", &response(&buckets)),
+        ("applications.json", application),
+        ("starts.csv", "pod,start_s\na,4\nb,5\n"),
+    ])
+}
+
+/// The page with the outputs of its `console` blocks as they are now.
+#[test]
+fn the_commands_of_the_page_run_and_print_what_it_shows() {
+    let page = fs::read_to_string(root().join(PAGE)).expect("the page");
+    let home = home();
+    let (mut now, mut block, mut commands) = (String::new(), None::<&str>, 0);
+    let mut skipping = false;
+    for line in page.lines() {
+        if let Some(language) = line.strip_prefix("```") {
+            block = if block.is_some() { None } else { Some(language) };
+            skipping = false;
+        }
+        let command = match block {
+            Some("sh") => line.strip_prefix("fleetsim ").map(|rest| (rest, false)),
+            Some("console") => line.strip_prefix("$ fleetsim ").map(|rest| (rest, true)),
+            _ => None,
+        };
+        if !skipping {
+            now.push_str(line);
+            now.push('\n');
+        }
+        if let Some((command, is_shown)) = command {
+            commands += 1;
+            let command = command.split(" #").next().unwrap_or_default();
+            let arguments = command.split_whitespace().map(|word| word.trim_matches('"'));
+            // What is not shown needs no exact p-values.
+            let few = if is_shown { &[][..] } else { &["--resamples", "19"] };
+            let output = fleetsim(home.path()).args(arguments).args(few).assert().success().get_output().clone();
+            if is_shown {
+                now.push_str(&text(&output.stdout));
+                skipping = true;
+            }
+        }
+    }
+    assert!(commands >= 7, "the page has commands");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(root().join(PAGE), now).expect("written");
+    } else {
+        assert!(now == page, "{PAGE} is out of date; run UPDATE_DOCS=1 cargo test --test suite calibrate::page\n{now}");
+    }
+}
