@@ -72,6 +72,9 @@ pub(super) struct CalibrateArgs {
     /// Output folder: new, or with an earlier calibration [default: results/calibration]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write tables and settings only; `fleetsim report` draws the charts later
+    #[arg(long)]
+    no_charts: bool,
     /// Seed of the resampling
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -162,7 +165,9 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     }
     publication.write(SNIPPET_FILE, calibrated.record.snippet.as_bytes())?;
     publication.write(CALIBRATION_FILE, &calibrated.record.to_json())?;
-    report::draw_calibration(publication.folder())?;
+    if !args.no_charts {
+        report::draw_calibration(publication.folder())?;
+    }
     let published = publication.publish()?;
     output::err(&place_of(&target, &published));
     output::out(&args.format.calibration(&calibrated.record))

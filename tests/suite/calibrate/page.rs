@@ -65,7 +65,7 @@ fn the_commands_of_the_page_run_and_print_what_it_shows() {
             let command = command.split(" #").next().unwrap_or_default();
             let arguments = command.split_whitespace().map(|word| word.trim_matches('"'));
             // What is not shown needs no exact p-values.
-            let few = if is_shown { &[][..] } else { &["--resamples", "19"] };
+            let few = if is_shown { &["--no-charts"][..] } else { &["--no-charts", "--resamples", "19"] };
             let output = fleetsim(home.path()).args(arguments).args(few).assert().success().get_output().clone();
             if is_shown {
                 now.push_str(&text(&output.stdout));
