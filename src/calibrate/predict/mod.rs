@@ -7,6 +7,8 @@
 
 mod experiment;
 mod replay;
+#[cfg(test)]
+mod tests;
 
 pub(super) use experiment::{CalibratedNode, of_experiment};
 pub(super) use replay::{Latencies, is_parallel, of_events};

@@ -54,6 +54,16 @@ pub(super) struct PullModel {
     pub(super) spread: Option<f64>,
 }
 
+impl PullModel {
+    /// The duration of a pull of these layers: compressed and uncompressed bytes.
+    #[cfg(test)]
+    pub(super) fn seconds(&self, layers: &[LayerBytes]) -> f64 {
+        let per_byte = |rate: Option<f64>| rate.map_or(0.0, f64::recip);
+        let at = [self.constant_s, self.per_layer_s, per_byte(self.unpack_rate), per_byte(self.download_rate), 0.0];
+        duration(&at, layers, RequestTimes::default(), None).0
+    }
+}
+
 /// Fitted rates with everything to report about them.
 #[derive(Clone, Debug)]
 pub(super) struct FittedRates {
@@ -186,7 +196,7 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
     if knowledge == Knowledge::Sizes {
         warnings.push(
             "rates: no image's layers are known, so download and unpacking have one rate together; add \
-             `--image IMAGE=manifest.json` (see docs/calibrate.md)"
+             `--image IMAGE=manifest.json`, or `--image-name` for names that state them (see docs/calibrate.md)"
                 .to_owned(),
         );
     }
