@@ -7,8 +7,8 @@ use itertools::Itertools;
 use super::format::count;
 use super::style::CurveStyle;
 use crate::results::{
-    ClusterRow, Provenance, READY_TIME, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow,
-    VariantInfo, compared, grouped, read_uncertainty,
+    ClusterRow, ComparisonRow, Provenance, READY_TIME, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow,
+    UncertaintyRow, VariantInfo, compared, grouped, read_uncertainty,
 };
 use crate::stats;
 
@@ -69,6 +69,15 @@ impl Results {
             offline: range(|row| row.offline),
             defective: range(|row| row.defective),
         })
+    }
+
+    /// How a variant stands among those that it is compared with, where less of the measure is better: `best` where it
+    /// has the least with 95% confidence for all of them together, `may be best` where it cannot be excluded.
+    pub(super) fn standing(&self, variant: &VariantResults<'_>, measure: &str, best: &str) -> Option<String> {
+        let is_own = |row: &&ComparisonRow| row.variant == variant.name() && row.measure == measure;
+        let row = self.tables.comparison.iter().find(is_own).filter(|row| row.may_be_best)?;
+        let alone = row.behind_high.is_some_and(|high| high < 0.0);
+        Some(if alone { best.to_owned() } else { format!("may be {best}") })
     }
 
     /// The variants that have runs, in the experiment's order.

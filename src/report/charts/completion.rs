@@ -1,5 +1,5 @@
 //! Rollout completion time, until all reachable clusters were ready: every finished run of each variant, with the median
-//! and its interval. Unfinished runs have no time; they are counted, with the rule that blocked them.
+//! and its interval, and a note on those that may be the fastest (`comparison.csv`). Unfinished runs have no time; they are counted, with the rule that blocked them.
 
 use crate::report::charts::prelude::*;
 use crate::report::names;
@@ -22,7 +22,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let bottom = top + row_height * variants.len().max(1) as f64;
     let (names, name_size) = names::column(&variants, NAMES_MAX);
     let headlines: Vec<String> = variants.iter().map(headline).collect();
-    let notes: Vec<String> = variants.iter().map(unfinished_note).collect();
+    let standing = |variant| results.standing(variant, READY_TIME, "the fastest").unwrap_or_default();
+    let notes = variants.iter().map(|variant| (standing(variant), unfinished_note(variant)));
+    let notes: Vec<String> =
+        notes.map(|(best, rest)| [best, rest].into_iter().filter(|part| !part.is_empty()).join("; ")).collect();
     let numbers = widest(&headlines, LABEL, Weight::Regular).max(widest(&notes, SMALL, Weight::Regular));
     let area = Area {
         left: MARGIN + widest(&names, name_size, Weight::Bold).max(60.0) + 26.0,
