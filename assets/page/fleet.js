@@ -68,6 +68,11 @@ function statesAt(clusters, seconds) {
   return { states, counts };
 }
 
+/** How many clusters so many squares stand for. */
+function clustersIn(squares) {
+  return page.each === 1 ? count(squares) : `about ${count(squares * page.each)}`;
+}
+
 const LABEL = 18;
 
 /** Positions of the squares: by stage if there are a few stages, otherwise in one block. */
@@ -89,7 +94,7 @@ function layOut(clusters, width, highest, byStage = true) {
   const labels = [];
   let top = 0;
   for (const { name, members } of groups) {
-    if (few) labels.push({ text: `${name || "no stage"} (${count(members.length)})`, y: top + 12 });
+    if (few) labels.push({ text: `${name || "no stage"} (${clustersIn(members.length)})`, y: top + 12 });
     top += label;
     members.forEach((cluster, at) => {
       x[cluster] = (at % columns) * cell;
@@ -230,9 +235,9 @@ class Fleet {
   draw() {
     if (!this.layout || !this.box.clientWidth) return;
     const counts = drawFleet(this.canvas, this.clusters, this.layout, state.time, this.selected);
-    this.entries.forEach(({ number }, at) => (number.textContent = count(counts[at])));
+    this.entries.forEach(({ number }, at) => (number.textContent = clustersIn(counts[at])));
     this.ready = counts[READY];
-    const text = `${page.variants[this.place].label} at ${time(state.time)}: ${count(counts[READY])} of ${count(this.clusters.size)} clusters ready`;
+    const text = `${page.variants[this.place].label} at ${time(state.time)}: ${clustersIn(counts[READY])} of ${clustersIn(this.clusters.size)} clusters ready`;
     this.canvas.setAttribute("aria-label", `${text}. Use the arrow keys to move between clusters.`);
   }
 
@@ -290,7 +295,7 @@ function printFleets() {
     const pictures = [...new Set(times)].map((seconds) => {
       const canvas = make("canvas", {});
       const counts = drawFleet(canvas, clusters, layOut(clusters, 160, 150, false), seconds);
-      return make("figure", {}, canvas, make("figcaption", {}, `${time(seconds)}: ${count(counts[READY])} of ${count(clusters.size)} ready`));
+      return make("figure", {}, canvas, make("figcaption", {}, `${time(seconds)}: ${clustersIn(counts[READY])} of ${clustersIn(clusters.size)} ready`));
     });
     const heading = make("p", {}, swatchOf(page.variants[place]), ` ${page.variants[place].label}`);
     return make("div", { class: "strip" }, heading, make("div", {}, ...pictures));

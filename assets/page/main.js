@@ -30,7 +30,7 @@ function setUpTime() {
   const announce = () => {
     byId("now").textContent = time(state.time);
     const ready = fleets[0].ready;
-    slider.setAttribute("aria-valuetext", `${time(state.time)}, ${count(ready)} of ${count(fleets[0].clusters.size)} clusters ready`);
+    slider.setAttribute("aria-valuetext", `${time(state.time)}, ${clustersIn(ready)} of ${clustersIn(fleets[0].clusters.size)} clusters ready`);
   };
   const go = (value) => {
     position = value;

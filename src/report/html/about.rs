@@ -132,6 +132,14 @@ pub(super) fn displayed(results: &Results) -> String {
     results.displayed().map_or_else(String::new, named)
 }
 
+/// What a square of a fleet shows, of so many clusters each.
+pub(super) fn square(each: usize) -> String {
+    match each {
+        1 => "a cluster".to_owned(),
+        _ => format!("one of every {} clusters, and numbers are estimates from these", count(each as f64)),
+    }
+}
+
 /// Parameters and provenance.
 pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
     let mut rows = String::new();

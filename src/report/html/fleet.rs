@@ -9,7 +9,7 @@ use crate::results::ClusterRow;
 /// The longest time has about this number of steps.
 const STEPS: f64 = 20_000.0;
 
-/// The clusters of one variant, in the fleet's order. A column that holds `null` alone is empty.
+/// Every so many-th cluster of one variant, in the fleet's order. A column that holds `null` alone is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct FleetData {
     /// The list of names that they have.
@@ -31,22 +31,22 @@ pub(super) struct FleetData {
     runs: Vec<(usize, usize)>,
 }
 
-/// The clusters of `variant`. `names` collects the distinct lists of cluster names.
-pub(super) fn fleet(variant: &VariantResults<'_>, names: &mut Vec<Vec<String>>) -> FleetData {
-    let clusters = &variant.clusters;
+/// The clusters of `variant`, or one of `each`. `names` collects the distinct lists of cluster names.
+pub(super) fn fleet(variant: &VariantResults<'_>, each: usize, names: &mut Vec<Vec<String>>) -> FleetData {
+    let clusters = || variant.clusters.iter().step_by(each);
     let moments = |cluster: &ClusterRow| {
         [cluster.told_s, cluster.applied_s, cluster.first_pull_s, cluster.last_pull_s, cluster.ready_s]
     };
-    let longest = clusters.iter().flat_map(|cluster| moments(cluster)).flatten().fold(0.0, f64::max);
+    let longest = clusters().flat_map(|cluster| moments(cluster)).flatten().fold(0.0, f64::max);
     let step = step_for(longest);
-    let own: Vec<String> = clusters.iter().map(|cluster| cluster.cluster.clone()).collect();
+    let own: Vec<String> = clusters().map(|cluster| cluster.cluster.clone()).collect();
     let list = names.iter().position(|other| *other == own).unwrap_or_else(|| {
         names.push(own);
         names.len() - 1
     });
     let mut data = FleetData { names: list, step, ..FleetData::default() };
     let mut promoted_before = 0;
-    for (at, cluster) in clusters.iter().enumerate() {
+    for (at, cluster) in clusters().enumerate() {
         let [promoted, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
         data.promoted.push(promoted.map(|promoted| promoted - promoted_before));
         promoted_before = promoted.unwrap_or(promoted_before);
@@ -134,7 +134,7 @@ mod tests {
         let mut variant = VariantResults::bare(0, &info);
         variant.clusters = rows.iter().collect();
         let mut names = Vec::new();
-        let data = fleet(&variant, &mut names);
+        let data = fleet(&variant, 1, &mut names);
         assert_eq!(names, [["a", "b", "c"]]);
         // A step is 0.1 s: 10 s; then 2 s later; then never.
         assert_eq!(data.promoted, [Some(100), Some(20), None]);
@@ -144,8 +144,14 @@ mod tests {
         assert_eq!(data.ready, [Some(113), Some(90), None], "a part of a step is rounded up");
         assert_eq!((data.offline.as_slice(), data.stages.len()), (&[2][..], 2));
         assert_eq!(data.runs, [(0, 2), (1, 1)]);
-        assert_eq!(fleet(&variant, &mut names).names, 0, "a known list of names is stored once");
+        assert_eq!(fleet(&variant, 1, &mut names).names, 0, "a known list of names is stored once");
         assert_eq!(names.len(), 1);
+        let some = fleet(&variant, 2, &mut names);
+        assert_eq!(
+            (names[some.names].as_slice(), some.ready),
+            (&["a".to_owned(), "c".to_owned()][..], vec![Some(113), None])
+        );
+        assert_eq!((some.offline, some.runs), (vec![1], vec![(0, 1), (1, 1)]), "places among those that are there");
     }
 
     #[test]

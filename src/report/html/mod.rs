@@ -31,6 +31,8 @@ pub const PAGE_FILE: &str = "report.html";
 
 /// With more variants than this, only the first group is shown initially.
 const SHOWN_AT_ONCE: usize = 10;
+/// Most squares of all fleets together: with more clusters, a square is one of several.
+const SQUARES_MAX: usize = 100_000;
 /// If completion times differ by more than this factor, the time axis starts logarithmic.
 const LOG_FROM: f64 = 12.0;
 
@@ -56,6 +58,8 @@ struct PageData<'r> {
     variants: Vec<VariantData<'r>>,
     /// Lists of cluster names, each once.
     names: Vec<Vec<String>>,
+    /// Clusters for each square of a fleet, which is one of them.
+    each: usize,
     /// Names of settings (and `strategy`) with their values, for choosing variants.
     filters: Vec<(String, Vec<String>)>,
     /// Variants shown initially.
@@ -105,6 +109,8 @@ pub(super) fn page(results: &Results) -> String {
     let answer = answer::answer(&variants, &groups, &limits, results.provenance.seed);
     let filters = filters(&variants);
     let mut names = Vec::new();
+    let clusters: usize = variants.iter().map(|variant| variant.clusters.len()).sum();
+    let each = clusters.div_ceil(SQUARES_MAX).max(1);
     let data: Vec<VariantData<'_>> = variants
         .iter()
         .zip(&called)
@@ -122,7 +128,7 @@ pub(super) fn page(results: &Results) -> String {
                 runs: variant.runs.len(),
                 end: series.end(),
                 series,
-                fleet: fleet::fleet(variant, &mut names),
+                fleet: fleet::fleet(variant, each, &mut names),
             }
         })
         .collect();
@@ -135,6 +141,7 @@ pub(super) fn page(results: &Results) -> String {
     let rate = RateUnit::for_max(greatest);
     let page = PageData {
         names,
+        each,
         filters,
         fleets,
         log,
@@ -161,6 +168,7 @@ pub(super) fn page(results: &Results) -> String {
             ("released", &about::released(&variants, &called)),
             ("displayed", &about::displayed(results)),
             ("provenance", &about::provenance(provenance, &variants)),
+            ("square", &about::square(each)),
             ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
             ("licence", &escaped(UPLOT_LICENCE)),
             ("data", &json),
