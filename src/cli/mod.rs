@@ -10,6 +10,7 @@ mod check;
 mod explain;
 mod export;
 mod generated;
+mod import;
 mod init;
 mod output;
 mod plan;
@@ -35,6 +36,7 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 #[command(after_help = "\
 Examples:
   fleetsim init my-rollout                          ask a few questions and write an experiment
+  fleetsim import --fleet clusters.json -o mine     write an experiment from exports
   fleetsim run experiments/01-max-unavailable       simulate all strategies and compare them
   fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
   fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
@@ -56,6 +58,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write an experiment from exported clusters, image manifests and a strategy
+    Import(Box<import::ImportArgs>),
     /// Simulate every strategy, write tables and charts, and print the comparison
     Run(run::RunArgs),
     /// Ask a few questions and write an experiment
@@ -217,6 +221,7 @@ pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.command {
         Command::Run(args) => run::run(args),
+        Command::Import(args) => import::run(args),
         Command::Check(args) => check::check(args),
         Command::Init(args) => init::init(args),
         Command::Export(args) => export::export(args),

@@ -99,13 +99,13 @@ fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
 }
 
 /// A fenced block of the page: its language, its first line, and its text.
-struct Block {
-    language: String,
-    line: usize,
-    text: String,
+pub(super) struct Block {
+    pub(super) language: String,
+    pub(super) line: usize,
+    pub(super) text: String,
 }
 
-fn blocks(page: &str) -> Vec<Block> {
+pub(super) fn blocks(page: &str) -> Vec<Block> {
     let mut found = Vec::new();
     let mut open: Option<Block> = None;
     for (line, text) in page.lines().enumerate() {

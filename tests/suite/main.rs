@@ -20,6 +20,7 @@ mod examples;
 mod export;
 mod external_scheduler;
 mod failures;
+mod imports;
 mod init;
 mod interrupted_plans;
 mod interrupted_studies;

@@ -1,0 +1,185 @@
+//! Every source in its forms: standard input, YAML, several documents, indexes, GitRepo targets, Secrets, manifests.
+
+use std::fs;
+use std::path::Path;
+
+use super::exports::{
+    APPLICATION_SET, FLEET_YAML, applications, cluster_secrets, deployment, digest, fleet_clusters, members, new_image,
+    nodes, processes,
+};
+use super::{folder, json, names, printed};
+use crate::common::{fleetsim, loaded, text};
+
+/// The targets of an imported experiment: names.
+fn targets(folder: &Path) -> Vec<String> {
+    let experiment = loaded(&folder.join("out"));
+    experiment.variants[0].scenario.world.clusters.iter().map(|cluster| cluster.name.clone()).collect()
+}
+
+#[test]
+fn standard_input_is_read_as_a_file() {
+    let folder = folder(&[]);
+    let mut command = fleetsim(folder.path());
+    let input = json(&fleet_clusters(5));
+    command.args(["import", "--fleet", "-", "-o", "out"]).write_stdin(input).assert().success();
+    assert_eq!(targets(folder.path()), ["store-0001", "store-0002", "store-0003", "store-0004"]);
+}
+
+#[test]
+fn yaml_with_several_documents_is_read_as_json() {
+    let clusters = fleet_clusters(5);
+    let documents: Vec<String> = clusters["items"].as_array().expect("a list").iter().map(pretty).collect();
+    let folder = folder(&[("clusters.yaml", format!("---\n{}", documents.join("---\n")))]);
+    printed(folder.path(), "import --fleet clusters.yaml -o out");
+    assert_eq!(targets(folder.path()).len(), 4);
+}
+
+/// JSON is YAML.
+fn pretty(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).expect("values can be written") + "\n"
+}
+
+#[test]
+fn a_git_repo_and_groups_decide_the_targets() {
+    let repo = "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {name: shop, namespace: fleet-default}\n\
+        spec: {repo: https://example.com/shop.git, targets: [{clusterGroup: eu}]}\n";
+    let groups = r#"{"kind": "List", "items": [{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroup",
+        "metadata": {"name": "eu", "namespace": "fleet-default"}, "spec": {"selector": {"matchLabels": {"region": "eu"}}}}]}"#;
+    let strategy = "rolloutStrategy: {partitions: [{name: eu, clusterGroup: eu}]}\n";
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(10))),
+        ("gitrepo.yaml", repo.to_owned()),
+        ("groups.json", groups.to_owned()),
+        ("fleet.yaml", strategy.to_owned()),
+    ]);
+    let words =
+        "import --fleet clusters.json --gitrepo gitrepo.yaml --cluster-groups groups.json --strategy fleet.yaml -o out";
+    let imported = printed(folder.path(), words);
+    assert_eq!(targets(folder.path()), ["store-0003", "store-0006", "store-0009"]);
+    assert!(imported.contains("note: left out: 6 clusters not selected by the GitRepo"), "{imported}");
+}
+
+#[test]
+fn another_workspace_is_chosen_by_its_name() {
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(60)))]);
+    printed(folder.path(), "import --fleet clusters.json --namespace edge-lab -o out");
+    assert_eq!(targets(folder.path()), ["store-0050"]);
+}
+
+#[test]
+fn an_index_with_the_manifests_beside_it_is_followed() {
+    let image = new_image();
+    let digest_of_image = {
+        use sha2::{Digest, Sha256};
+        let bytes: String = Sha256::digest(image.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("sha256:{bytes}")
+    };
+    let index = serde_json::json!({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": [
+            {"digest": digest("arm"), "size": 1, "platform": {"os": "linux", "architecture": "arm64"}},
+            {"digest": digest_of_image, "size": image.len(), "platform": {"os": "linux", "architecture": "amd64"}},
+            {"digest": digest("attestation"), "size": 1, "platform": {"os": "unknown", "architecture": "unknown"}},
+        ],
+    });
+    let folder =
+        folder(&[("clusters.json", json(&fleet_clusters(3))), ("v2.json", format!("{}\n{image}\n", json(&index)))]);
+    let imported = printed(folder.path(), "import --fleet clusters.json --image v2.json -o out");
+    assert!(imported.contains("v2.json: 3 layers, 90 MB"), "{imported}");
+    assert_eq!(fs::read_to_string(folder.path().join("out/v2.json")).expect("written"), image);
+}
+
+#[test]
+fn nodes_set_their_number_and_runtime() {
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(3))), ("nodes.json", json(&nodes()))]);
+    let imported = printed(folder.path(), "import --fleet clusters.json --nodes nodes.json -o out");
+    assert!(imported.contains("read nodes.json: 4 nodes, 3 of them for pods"), "{imported}");
+    assert!(imported.contains("containerd://1.7.13 is simulated as containerd-1.7"), "{imported}");
+    let text = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("written");
+    assert!(text.contains("\n    nodes: 3\n") && text.contains("\n  runtime: containerd-1.7\n"), "{text}");
+    assert!(!imported.contains("inventory.default.nodes"), "{imported}");
+}
+
+#[test]
+fn applications_are_computed_from_cluster_secrets_without_their_credentials() {
+    let folder = folder(&[("secrets.json", json(&cluster_secrets(6))), ("set.yaml", APPLICATION_SET.to_owned())]);
+    let imported = printed(folder.path(), "import --clusters secrets.json --strategy set.yaml -o out");
+    assert!(imported.contains("note: left out: 1 Secret without a cluster"), "{imported}");
+    assert_eq!(targets(folder.path()), ["eu-0", "eu-1", "eu-2", "eu-3", "eu-4", "eu-5"]);
+    let table = fs::read_to_string(folder.path().join("out/clusters.csv")).expect("written");
+    assert_eq!(table.lines().nth(1), Some("eu-0,ring=canary"));
+    for name in names(&folder.path().join("out")) {
+        let text = fs::read_to_string(folder.path().join("out").join(&name)).expect("text");
+        assert!(!text.contains("eyJiZWFyZXJUb2tlbiI6"), "{name} has no credentials");
+    }
+}
+
+#[test]
+fn applications_of_one_cluster_share_its_link() {
+    let mut apps = applications(6);
+    for application in apps.as_array_mut().expect("a list").iter_mut().take(4) {
+        application["spec"]["destination"] = serde_json::json!({"name": "big", "namespace": "x"});
+    }
+    let folder = folder(&[("apps.json", json(&apps)), ("set.yaml", APPLICATION_SET.to_owned())]);
+    let imported = printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
+    assert!(imported.contains("note: 1 cluster of several applications"), "{imported}");
+    let experiment = loaded(&folder.path().join("out"));
+    let world = &experiment.variants[0].scenario.world;
+    assert_eq!(world.regions.len(), 1);
+    assert_eq!(world.clusters.iter().filter(|cluster| cluster.region == Some(0)).count(), 4);
+}
+
+#[test]
+fn an_app_manifest_names_the_instances() {
+    let manifest = "---\napplications:\n- name: shop\n  instances: 3\n  memory: 256M\n  buildpacks: [ruby_buildpack]\n\
+        \x20 readiness-health-check-type: http\n- name: worker\n  no-route: true\n";
+    let request = r#"{"strategy": "rolling", "options": {"max_in_flight": 2}, "relationships": {"app": {"data": {"guid": "x"}}}}"#;
+    let folder = folder(&[("manifest.yml", manifest.to_owned()), ("request.json", request.to_owned())]);
+    printed(folder.path(), "import --manifest manifest.yml --app shop --deployment request.json -o out");
+    assert_eq!(targets(folder.path()), ["shop-0", "shop-1", "shop-2"]);
+    assert_eq!(fs::read_to_string(folder.path().join("out/request.json")).expect("copied"), request);
+}
+
+#[test]
+fn a_deployment_that_exists_becomes_its_request() {
+    let folder = folder(&[("processes.json", json(&processes(20))), ("deployment.json", json(&deployment()))]);
+    printed(folder.path(), "import --process processes.json --deployment deployment.json -o out");
+    let written = fs::read_to_string(folder.path().join("out/deployment.json")).expect("written");
+    let written: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(
+        written["options"],
+        serde_json::json!({"max_in_flight": 20, "canary": {"steps": [{"instance_weight": 5}, {"instance_weight": 25}]}})
+    );
+    assert!(written.get("guid").is_none() && written.get("status").is_none());
+}
+
+#[test]
+fn a_rolling_placement_is_its_own_strategy() {
+    let placement = "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacement\nmetadata: {name: shop}\n\
+        spec:\n  policy: {placementType: PickN, numberOfClusters: 3}\n  strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}\n\
+        status: {placementStatuses: [{clusterName: aks-member-006}, {clusterName: aks-member-002}, {clusterName: aks-member-001}]}\n";
+    let folder = folder(&[("members.json", json(&members(12))), ("placement.yaml", placement.to_owned())]);
+    let imported = printed(folder.path(), "import --members members.json --placement placement.yaml -o out");
+    assert!(imported.contains("note: the 3 members of the placement's status are its targets"), "{imported}");
+    assert_eq!(targets(folder.path()), ["aks-member-001", "aks-member-002", "aks-member-006"]);
+}
+
+#[test]
+fn an_earlier_import_is_replaced_on_request_only() {
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(4))), ("fleet.yaml", FLEET_YAML.to_owned())]);
+    let import = |words: &str| {
+        let mut command = fleetsim(folder.path());
+        let output =
+            command.args(["import", "--fleet", "clusters.json", "-o", "out"]).args(words.split_whitespace()).output();
+        let output = output.expect("run");
+        (output.status.code(), text(&output.stderr))
+    };
+    assert_eq!(import("").0, Some(0));
+    let (code, error) = import("");
+    assert_eq!(
+        (code, error.as_str()),
+        (Some(1), "error: out exists; add --replace, or choose another output folder\n")
+    );
+    assert_eq!(import("--replace"), (Some(0), String::new()));
+    assert_eq!(names(folder.path()), ["clusters.json", "fleet.yaml", "out"]);
+}
