@@ -68,7 +68,7 @@ use sources::Texts;
 pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<Imported, ImportError> {
     check_options(sources)?;
     let staged = StagedFolder::begin(folder, replace)?;
-    let draft = draft(sources).map_err(|problems| LoadError::new(problems, ""))?;
+    let draft = draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
     let names = file_names(&draft);
     let (text, guesses) = page::write(&draft, &experiment_name(folder), &names);
     staged.write("experiment.yaml", text.as_bytes())?;
@@ -152,8 +152,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> Result<(ImportedFleet
 }
 
 /// Everything that the exports contain.
-fn draft(sources: &ImportSources) -> Result<ExperimentDraft, Vec<Problem>> {
-    let mut texts = Texts::default();
+fn draft(sources: &ImportSources, mut texts: Texts) -> Result<ExperimentDraft, Vec<Problem>> {
     let fleet = imported(sources, &mut texts);
     let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
     let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &mut texts)).transpose();

@@ -60,6 +60,15 @@ pub(super) struct Texts {
 pub(super) const STANDARD_INPUT: &str = "-";
 
 impl Texts {
+    /// Texts that need no file.
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let source = |(name, text): &(&str, &str)| {
+            (PathBuf::from(name), Arc::new(Source { name: (*name).to_owned(), text: (*text).to_owned() }))
+        };
+        Self { read: files.iter().map(source).collect() }
+    }
+
     /// The text of a file.
     ///
     /// # Errors
@@ -75,7 +84,11 @@ impl Texts {
             }
             return Ok(Arc::clone(known));
         }
-        let written = || format!("write it with `{command}`");
+        // What is no command is the name of a file that people write.
+        let written = || match command.contains(' ') {
+            true => format!("write it with `{command}`"),
+            false => format!("name your {command}"),
+        };
         let bytes = if is_stdin { of_stdin() } else { of_file(path) };
         let bytes = bytes.map_err(|error| {
             let message = match error.kind() {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::scenario::{Experiment, Overrides, load};
 
@@ -86,4 +88,106 @@ fn nothing_is_written_when_one_of_several_inputs_is_wrong() {
         fs::read_dir(folder.path()).expect("read").map(|entry| entry.expect("one").file_name()).collect();
     left.sort();
     assert_eq!(left, ["clusters.json", "v2.json"]);
+}
+
+const MEMBERS: &str = r#"{"kind": "List", "items": [{"apiVersion": "cluster.kubernetes-fleet.io/v1", "kind": "MemberCluster",
+  "metadata": {"name": "m", "labels": {"a": "b"}}, "spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]},
+  "status": {"conditions": [{"type": "Joined", "status": "True"}], "properties": {"p": {"value": "3"}}}}]}"#;
+
+const PLACEMENT: &str = "kind: ClusterResourcePlacement
+apiVersion: placement.kubernetes-fleet.io/v1
+metadata: {name: p}
+spec:
+  policy:
+    placementType: PickN
+    numberOfClusters: 1
+    tolerations: [{key: x, operator: Exists}]
+    affinity: {clusterAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {clusterSelectorTerms: [{labelSelector: {matchLabels: {a: b}}}]}}}
+";
+
+const APPLICATIONS: &str = r#"[{"metadata": {"name": "a", "namespace": "argocd", "ownerReferences": [{"kind": "ApplicationSet", "name": "s"}]},
+  "spec": {"destination": {"server": "https://x"}}}]"#;
+
+const SET: &str = "metadata: {name: s}
+spec:
+  generators: [{clusters: {selector: {matchLabels: {a: b}}, values: {v: '{{name}}'}}}]
+  template: {metadata: {labels: {ring: '{{values.v}}'}}}
+";
+
+const SECRETS: &str = r#"[{"server": "https://x", "name": "c", "config": {}, "labels": {"a": "b"}},
+  {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s", "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+   "data": {"name": "ZXUtMA==", "server": "eA=="}}]"#;
+
+const PROCESSES: &str = r#"{"pagination": {}, "resources": [{"guid": "g", "type": "web", "instances": 3,
+  "readiness_health_check": {"type": "http", "data": {"interval": 5}}}]}"#;
+
+const DEPLOYMENT: &str = r#"{"guid": "d", "strategy": "canary", "status": {"value": "ACTIVE"},
+  "options": {"max_in_flight": 2, "canary": {"steps": [{"instance_weight": 10}]}}}"#;
+
+const NODES: &str = r#"{"kind": "List", "items": [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"},
+  "status": {"nodeInfo": {"containerRuntimeVersion": "containerd://1.7.1"}}}]}"#;
+
+/// Exports, and the sources that name them: each with what it needs.
+fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
+    let file = |name: &str| Some(PathBuf::from(name));
+    let none = ImportSources { platform: "linux/amd64".to_owned(), ..ImportSources::default() };
+    let fleet =
+        ImportSources { images: vec!["image".into()], fleet: file("fleet"), nodes: file("nodes"), ..none.clone() };
+    let members = ImportSources { members: file("members"), placement: file("placement"), ..none.clone() };
+    let applications = ImportSources { applications: file("apps"), strategy: file("set"), ..none.clone() };
+    let clusters = ImportSources { clusters: file("secrets"), strategy: file("set"), ..none.clone() };
+    let process = ImportSources { process: file("process"), deployment: file("deployment"), ..none };
+    vec![
+        (fleet, vec![("fleet", FLEET), ("image", IMAGE), ("nodes", NODES)]),
+        (members, vec![("members", MEMBERS), ("placement", PLACEMENT)]),
+        (applications, vec![("apps", APPLICATIONS), ("set", SET)]),
+        (clusters, vec![("secrets", SECRETS), ("set", SET)]),
+        (process, vec![("process", PROCESSES), ("deployment", DEPLOYMENT)]),
+    ]
+}
+
+#[test]
+fn the_exports_of_these_tests_are_valid() {
+    for (sources, files) in exports() {
+        let draft = draft(&sources, Texts::of(&files));
+        let draft = draft.unwrap_or_else(|problems| panic!("{files:?}: {problems:?}"));
+        assert!(!draft.targets.is_empty(), "{files:?}");
+    }
+}
+
+/// A text with a part replaced.
+fn damaged(text: &str, from: usize, length: usize, by: &str) -> String {
+    let floor = |mut at: usize| {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let from = floor(from % text.len());
+    let to = floor((from + length).min(text.len()));
+    format!("{}{by}{}", &text[..from], &text[to.max(from)..])
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_export_is_read_or_refused_with_an_error(
+        which in 0_usize..5,
+        file in 0_usize..3,
+        from in 0_usize..2000,
+        length in 0_usize..40,
+        by in prop::sample::select(vec!["", "null", "[]", "{}", "\"", "0", "-1", "1e99", "true", "\u{0}", "\n---\n", "é", "{{", "a: b"]),
+    ) {
+        let (sources, files) = exports().swap_remove(which);
+        let bad = file % files.len();
+        let text = damaged(files[bad].1, from, length, by);
+        let files: Vec<(&str, &str)> =
+            files.iter().enumerate().map(|(at, file)| (file.0, if at == bad { text.as_str() } else { file.1 })).collect();
+        match draft(&sources, Texts::of(&files)) {
+            Ok(draft) => prop_assert!(!draft.targets.is_empty()),
+            Err(problems) => {
+                prop_assert!(!problems.is_empty());
+                prop_assert!(!LoadError::new(problems, "").render(false).is_empty());
+            }
+        }
+    }
 }
