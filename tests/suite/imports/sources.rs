@@ -115,6 +115,58 @@ fn applications_are_computed_from_cluster_secrets_without_their_credentials() {
 }
 
 #[test]
+fn applications_are_read_as_kubectl_prints_them() {
+    let mut items = applications(4);
+    for application in items.as_array_mut().expect("a list") {
+        application["apiVersion"] = "argoproj.io/v1alpha1".into();
+        application["kind"] = "Application".into();
+    }
+    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let folder = folder(&[("apps.json", json(&list)), ("set.yaml", APPLICATION_SET.to_owned())]);
+    printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
+    assert_eq!(targets(folder.path()), ["shop-eu-00", "shop-eu-01", "shop-eu-02", "shop-eu-03"]);
+}
+
+#[test]
+fn clusters_are_read_as_argo_cds_client_prints_them() {
+    let cluster = |name: &str, kind: &str, ring: &str| {
+        serde_json::json!({
+            "server": format!("https://{name}:6443"), "name": name, "serverVersion": "1.29",
+            "config": {"bearerToken": "secret", "tlsClientConfig": {"insecure": false}},
+            "connectionState": {"status": "Successful", "message": "", "attemptedAt": "2026-03-02T08:11:09Z"},
+            "info": {"applicationsCount": 3}, "labels": {"argocd.argoproj.io/secret-type": kind, "ring": ring},
+        })
+    };
+    let local = serde_json::json!({"server": "https://kubernetes.default.svc", "name": "in-cluster", "config": {}});
+    let clusters = serde_json::json!([local, cluster("eu-1", "cluster", "canary"), cluster("eu-2", "cluster", "rest")]);
+    let folder = folder(&[("clusters.json", json(&clusters)), ("set.yaml", APPLICATION_SET.to_owned())]);
+    let imported = printed(folder.path(), "import --clusters clusters.json --strategy set.yaml -o out");
+    assert!(imported.contains("note: left out: 1 cluster not selected by the generators"), "{imported}");
+    assert_eq!(targets(folder.path()), ["eu-1", "eu-2"]);
+}
+
+#[test]
+fn several_images_are_workloads_of_their_own() {
+    let files = [
+        ("clusters.json", json(&fleet_clusters(3))),
+        ("shop-v2.json", new_image()),
+        ("shop-v1.json", super::exports::old_image()),
+        ("proxy-1.2.json", super::exports::manifest(&[("proxy", 12)])),
+    ];
+    let folder = folder(&files);
+    printed(
+        folder.path(),
+        "import --fleet clusters.json --image shop-v2.json --image proxy-1.2.json --previous shop-v1.json -o out",
+    );
+    let experiment = loaded(&folder.path().join("out"));
+    let world = &experiment.variants[0].scenario.world;
+    let names: Vec<&str> = world.workloads.iter().map(|workload| workload.name.as_str()).collect();
+    assert_eq!(names, ["shop", "proxy"]);
+    assert_eq!(world.images[0].previous.len(), 3);
+    assert!(world.images[1].previous.is_empty());
+}
+
+#[test]
 fn applications_of_one_cluster_share_its_link() {
     let mut apps = applications(6);
     for application in apps.as_array_mut().expect("a list").iter_mut().take(4) {
