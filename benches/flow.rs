@@ -31,6 +31,7 @@ mod sharing;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleetsim::flow::{LinkId, Network, TransferId};
@@ -116,8 +117,8 @@ fn flow(criterion: &mut Criterion) {
     // Without `--bench` criterion only tests that everything runs.
     let measured = std::env::args().any(|argument| argument == "--bench");
     let mut group = criterion.benchmark_group("flow");
-    group.sample_size(10);
-    let loads: &[usize] = if measured { &[100, 1000, 10_000] } else { &[20] };
+    group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    let loads: &[usize] = if measured { &[100, 1000, 3000, 10_000] } else { &[20] };
     let families = [
         (Family::A, 1),
         (Family::U, 1),
@@ -158,7 +159,7 @@ fn flow(criterion: &mut Criterion) {
     let churns: [(&str, Churning, usize, usize); 3] = [
         ("one link", Churn::one_link, few, transfers),
         ("one link", Churn::one_link, many, transfers),
-        ("peers", Churn::peers, 3 * few, transfers / 100),
+        ("peers", Churn::peers, 3 * few, transfers / 10),
     ];
     for (name, churn, n, transfers) in churns {
         report(&format!("{name}, {n} at a time"), churn(n).run(transfers));
