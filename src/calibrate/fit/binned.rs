@@ -118,18 +118,20 @@ impl Bins {
         fits
     }
 
-    /// So many of the values, drawn with replacement.
+    /// So many of the values, drawn without replacement: a smaller sample of the same population.
     fn part(&self, count: usize, seed: u64) -> Self {
         let mut rng = Streams::new(seed, 0).stream("bins", "calibration part");
-        let total = self.total();
+        let mut left = self.counts.clone();
         let mut counts = vec![0.0; self.counts.len()];
         for _ in 0..count {
-            let mut at = crate::engine::dist::unit(&mut rng) * total;
-            let bin = self.counts.iter().position(|inside| {
+            let mut at = crate::engine::dist::unit(&mut rng) * left.iter().sum::<f64>();
+            let bin = left.iter().position(|inside| {
                 at -= inside;
                 at < 0.0
             });
-            counts[bin.unwrap_or(self.counts.len() - 1)] += 1.0;
+            let bin = bin.unwrap_or(self.counts.len() - 1);
+            counts[bin] += 1.0;
+            left[bin] = (left[bin] - 1.0).max(0.0);
         }
         Self { bounds: self.bounds.clone(), counts }
     }
@@ -250,7 +252,8 @@ mod tests {
             assert!((found.shape / truth.shape - 1.0).abs() < 0.1, "{found:?}, not {truth:?}");
             let fits = bins.fits(1);
             let own = fits.iter().find(|fit| fit.distribution == truth.family.name()).expect("fitted");
-            assert_eq!(own.verdict, "fits", "{own:?}");
+            // A p-value refuses a true family in 5% of samples, but its distance stays small.
+            assert!(own.verdict != "does not fit" && own.ks < 0.02, "{}: {} {:?}", own.distribution, own.ks, own.ks_p);
         }
     }
 

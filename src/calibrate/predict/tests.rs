@@ -73,8 +73,10 @@ fn pulls_of_one_node_wait_for_each_other_and_shared_images_are_pulled_once() {
     let image = "1x20000000x40000000";
     let alone = predicted(&[pod("a", "n", image, 0), pod("b", "m", image, 0)]);
     assert!(alone.iter().all(|at| (at - 1.75).abs() < 1e-3), "{alone:?}");
-    let other = "1x20000000x40000001";
-    let queued = predicted(&[pod("a", "n", image, 0), pod("b", "n", other, 0)]);
+    // The second is scheduled after 1 s. In reality, one pull followed the other, so the kubelet pulls serially.
+    let mut second = pod("b", "n", "1x20000000x40000001", 1);
+    second.pulled = Some(Stamp { at: 10 * SECOND, is_exact: true });
+    let queued = predicted(&[pod("a", "n", image, 0), second]);
     assert!((queued[0] - 1.75).abs() < 1e-3 && (queued[1] - 3.5).abs() < 1e-3, "{queued:?}");
     let present = predicted(&[pod("a", "n", image, 0), pod("b", "n", image, 60)]);
     assert!((present[1] - 60.0).abs() < 1e-3, "the image is there: {present:?}");
