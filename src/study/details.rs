@@ -13,9 +13,9 @@ use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
 /// Most bytes of details that a study keeps.
 const BUDGET: usize = 256 << 20;
 
-/// Recording what a product shows costs a few percent of a run. Above so many runs of a variant, simulating one of them
+/// Recording what a product shows costs up to a quarter of a run. Above so many runs of a variant, simulating one of them
 /// again costs less.
-const RUNS_MAX: u32 = 16;
+const RUNS_MAX: u32 = 3;
 
 /// The details of runs.
 #[derive(Debug)]
