@@ -75,8 +75,11 @@ pub(super) enum MeasuredDurations {
 /// A time series: seconds and values.
 type Points = Vec<(f64, f64)>;
 
+/// A time series with its labels.
+type LabelledPoints = (BTreeMap<String, String>, Points);
+
 /// The series of a response.
-fn series(input: &Input, tally: &mut Tally) -> Result<Vec<(BTreeMap<String, String>, Points)>, Box<Problem>> {
+fn series(input: &Input, tally: &mut Tally) -> Result<Vec<LabelledPoints>, Box<Problem>> {
     let help = "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
     let read = read_values::<ResponseJson>(input, |_| false)?;
     let mut found = Vec::new();
@@ -110,9 +113,9 @@ fn series(input: &Input, tally: &mut Tally) -> Result<Vec<(BTreeMap<String, Stri
                 }
             }
             if points.len() > 1 {
-                found.push((series.metric, points))
+                found.push((series.metric, points));
             } else {
-                tally.add("series with fewer than two samples")
+                tally.add("series with fewer than two samples");
             }
         }
     }
@@ -167,7 +170,7 @@ pub(super) fn load(input: &Input, tally: &mut Tally) -> Result<MeasuredLoad, Box
     let near: Vec<f64> = values.iter().copied().filter(|value| *value >= 0.95 * peak).collect();
     let share = near.len() as f64 / values.len() as f64;
     // A short peak is no limit: the load has to stay there.
-    let stays = near.len() >= 5 && share >= 0.1 && share < 0.95 && peak > 0.0;
+    let stays = near.len() >= 5 && (0.1..0.95).contains(&share) && peak > 0.0;
     Ok(MeasuredLoad {
         peak,
         p95: stats::quantile_of_sorted(&sorted, 0.95).unwrap_or_default(),

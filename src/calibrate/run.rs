@@ -279,7 +279,7 @@ impl Calibration {
 }
 
 /// A single problem.
-#[expect(clippy::needless_pass_by_value, clippy::boxed_local, reason = "as `map_err` hands it over")]
+#[expect(clippy::boxed_local, reason = "as `map_err` hands it over")]
 fn refused(problem: Box<Problem>) -> LoadError {
     LoadError { problems: vec![*problem] }
 }

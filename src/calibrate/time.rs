@@ -34,7 +34,7 @@ pub(super) fn rfc3339(text: &str) -> Option<(Nanos, bool)> {
     };
     let nanos = match fraction {
         None => 0,
-        Some(digits) => format!("{:0<9.9}", digits).parse::<i64>().ok()?,
+        Some(digits) => format!("{digits:0<9.9}").parse::<i64>().ok()?,
     };
     let offset = match zone {
         "Z" | "z" => 0,

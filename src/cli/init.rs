@@ -4,6 +4,7 @@
 //! terminal the answers are read line by line; where the input ends, the answers in brackets are taken. An answer that is
 //! no valid value is asked again at a terminal, and refused elsewhere.
 
+mod product;
 mod template;
 
 use std::io::{BufRead, IsTerminal, stdin};
@@ -13,6 +14,7 @@ use clap::{Args, ValueEnum};
 use fleetsim::scenario::{LoadError, Overrides, load};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, WithUnit};
 
+use self::product::ProductChoice;
 use self::template::InitAnswers;
 use super::{Failure, output};
 
@@ -51,40 +53,6 @@ pub(super) struct InitArgs {
     /// Ask nothing: take the answers in brackets
     #[arg(long, short)]
     yes: bool,
-}
-
-/// A product, as the command line names it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(super) enum ProductChoice {
-    /// Rancher Fleet, `rolloutStrategy.maxUnavailable`
-    RancherFleet,
-    /// Argo CD ApplicationSet, RollingSync
-    ArgoCd,
-    /// KubeFleet, a staged update run
-    KubefleetStaged,
-    /// KubeFleet, the rolling update of a placement
-    KubefleetRolling,
-    /// Cloud Foundry, a rolling deployment
-    CloudFoundry,
-}
-
-impl ProductChoice {
-    const ALL: [Self; 5] =
-        [Self::RancherFleet, Self::ArgoCd, Self::KubefleetStaged, Self::KubefleetRolling, Self::CloudFoundry];
-
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
-    /// The setting that the experiment compares, and the values that are proposed.
-    pub(super) const fn setting(self) -> (&'static str, &'static str) {
-        match self {
-            Self::RancherFleet | Self::KubefleetRolling => ("maxUnavailable", "1, 5%, 10%, 25%, 100%"),
-            Self::ArgoCd => ("maxUpdate", "1, 5%, 10%, 25%, 100%"),
-            Self::KubefleetStaged => ("maxConcurrency", "1, 5%, 10%, 25%, 100%"),
-            Self::CloudFoundry => ("maxInFlight", "1, 5, 20, 100"),
-        }
-    }
 }
 
 pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {

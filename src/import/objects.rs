@@ -37,7 +37,7 @@ enum ObjectText<'s> {
 
 /// A list as kubectl, Argo CD or Cloud Foundry print it.
 #[derive(Deserialize)]
-struct Envelope<'s> {
+struct ListEnvelope<'s> {
     #[serde(borrow)]
     items: Option<&'s RawValue>,
     #[serde(borrow)]
@@ -77,7 +77,7 @@ fn json_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Probl
         let listed = if text.starts_with('[') {
             Some((Path::default(), text))
         } else if text.starts_with('{') {
-            let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| fail(&error))?;
+            let envelope: ListEnvelope<'_> = serde_json::from_str(text).map_err(|error| fail(&error))?;
             let resources = envelope.resources.filter(|_| envelope.pagination.is_some());
             let list = envelope.items.map(|items| ("items", items)).or(resources.map(|list| ("resources", list)));
             list.filter(|(_, list)| list.get().starts_with('[')).map(|(key, list)| (Path::of(key), list.get()))

@@ -305,10 +305,10 @@ fn halved(fine: &[u8], fine_width: usize, (width, height): (u32, u32)) -> Vec<u8
     {
         let squares = upper.chunks_exact(6).zip(lower.chunks_exact(6));
         for (pixel, (upper, lower)) in row.chunks_exact_mut(3).zip(squares) {
-            for channel in 0..3 {
-                let at = |part: &[u8], place: usize| u16::from(part[place]);
-                let sum = at(upper, channel) + at(upper, channel + 3) + at(lower, channel) + at(lower, channel + 3);
-                pixel[channel] = ((sum + 2) / 4) as u8;
+            let sum =
+                |at: usize| [upper[at], upper[at + 3], lower[at], lower[at + 3]].map(u16::from).iter().sum::<u16>();
+            for (channel, value) in pixel.iter_mut().enumerate() {
+                *value = ((sum(channel) + 2) / 4) as u8;
             }
         }
     }

@@ -153,7 +153,7 @@ pub(super) fn read(input: &Input, all: &mut PodEvents, tally: &mut Tally) -> Res
             seen += 1;
             tally.events += 1;
             let id = identity(&object);
-            let Some(event) = pod_event(object, tally) else { continue };
+            let Some(event) = pod_event(&object, tally) else { continue };
             all.add(id, event, tally);
         }
     }
@@ -212,7 +212,7 @@ fn identity(object: &ObjectJson) -> String {
 }
 
 /// The event, if it is one of a pod that matters here.
-fn pod_event(object: ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
+fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     let reason = object.reason.clone().unwrap_or_default();
     let involved = object.involved_object.as_ref().or(object.regarding.as_ref())?;
     if involved.kind.as_deref().is_some_and(|kind| kind != "Pod") {
@@ -242,7 +242,7 @@ fn pod_event(object: ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
             return None;
         }
     };
-    let Some((at, is_exact)) = time_of(&object) else {
+    let Some((at, is_exact)) = time_of(object) else {
         tally.add("event without a time");
         return None;
     };

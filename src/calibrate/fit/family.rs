@@ -122,9 +122,9 @@ fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
         let (_, first, second) = sums(k);
         let value = first - 1.0 / k - mean_log;
         if value > 0.0 {
-            high = k
+            high = k;
         } else {
-            low = k
+            low = k;
         };
         let slope = second - first * first + 1.0 / (k * k);
         let newton = k - value / slope;
@@ -180,9 +180,9 @@ impl FittedLaw {
         for _ in 0..200 {
             let middle = f64::midpoint(low, high);
             if self.tails(middle).0 < p {
-                low = middle
+                low = middle;
             } else {
-                high = middle
+                high = middle;
             };
         }
         f64::midpoint(low, high)

@@ -67,7 +67,7 @@ pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut 
             ("Bundle", "Ready") => between("fleet_bundle", "False", "True", true),
             // The stage progresses, and does not any more when it has succeeded.
             ("ClusterStagedUpdateRun", "Progressing") if depth == 2 => {
-                between("kubefleet_stage", "True", "False", false)
+                between("kubefleet_stage", "True", "False", false);
             }
             _ => tally.add("condition without a duration that is used here"),
         }

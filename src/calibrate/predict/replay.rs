@@ -45,7 +45,7 @@ struct ReplayedPull {
 }
 
 /// What is replayed.
-struct Rollout<'e> {
+struct RecordedRollout<'e> {
     pods: Vec<RealPod<'e>>,
     pulls: Vec<ReplayedPull>,
     world: WorldSpec,
@@ -82,7 +82,7 @@ fn rollout<'e>(
     images: &KnownImages,
     ratio: f64,
     model: &PullModel,
-) -> Option<Rollout<'e>> {
+) -> Option<RecordedRollout<'e>> {
     let mut names: Vec<&str> = Vec::new();
     let mut specs: Vec<ImageSpec> = Vec::new();
     let mut nodes: Vec<&str> = Vec::new();
@@ -122,7 +122,7 @@ fn rollout<'e>(
         kept.extend(pod);
     }
     let world = world(nodes.len(), specs, is_parallel(starts), model);
-    (!kept.is_empty()).then_some(Rollout { pods: kept, pulls, world })
+    (!kept.is_empty()).then_some(RecordedRollout { pods: kept, pulls, world })
 }
 
 fn position<'n>(names: &mut Vec<&'n str>, name: &'n str) -> usize {
@@ -270,7 +270,7 @@ impl Model for Replay<'_> {
     }
 }
 
-impl Rollout<'_> {
+impl RecordedRollout<'_> {
     /// When the first container of each pod started, in seconds from the first schedule.
     fn run(&self, latencies: Latencies<'_>, seed: u64, replicate: u32) -> Vec<f64> {
         let streams = Streams::new(seed, replicate);

@@ -204,10 +204,11 @@ fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f6
         }
         matrix.swap(at, pivot);
         right.swap(at, pivot);
-        for row in at + 1..size {
-            let factor = matrix[row][at] / matrix[at][at];
-            for column in at..size {
-                matrix[row][column] -= factor * matrix[at][column];
+        let (above, below) = matrix.split_at_mut(at + 1);
+        for (row, values) in (at + 1..).zip(below) {
+            let factor = values[at] / above[at][at];
+            for (value, pivot) in values[at..].iter_mut().zip(&above[at][at..]) {
+                *value -= factor * pivot;
             }
             right[row] -= factor * right[at];
         }

@@ -73,11 +73,14 @@ pub(super) struct FittedRates {
     pub(super) model: PullModel,
 }
 
+/// An image with the compressed and uncompressed bytes of the layers that were missing.
+type PulledLayers = (String, Vec<(u64, u64)>);
+
 /// Pulls by image and missing layers.
 #[derive(Debug, Default)]
 struct Grouped {
     /// Durations with their nodes.
-    groups: BTreeMap<(String, Vec<(u64, u64)>), Vec<(f64, String)>>,
+    groups: BTreeMap<PulledLayers, Vec<(f64, String)>>,
     are_sizes_assumed: bool,
 }
 
@@ -105,7 +108,7 @@ pub(super) fn fit(starts: &[ContainerStart], settings: &RateSettings<'_>, source
     Some(report(&groups, &grouped, &chosen, knowledge, source))
 }
 
-fn group((key, pulls): (&(String, Vec<(u64, u64)>), &Vec<(f64, String)>)) -> Option<PullGroup> {
+fn group((key, pulls): (&PulledLayers, &Vec<(f64, String)>)) -> Option<PullGroup> {
     let durations: Vec<f64> = pulls.iter().map(|(duration, _)| *duration).collect();
     let median = stats::median(&durations).filter(|median| *median > 0.0)?;
     let layers = key.1.iter().map(|(compressed, uncompressed)| (*compressed as f64, *uncompressed as f64)).collect();

@@ -89,15 +89,15 @@ mod tests {
         // One layer of 1 MB: 1 + 1 + 0.1 + 2.
         let (length, counts) = of(&[(1e6, 1e6)]);
         assert!((length - 4.1).abs() < 1e-9, "{length}");
-        assert_eq!(counts, [1.0, 1.0, 1e6, 1e6, 0.0]);
+        assert_eq!(counts.map(|count| count as u64), [1, 1, 1000000, 1000000, 0]);
         // Four layers of 1 MB through three slots: unpacking is the bottleneck, 1 + 1 + 4 · 2.1.
         let (length, counts) = of(&[(1e6, 1e6); 4]);
         assert!((length - 10.4).abs() < 1e-9, "{length}");
-        assert_eq!(counts, [1.0, 4.0, 4e6, 1e6, 0.0]);
+        assert_eq!(counts.map(|count| count as u64), [1, 4, 4000000, 1000000, 0]);
         // Four layers of 10 MB that are empty on disk: the fourth waits for a slot, 1 + 20 + 0.1.
         let (length, counts) = of(&[(10e6, 0.0); 4]);
         assert!((length - 21.1).abs() < 1e-9, "{length}");
-        assert_eq!(counts, [1.0, 1.0, 0.0, 20e6, 0.0]);
+        assert_eq!(counts.map(|count| count as u64), [1, 1, 0, 20000000, 0]);
         // The parameters times their counts are the length.
         let sum: f64 = at.iter().zip(counts).map(|(value, count)| value * count).sum();
         assert!((sum - length).abs() < 1e-9);

@@ -2,7 +2,7 @@
 
 use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
 
-use super::ProductChoice;
+use super::product::ProductChoice;
 
 /// Clusters of the canary group, at most; it is a twentieth of the fleet.
 const CANARY_SHARE: u64 = 20;

@@ -12,7 +12,7 @@ use crate::report::data::{Results, VariantResults};
 use crate::results::TimelineRow;
 
 /// One metric family.
-struct Family {
+struct MetricFamily {
     name: &'static str,
     kind: &'static str,
     unit: &'static str,
@@ -21,29 +21,29 @@ struct Family {
 }
 
 /// The gauges; labels are written as they are.
-const GAUGES: [Family; 4] = [
-    Family {
+const GAUGES: [MetricFamily; 4] = [
+    MetricFamily {
         name: "fleetsim_image_pulls",
         kind: "gauge",
         unit: "",
         help: "Image pulls that run at once, the highest number in the interval.",
         samples: |row| vec![("", row.pulls as f64)],
     },
-    Family {
+    MetricFamily {
         name: "fleetsim_layer_downloads",
         kind: "gauge",
         unit: "",
         help: "Layers that are downloaded at once, the highest number in the interval.",
         samples: |row| vec![("", row.downloads as f64)],
     },
-    Family {
+    MetricFamily {
         name: "fleetsim_registry_egress_peak_bytes_per_second",
         kind: "gauge",
         unit: "",
         help: "Egress of the registries, the highest mean over one second in the interval.",
         samples: |row| vec![("", row.egress_peak_1s_bytes_per_s)],
     },
-    Family {
+    MetricFamily {
         name: "fleetsim_clusters",
         kind: "gauge",
         unit: "",
@@ -89,7 +89,7 @@ pub fn write_metrics(results: &Results, variants: &[String], start_s: f64, out: 
             }
         }
     }
-    let sent = Family {
+    let sent = MetricFamily {
         name: "node_network_transmit_bytes",
         kind: "counter",
         unit: "bytes",
@@ -109,7 +109,7 @@ pub fn write_metrics(results: &Results, variants: &[String], start_s: f64, out: 
     out.write_all(b"# EOF\n")
 }
 
-fn head(out: &mut dyn Write, family: &Family) -> io::Result<()> {
+fn head(out: &mut dyn Write, family: &MetricFamily) -> io::Result<()> {
     writeln!(out, "# TYPE {} {}", family.name, family.kind)?;
     if !family.unit.is_empty() {
         writeln!(out, "# UNIT {} {}", family.name, family.unit)?;
@@ -167,7 +167,7 @@ mod tests {
         let variant = &results.variants()[0];
         let sent: f64 = variant.timeline.iter().map(|row| row.egress_bytes_per_s * row.bin_s).sum();
         let own = format!("variant=\"{}\"", variant.name());
-        let last = text.lines().filter(|line| line.starts_with("node_network") && line.contains(&own)).next_back();
+        let last = text.lines().rfind(|line| line.starts_with("node_network") && line.contains(&own));
         let value: f64 = last
             .expect("a sample")
             .split("} ")

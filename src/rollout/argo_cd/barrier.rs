@@ -10,7 +10,6 @@
 
 use super::super::{TargetId, stored};
 use super::ArgoCd;
-use super::ledger::is_pending_change;
 use super::view::ApplicationSetView;
 use crate::units::SimTime;
 
@@ -27,7 +26,7 @@ impl ArgoCd {
     /// When the last pending change was, by the stored rows.
     pub(super) fn pending_since(&self) -> Option<SimTime> {
         let rows = self.rows.iter().flatten();
-        rows.filter(|row| is_pending_change(row)).map(|row| row.last_transition_time).max()
+        rows.filter(|row| row.is_pending_change()).map(|row| row.last_transition_time).max()
     }
 
     /// `before` is [`Self::pending_since`] before the pass.

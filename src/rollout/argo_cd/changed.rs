@@ -134,7 +134,7 @@ impl ArgoCd {
         ledger: &mut SetLedger,
     ) -> Pass<ApplicationAction, ApplicationSetStatus> {
         let plan = std::mem::take(&mut self.plan);
-        let pending_since = ledger.barrier.as_ref().and_then(|barrier| barrier.pending_since());
+        let pending_since = ledger.barrier.as_ref().and_then(super::ledger::BarrierLedger::pending_since);
         let was_pending = |set: &Self, index: u32| (index, set.is_pending(index));
         let mut looked: Vec<Looked> = looked_at.iter().map(|&index| was_pending(self, index)).collect();
         let is_updated = self.update_changed(stored(now), view, &plan, looked_at, ledger);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{TargetSet, stored};
-use super::row::{ApplicationStatus, Message, RolloutStatus};
+use super::row::{ApplicationStatus, RolloutStatus};
 use super::status::RowCounts;
 use super::steps::Steps;
 use super::view::ApplicationView;
@@ -125,7 +125,7 @@ impl SetLedger {
                 self.unfinished.resize(self.unfinished.len().max(step as usize + 1), 0);
                 count(&mut self.unfinished[step as usize]);
             }
-            if let Some(barrier) = self.barrier.as_mut().filter(|_| is_pending_change(row)) {
+            if let Some(barrier) = self.barrier.as_mut().filter(|_| row.is_pending_change()) {
                 let rows = barrier.changes.entry(row.last_transition_time).or_default();
                 count(rows);
                 if *rows == 0 {
@@ -221,10 +221,4 @@ impl BarrierLedger {
         behind.sort_unstable();
         behind
     }
-}
-
-/// A row that Waits because of another revision or spec.
-pub(super) fn is_pending_change(row: &ApplicationStatus) -> bool {
-    row.status == RolloutStatus::Waiting
-        && matches!(row.message, Message::Revision | Message::Spec | Message::RevisionAndSpec)
 }

@@ -76,6 +76,12 @@ impl fmt::Display for RolloutStatus {
 }
 
 impl ApplicationStatus {
+    /// Whether it waits because of another revision or spec.
+    pub(super) const fn is_pending_change(&self) -> bool {
+        matches!(self.status, RolloutStatus::Waiting)
+            && matches!(self.message, Message::Revision | Message::Spec | Message::RevisionAndSpec)
+    }
+
     /// Whether a change of this row causes a write of the rows. A change of only the revisions or the time does not.
     pub(super) fn is_worth_writing_over(&self, old: &Self) -> bool {
         (self.status, self.step, self.message) != (old.status, old.step, old.message)

@@ -83,7 +83,7 @@ impl EventStream {
         let pulling = at + dist::lognormal(&mut self.rng, TO_PULLING_S, 0.08);
         let pulled = pulling + took;
         let started = pulled + dist::lognormal(&mut self.rng, TO_STARTED_S, 0.12);
-        let printed = format!("{:.3}s", took);
+        let printed = format!("{took:.3}s");
         let message = match kubelet {
             Kubelet::Bare => format!("Successfully pulled image \"{image}\""),
             Kubelet::Duration => format!("Successfully pulled image \"{image}\" in {printed}"),

@@ -77,7 +77,7 @@ fn fleet_cluster(space: &str, name: &str, at: usize) -> Value {
                 "ring": ring,
                 "management.cattle.io/cluster-name": format!("c-m-{at:05}"),
                 "management.cattle.io/cluster-display-name": name,
-                "region": if at % 3 == 0 { "eu" } else { "us" },
+                "region": if at.is_multiple_of(3) { "eu" } else { "us" },
             },
             "managedFields": noise("fleetcontroller", name),
             "name": name,

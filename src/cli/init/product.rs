@@ -1,0 +1,38 @@
+//! The products that `fleetsim init` knows, each with the setting that its experiment compares.
+
+use clap::ValueEnum;
+
+/// A product, as the command line names it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum ProductChoice {
+    /// Rancher Fleet, `rolloutStrategy.maxUnavailable`
+    RancherFleet,
+    /// Argo CD ApplicationSet, RollingSync
+    ArgoCd,
+    /// KubeFleet, a staged update run
+    KubefleetStaged,
+    /// KubeFleet, the rolling update of a placement
+    KubefleetRolling,
+    /// Cloud Foundry, a rolling deployment
+    CloudFoundry,
+}
+
+impl ProductChoice {
+    pub(super) const ALL: [Self; 5] =
+        [Self::RancherFleet, Self::ArgoCd, Self::KubefleetStaged, Self::KubefleetRolling, Self::CloudFoundry];
+
+    /// As an option names it.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The setting that the experiment compares, and the values that are proposed.
+    pub(super) const fn setting(self) -> (&'static str, &'static str) {
+        match self {
+            Self::RancherFleet | Self::KubefleetRolling => ("maxUnavailable", "1, 5%, 10%, 25%, 100%"),
+            Self::ArgoCd => ("maxUpdate", "1, 5%, 10%, 25%, 100%"),
+            Self::KubefleetStaged => ("maxConcurrency", "1, 5%, 10%, 25%, 100%"),
+            Self::CloudFoundry => ("maxInFlight", "1, 5, 20, 100"),
+        }
+    }
+}
