@@ -88,6 +88,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
         "registries.csv",
         "runs.csv",
         "summary.csv",
+        "comparison.csv",
         "timeline.csv",
         "clusters.csv",
         "passes.csv",

@@ -34,6 +34,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("products/rancher_fleet/display.rs", "WORKERS", "the product's default number of workers"),
     ("products/upstream.rs", "TIMEOUT", "real time, not simulated"),
     ("products/words.rs", "LARGEST_OBJECT", "etcd's limit of a request"),
+    ("rollout/argo_cd/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
     ("rollout/argo_cd/config.rs", "LONG", "the requeue periods of the product's generators"),
     ("rollout/argo_cd/config.rs", "SHORT", "as above"),
     ("rollout/argo_cd/deletion.rs", "PATIENCE", "the product's source"),
@@ -68,6 +69,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("rollout/rancher_fleet/observe.rs", "LISTED", "length of a text"),
     ("rollout/rancher_fleet/partition.rs", "THRESHOLD", "the product's default; `autoPartitionThreshold` replaces it"),
     ("rollout/rancher_fleet/pass.rs", "MAX_NEW", "the product's default; `maxNew` replaces it"),
+    ("rollout/target_set.rs", "BITS", "bits of a word"),
     ("world/clusters/progress_deadline.rs", "LOOK_AGAIN", "kubernetes/kubernetes, `requeueStuckDeployment`"),
     (
         "world/faults/pulls.rs",
