@@ -54,7 +54,7 @@ pub(crate) struct Load {
     pullers: Vec<Puller>,
     /// Layers at a time.
     parallel: usize,
-    /// How many of the pullers start at their start; each that ends is replaced by the next one a millisecond later.
+    /// Pullers that start at once; each that ends is replaced by the next one a millisecond later.
     window: usize,
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum Family {
     S,
 }
 
-/// How a path is given to the network.
+/// The form in which a path is given to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Links {
     /// By its last link.

@@ -43,7 +43,7 @@ Examples:
   fleetsim sensitivity experiments/08-bad-release   find the constants that decide
   fleetsim check my-experiment.yaml                 report every error in an experiment file
   fleetsim report results/03-documented-or-shipped  redraw and compare existing results
-  fleetsim reproduce results/*                      check that these results can be reproduced
+  fleetsim reproduce results/[0-9]*                 check that these results can be reproduced
 
 Exit codes:
   0   success

@@ -20,7 +20,7 @@ pub(super) enum ImageMessage {
     Failed { image: String },
 }
 
-/// What the kubelet says of a pull that has ended.
+/// The kubelet's message about a pull that has ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PulledMessage {
     pub(super) image: String,

@@ -44,7 +44,7 @@ pub(in crate::calibrate) struct ContainerStart {
     pub(in crate::calibrate) pull_s: Option<f64>,
     /// Duration with the wait for other pulls of the node.
     pub(in crate::calibrate) with_waiting_s: Option<f64>,
-    /// Whether the kubelet prints a pull's duration without its wait.
+    /// `true` where the kubelet prints a pull's duration without its wait.
     pub(in crate::calibrate) prints_wait: bool,
     /// Compressed bytes.
     pub(in crate::calibrate) size: Option<u64>,

@@ -4,7 +4,7 @@ use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
 
 use super::product::ProductChoice;
 
-/// Clusters of the canary group, at most; it is a twentieth of the fleet.
+/// The canary group is one in so many clusters, and at least one.
 const CANARY_SHARE: u64 = 20;
 
 /// What a person answered. Rates and durations are kept as they were written; they have been read once.
@@ -52,7 +52,7 @@ release:
       manifest: {manifest}
       previous: {previous}
   workloads:
-    # guess: the application needs 4 s to start, between 1 s and 60 s; replace it by what your pods need.
+    # guess: the application needs 4 s to start, between 1 s and 30 s; replace it by what your pods need.
     - {{kind: Deployment, image: app, replicas: {replicas}, start: {{median: 4 s, sigma: 0.6}}, readiness: {{period: 10 s}}}}
 
 # guess: two of 1,000 pulls fail, between 0 and 1%.
