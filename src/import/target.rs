@@ -25,7 +25,7 @@ impl From<&InventoryCluster> for FleetTarget {
             name: cluster.name.clone(),
             namespace: cluster.namespace.clone(),
             labels: cluster.labels.clone(),
-            nodes: cluster.nodes,
+            nodes: cluster.link.nodes,
             region: None,
             paused: cluster.paused,
             has_no_agent: !cluster.registered,

@@ -97,16 +97,6 @@ impl BuildInfo {
             target: env!("FLEETSIM_TARGET").to_owned(),
         }
     }
-
-    /// In a few words: `commit 0123456789, modified`.
-    #[must_use]
-    pub fn in_short(&self) -> String {
-        let commit = self
-            .commit
-            .as_ref()
-            .map_or("unknown commit".to_owned(), |commit| format!("commit {}", commit.get(..10).unwrap_or(commit)));
-        if self.modified == Some(true) { format!("{commit}, modified") } else { commit }
-    }
 }
 
 /// A file that the experiment was read from, or one of the results folder.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::import::git_repo::GitRepo;
-use super::import::inventory::{self, InventoryCluster, NoWorkspace, RowLink};
+use super::import::inventory::{self, InventoryCluster, LinkFields, NoWorkspace};
 use super::import::table;
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
@@ -19,7 +19,7 @@ use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{ClusterSpec, DurationModel, RateModel, RegionSpec};
+use crate::world::{ClusterSpec, RateModel, RegionSpec};
 
 /// Kubernetes is tested with 5,000 nodes; beyond this a count is a mistake.
 const MOST_NODES: u32 = 10_000;
@@ -58,50 +58,6 @@ pub(crate) struct LinkRule {
     #[serde(rename = "~fields")]
     #[schemars(flatten)]
     fields: LinkFields,
-}
-
-/// Settings of clusters, each as in a group of `fleet`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct LinkFields {
-    /// Worker nodes of each cluster.
-    nodes: Option<u32>,
-    /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
-    downlink: Option<RateModel>,
-    /// Round trip to the registry; drawn for each cluster.
-    rtt: Option<DurationModel>,
-    /// Segments lost on the way from the registry, which limits each connection.
-    loss: Option<Share>,
-    /// The shared link it sits behind: a name of `regions`.
-    region: Option<String>,
-    /// Index of that link.
-    #[serde(skip)]
-    region_index: Option<usize>,
-}
-
-impl LinkFields {
-    /// What the inventory itself has of a cluster.
-    fn of_row(cluster: &InventoryCluster, regions: &[String]) -> Self {
-        let RowLink { downlink, rtt, loss, region } = cluster.link.clone();
-        let region_index = region.as_ref().and_then(|name| regions.iter().position(|known| known == name));
-        Self { nodes: cluster.nodes, downlink, rtt, loss, region, region_index }
-    }
-
-    /// Sets the fields of a cluster that are set here.
-    fn apply(&self, cluster: &mut ClusterSpec) {
-        fn set<T: Clone>(to: &mut T, from: &Option<T>) {
-            if let Some(from) = from {
-                to.clone_from(from);
-            }
-        }
-        set(&mut cluster.nodes, &self.nodes);
-        set(&mut cluster.downlink, &self.downlink);
-        set(&mut cluster.rtt, &self.rtt);
-        set(&mut cluster.loss, &self.loss);
-        if self.region_index.is_some() {
-            cluster.region = self.region_index;
-        }
-    }
 }
 
 /// A Fleet ClusterGroup.
@@ -293,7 +249,9 @@ impl Checker<'_> {
                 ..ClusterSpec::default()
             };
             default.apply(&mut spec);
-            LinkFields::of_row(cluster, regions).apply(&mut spec);
+            let known = |name: &String| regions.iter().position(|region| region == name);
+            let region_index = cluster.link.region.as_ref().and_then(known);
+            LinkFields { region_index, ..cluster.link.clone() }.apply(&mut spec);
             // The first rule counts, so it comes last.
             for (_, fields) in rules.iter().rev().filter(|(selector, _)| selector.matches(&cluster.labels)) {
                 fields.apply(&mut spec);

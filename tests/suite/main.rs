@@ -8,7 +8,7 @@ mod argo_cd_failures;
 mod argo_cd_rollouts;
 mod calibrate;
 mod check;
-mod cloud_foundry_rollouts;
+mod cloud_foundry;
 mod committed_results;
 mod common;
 mod conformance_runner;

@@ -8,11 +8,8 @@
 //! as a constant of its own, through the sigma of a lognormal. Left out: correlations between constants, and the family
 //! of a distribution.
 //!
-//! [`choices`] lists the settings that are no constants, with the reason. A test compares both lists with the schema.
+//! Its tests list the settings that are not constants, with the reason, and compare both lists with the schema.
 
-pub mod choices;
-#[cfg(test)]
-mod document;
 mod images;
 mod in_force;
 mod kind;

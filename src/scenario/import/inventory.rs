@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -17,7 +18,7 @@ use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{DurationModel, RateModel};
+use crate::world::{ClusterSpec, DurationModel, RateModel};
 
 use super::object::{IgnoredPart, KubeObject};
 
@@ -30,10 +31,8 @@ pub(crate) struct InventoryCluster {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) paused: bool,
     pub(crate) registered: bool,
-    /// `None`: the inventory does not tell.
-    pub(crate) nodes: Option<u32>,
-    /// Only tables have it.
-    pub(crate) link: RowLink,
+    /// What the inventory has of its nodes and its link; a link only in tables.
+    pub(crate) link: LinkFields,
 }
 
 /// Fleet's workspace of downstream clusters; the management cluster itself is in `fleet-local`.
@@ -125,20 +124,46 @@ impl From<ClusterObject> for InventoryCluster {
             labels: object.labels(),
             paused: object.spec.as_ref().and_then(|spec| spec.paused).unwrap_or(false),
             registered: namespace.is_some_and(|namespace| !namespace.is_empty()),
-            nodes,
-            link: RowLink::default(),
+            link: LinkFields { nodes, ..LinkFields::default() },
         }
     }
 }
 
-/// The link of a cluster, where a table has one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct RowLink {
+/// Settings of clusters, each as in a group of `fleet`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct LinkFields {
+    /// Worker nodes of each cluster.
+    pub(crate) nodes: Option<u32>,
+    /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
     pub(crate) downlink: Option<RateModel>,
+    /// Round trip to the registry; drawn for each cluster.
     pub(crate) rtt: Option<DurationModel>,
+    /// Segments lost on the way from the registry, which limits each connection.
     pub(crate) loss: Option<Share>,
-    /// A name of `regions`.
+    /// The shared link it sits behind: a name of `regions`.
     pub(crate) region: Option<String>,
+    /// Index of that link.
+    #[serde(skip)]
+    pub(crate) region_index: Option<usize>,
+}
+
+impl LinkFields {
+    /// Sets the fields of a cluster that are set here.
+    pub(crate) fn apply(&self, cluster: &mut ClusterSpec) {
+        fn set<T: Clone>(to: &mut T, from: &Option<T>) {
+            if let Some(from) = from {
+                to.clone_from(from);
+            }
+        }
+        set(&mut cluster.nodes, &self.nodes);
+        set(&mut cluster.downlink, &self.downlink);
+        set(&mut cluster.rtt, &self.rtt);
+        set(&mut cluster.loss, &self.loss);
+        if self.region_index.is_some() {
+            cluster.region = self.region_index;
+        }
+    }
 }
 
 /// Why no workspace can be chosen.
@@ -233,8 +258,7 @@ mod tests {
             labels: [("env".to_owned(), "prod".to_owned())].into(),
             paused: true,
             registered: true,
-            nodes: Some(3),
-            link: RowLink::default(),
+            link: LinkFields { nodes: Some(3), ..LinkFields::default() },
         };
         for text in
             [format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"), format!("[{CLUSTER}]"), CLUSTER.to_owned()]
@@ -248,8 +272,7 @@ mod tests {
             labels: BTreeMap::new(),
             paused: false,
             registered: false,
-            nodes: None,
-            link: RowLink::default(),
+            link: LinkFields::default(),
         };
         assert_eq!(bare.ok(), Some(vec![unregistered]), "no namespace yet, no nodes told");
     }

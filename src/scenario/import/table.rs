@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::document::problem::{Place, Problem, Source, any_of, nearest};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
 
-use super::inventory::{InventoryCluster, RowLink};
+use super::inventory::{InventoryCluster, LinkFields};
 
 /// The columns that a table may have.
 pub(crate) const COLUMNS: [&str; 10] =
@@ -125,12 +125,13 @@ impl Table<'_> {
             labels: self.parsed(record, "labels", labels).unwrap_or_default(),
             paused: self.parsed(record, "paused", str::parse::<bool>).unwrap_or(false),
             registered: self.parsed(record, "registered", str::parse::<bool>).unwrap_or(true),
-            nodes,
-            link: RowLink {
+            link: LinkFields {
+                nodes,
                 downlink: downlink.map(Into::into),
                 rtt: self.parsed(record, "rtt", SimDuration::parse).map(Into::into),
                 loss,
                 region: self.cell(record, "region").map(str::to_owned),
+                region_index: None,
             },
         }
     }
@@ -201,12 +202,12 @@ mod tests {
             a,\"env=prod,ring=1\",5,50 Mbit/s,40 ms,eu,true,false\nb,<none>,,,,,,\n";
         let read = read(text).expect("a table");
         assert_eq!(read[0].labels.len(), 2);
-        assert_eq!((read[0].nodes, read[0].paused, read[0].registered), (Some(5), true, false));
+        assert_eq!((read[0].link.nodes, read[0].paused, read[0].registered), (Some(5), true, false));
         assert_eq!(read[0].link.downlink, Some(BytesPerSec::from_mbit(50.0).into()));
         assert_eq!(read[0].link.rtt, Some(SimDuration::from_millis(40).into()));
         assert_eq!(read[0].link.region.as_deref(), Some("eu"));
-        assert_eq!((read[1].nodes, read[1].paused, read[1].registered), (None, false, true));
-        assert_eq!((&read[1].link, read[1].labels.len()), (&RowLink::default(), 0));
+        assert_eq!((read[1].link.nodes, read[1].paused, read[1].registered), (None, false, true));
+        assert_eq!((&read[1].link, read[1].labels.len()), (&LinkFields::default(), 0));
     }
 
     #[test]

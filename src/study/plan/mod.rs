@@ -9,8 +9,6 @@ mod bounds;
 mod means;
 mod race;
 #[cfg(test)]
-mod rates;
-#[cfg(test)]
 mod tests;
 
 use std::sync::atomic::AtomicBool;

@@ -1,18 +1,18 @@
-//! Settings that are no constants of the model: what users choose or know, and what a product fixes.
+//! Settings that are not constants of the model, because users choose or know them, or because a product fixes them.
 //!
 //! A path ends in `.**` where it stands for all settings below it.
 
 /// Settings with one reason.
 #[derive(Clone, Copy, Debug)]
-pub struct UserSetting {
+pub(super) struct UserSetting {
     /// Paths in an experiment.
-    pub paths: &'static [&'static str],
+    pub(super) paths: &'static [&'static str],
     /// Why they are not varied.
-    pub reason: &'static str,
+    pub(super) reason: &'static str,
 }
 
 /// All settings with numbers that are no constants.
-pub const CHOICES: &[UserSetting] = &[
+pub(super) const CHOICES: &[UserSetting] = &[
     UserSetting {
         paths: &[
             "seed",
@@ -23,7 +23,7 @@ pub const CHOICES: &[UserSetting] = &[
             "plan.**",
             "strategies.*.external.timeout",
         ],
-        reason: "the study itself: how it is run, and its question",
+        reason: "the study itself: its question and its runs",
     },
     UserSetting {
         paths: &[
@@ -77,7 +77,7 @@ pub const CHOICES: &[UserSetting] = &[
             "distribution.prePull.releaseAfter",
             "mirrors[*].perConnection",
         ],
-        reason: "configuration of the way of distribution, with its product's documented defaults",
+        reason: "configuration of the distribution method, with its product's documented defaults",
     },
     UserSetting {
         paths: &[
@@ -127,7 +127,7 @@ pub const CHOICES: &[UserSetting] = &[
             "faults.defect.share",
             "faults.defect.detectedAfter",
         ],
-        reason: "what goes wrong in this experiment is its question",
+        reason: "the faults that the experiment asks about",
     },
     UserSetting {
         paths: &["faults.nodeLoss.eviction"],
@@ -180,6 +180,6 @@ pub const CHOICES: &[UserSetting] = &[
             "strategies.*.cloudFoundry.continueAfter.**",
             "strategies.*.cloudFoundry.cancelAfter.**",
         ],
-        reason: "how long the user's own people take",
+        reason: "response times of the user's own people",
     },
 ];

@@ -161,14 +161,14 @@ fn page() -> String {
     let rows: Vec<&Constant> = all().collect();
     let count = |basis| rows.iter().filter(|row| row.basis == basis).count();
     let mut text = wrapped(&format!(
-        "# Assumptions\n\nEvery constant of the model, with its value, its range and what it rests on. This page is \
-         generated from `src/scenario/constants/`. Values are the defaults of the settings; `fleetsim assumptions \
+        "# Assumptions\n\nEvery constant of the model, with its value, its range and its basis. This page is generated \
+         from `src/scenario/constants/`. Values are the defaults of the settings; `fleetsim assumptions \
          EXPERIMENT` prints those that take part in an experiment, with the values in force there.\n\nOf {} constants, {} \
          were measured or calibrated, {} are documented defaults that installations change, and {} are guesses. [`fleetsim \
-         sensitivity`](sensitivity.md) shows how much each matters for an experiment. `uncertainty: constants` draws all \
-         of them, so that intervals are total.\n\nThe range says between which values the truth is expected. Where an \
-         experiment has its own value, the range moves with it in proportion, unless it is *absolute*. The shape says how \
-         likely the values are: *uniform*, *loguniform* (each factor of two equally likely) or *triangular*. Random \
+         sensitivity`](sensitivity.md) ranks them by their effect on an experiment. `uncertainty: constants` draws all \
+         of them, so that intervals are total.\n\nThe truth is expected within the range. Where an \
+         experiment has its own value, the range moves with it in proportion, unless it is *absolute*. The shape is \
+         the distribution over the range: *uniform*, *loguniform* (each factor of two equally likely) or *triangular*. Random \
          quantities vary by one factor; the sigma of a lognormal is a constant of its own.",
         rows.len(),
         count(Basis::Measured),
@@ -188,7 +188,7 @@ fn page() -> String {
             choice.paths.iter().map(|path| format!("`{}`", path.trim_end_matches(".**"))).collect();
         text += &item(&format!("{}: {}.", capital(choice.reason), paths.join(", ")));
     }
-    text += "\n## Numbers fixed in the code\n\n| number | value | why it is fixed |\n|---|---|---|\n";
+    text += "\n## Numbers fixed in the code\n\n| number | value | reason |\n|---|---|---|\n";
     let values = in_code();
     for (file, name, reason) in FIXED {
         let value = values.get(&((*file).to_owned(), (*name).to_owned())).map_or("", String::as_str);

@@ -1,7 +1,9 @@
 //! The race over made-up candidates, whose truth is known: what it takes and which rules it follows.
-//! [`super::rates`] measures how often it is right.
+//! [`rates`] measures how often it is right.
 
-use super::rates::{TimesOf, Truth, raced};
+mod rates;
+
+use self::rates::{TimesOf, Truth, raced};
 use super::*;
 use crate::results::{CandidateStatus, Statistic};
 

@@ -1,10 +1,13 @@
 //! Both lists against the schema and against themselves.
 
+mod choices;
+mod document;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::choices::CHOICES;
+use self::choices::CHOICES;
 use super::*;
 use crate::document::path::Path;
 use crate::document::tree::{self, tests::source};
