@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fleetsim::calibrate::{CalibrationInputs, DurationColumn, MetricKind, Predict, calibrate as fit};
 use fleetsim::report;
-use fleetsim::results::{CALIBRATION_FILE, CalibrationRecord, Provenance, Publication, SNIPPET_FILE};
-
+use fleetsim::results::{CALIBRATION_FILE, Provenance, Publication, SNIPPET_FILE, to_json};
 use fleetsim::units::{SimDuration, WithUnit};
 use fleetsim::world::calibration::COMPRESSION_RATIO;
 
@@ -164,20 +163,11 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         publication.write(name, &bytes)?;
     }
     publication.write(SNIPPET_FILE, calibrated.record.snippet.as_bytes())?;
-    publication.write(CALIBRATION_FILE, &calibrated.record.to_json())?;
+    publication.write(CALIBRATION_FILE, &to_json(&calibrated.record))?;
     if !args.no_charts {
         report::draw_calibration(publication.folder())?;
     }
     let published = publication.publish()?;
     output::err(&place_of(&target, &published));
-    output::out(&args.format.calibration(&calibrated.record))
-}
-
-impl OutputFormat {
-    pub(super) fn calibration(self, record: &CalibrationRecord) -> String {
-        match self {
-            Self::Text => report::calibration_text(record, output::width()),
-            Self::Json => String::from_utf8_lossy(&record.to_json()).into_owned(),
-        }
-    }
+    output::out(&args.format.record(&calibrated.record, report::calibration_text))
 }

@@ -27,8 +27,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::report::Results;
-use fleetsim::results::{PlanRecord, ResultsError, SensitivityRecord};
+use fleetsim::results::{ResultsError, to_json};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
+use serde::Serialize;
 
 /// Simulate the load of a rollout to thousands of clusters on an image registry, with the rules of real schedulers
 #[derive(Debug, Parser)]
@@ -236,13 +237,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Completions { shell } => generated::completions(*shell),
         Command::Man { command } => generated::man(command.as_deref()),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            failure.print();
-            ExitCode::from(failure.exit_code())
-        }
-    }
+    let Err(failure) = result else { return ExitCode::SUCCESS };
+    failure.print();
+    ExitCode::from(failure.exit_code())
 }
 
 impl OutputFormat {
@@ -256,17 +253,11 @@ impl OutputFormat {
         }
     }
 
-    fn sensitivity(self, record: &SensitivityRecord) -> String {
+    /// A record of a plan, an analysis or a calibration, in the words of `text` or as JSON.
+    fn record<Record: Serialize>(self, record: &Record, text: fn(&Record, usize) -> String) -> String {
         match self {
-            Self::Text => fleetsim::report::sensitivity_text(record, output::width()),
-            Self::Json => String::from_utf8_lossy(&record.to_json()).into_owned(),
-        }
-    }
-
-    fn plan(self, plan: &PlanRecord) -> String {
-        match self {
-            Self::Text => fleetsim::report::plan_text(plan, output::width()),
-            Self::Json => String::from_utf8_lossy(&plan.to_json()).into_owned(),
+            Self::Text => text(record, output::width()),
+            Self::Json => String::from_utf8_lossy(&to_json(record)).into_owned(),
         }
     }
 }

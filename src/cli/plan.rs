@@ -1,16 +1,14 @@
 //! `fleetsim plan`: search for the fastest settings that meet all limits, write the plan, print the answer.
 
-use std::time::Duration;
-
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, plan_tables};
+use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, plan_tables, to_json};
 use fleetsim::scenario::{Experiment, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::simulation::{Recording, Simulation, described};
-use super::{Failure, SimulateArgs, output};
+use super::{Failure, SimulateArgs, output, progress};
 
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help("Maximum number of runs per candidate [default: from the experiment]")))]
@@ -46,14 +44,15 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         for (name, bytes) in plan_tables(&found.plan, &found.runs) {
             publication.write(name, &bytes)?;
         }
-        publication.write(PLAN_FILE, &found.plan.to_json())?;
+        publication.write(PLAN_FILE, &to_json(&found.plan))?;
         begins("chart")?;
-        Ok(report::draw_plan(publication.folder())?)
+        report::draw_plan(publication.folder())?;
+        Ok(())
     })?;
     if !recording.finish("")? {
         return Ok(());
     }
-    output::out(&args.simulate.format.plan(&found.plan))?;
+    output::out(&args.simulate.format.record(&found.plan, report::plan_text))?;
     if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting(unanswered(&found.plan))) }
 }
 
@@ -69,21 +68,10 @@ fn simulate(
     args: &PlanArgs,
     journal: &Journal,
 ) -> Result<SearchResult, Failure> {
-    let simulation = Simulation::begin(args.simulate.threads)?;
-    // The upper bound: the search decides how many runs it needs.
-    let bar = progress_bar(run_count_at_most(experiment, wanted, args.compare_exhaustive));
-    let found = simulation
-        .work(|stop| search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), stop));
-    bar.finish_and_clear();
-    found
-}
-
-/// A bar on stderr; silent when that is not a terminal. It seldom reaches its end: `runs` is an upper bound.
-fn progress_bar(runs: u64) -> ProgressBar {
-    let bar = ProgressBar::new(runs).with_style(
-        ProgressStyle::with_template("searching {wide_bar} {pos} of at most {len} runs")
-            .expect("the template is well-formed"),
-    );
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+    // The upper bound, which it seldom reaches: the search decides how many runs it needs.
+    let runs = run_count_at_most(experiment, wanted, args.compare_exhaustive);
+    let bar = progress::bar(ProgressBar::new(runs), "searching {wide_bar} {pos} of at most {len} runs");
+    Simulation::behind(&bar, args.simulate.threads, |stop| {
+        search(experiment, wanted, args.compare_exhaustive, journal, |_events| bar.inc(1), stop)
+    })
 }

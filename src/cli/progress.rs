@@ -27,7 +27,7 @@ pub(super) struct StudyProgress {
 }
 
 /// Timings of a study so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct StudyTimings {
     threads: usize,
     /// Of each variant.
@@ -51,10 +51,9 @@ struct VariantTimings {
     events: u64,
 }
 
-/// A line on stderr that names the file that is being written; silent when that is not a terminal.
-pub(super) fn writing() -> ProgressBar {
-    let style = ProgressStyle::with_template("writing results: {msg}").expect("the template is well-formed");
-    let bar = ProgressBar::new_spinner().with_style(style);
+/// A bar on stderr that looks like `template`; silent when that is not a terminal.
+pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
+    let bar = bar.with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -62,13 +61,8 @@ pub(super) fn writing() -> ProgressBar {
 impl StudyProgress {
     /// For a study of `variants` on `threads` threads; `most` is the upper bound of runs where it may need more.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
-        let state = StudyTimings {
-            threads,
-            variants: vec![VariantTimings::default(); variants],
-            running: HashMap::new(),
-            is_estimated: false,
-        };
-        let state = Arc::new(Mutex::new(state));
+        let variants = vec![VariantTimings::default(); variants];
+        let state = Arc::new(Mutex::new(StudyTimings { threads, variants, ..StudyTimings::default() }));
         let (of_runs, of_left) = (Arc::clone(&state), Arc::clone(&state));
         let runs = move |_: &ProgressState, out: &mut dyn fmt::Write| {
             let state = of_runs.lock().expect("no holder panics");

@@ -6,10 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{
-    CALIBRATION_FILE, CalibrationRecord, PLAN_FILE, PROVENANCE_FILE, PlanRecord, Publication, ResultsError,
-    SENSITIVITY_FILE, SensitivityRecord,
-};
+use fleetsim::results::{CALIBRATION_FILE, PLAN_FILE, PROVENANCE_FILE, Publication, ResultsError, SENSITIVITY_FILE};
 
 use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
@@ -32,25 +29,22 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         return Err(ResultsError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
     }
     let publication = Publication::renew(&args.results)?;
-    let is_of_run =
-        ![PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE].iter().any(|file| args.results.join(file).is_file());
-    if args.junit.is_some() && !is_of_run {
+    let has = |file: &str| args.results.join(file).is_file();
+    if args.junit.is_some() && [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE].into_iter().any(has) {
         let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let text = if args.results.join(PLAN_FILE).is_file() {
-        report::draw_plan(publication.folder())?;
-        args.format.plan(&PlanRecord::read(publication.folder())?)
-    } else if args.results.join(SENSITIVITY_FILE).is_file() {
-        report::draw_sensitivity(publication.folder())?;
-        args.format.sensitivity(&SensitivityRecord::read(publication.folder())?)
-    } else if args.results.join(CALIBRATION_FILE).is_file() {
-        report::draw_calibration(publication.folder())?;
-        args.format.calibration(&CalibrationRecord::read(publication.folder())?)
+    let (folder, format) = (publication.folder(), args.format);
+    let text = if has(PLAN_FILE) {
+        format.record(&report::draw_plan(folder)?, report::plan_text)
+    } else if has(SENSITIVITY_FILE) {
+        format.record(&report::draw_sensitivity(folder)?, report::sensitivity_text)
+    } else if has(CALIBRATION_FILE) {
+        format.record(&report::draw_calibration(folder)?, report::calibration_text)
     } else {
-        let results = report::draw_all::<ResultsError>(publication.folder(), |_| Ok(()))?;
+        let results = report::draw_all::<ResultsError>(folder, |_| Ok(()))?;
         output::junit(args.junit.as_deref(), &results)?;
-        args.format.comparison(&results)
+        format.comparison(&results)
     };
     let published = publication.publish()?;
     output::err(&place_of(&args.results, &published));

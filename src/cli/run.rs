@@ -1,18 +1,18 @@
 //! `fleetsim run`: simulate, write the results folder, print the comparison.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables};
 use fleetsim::scenario::{Experiment, VariedExperiment};
 use fleetsim::study::DrawnRuns;
 use fleetsim::{report, study};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::progress::StudyProgress;
 use super::simulation::{Recording, Simulation, described};
-use super::{Failure, OutputFormat, SimulateArgs, output, precision};
+use super::{Failure, OutputFormat, SimulateArgs, output, precision, progress};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
@@ -103,15 +103,9 @@ fn draw(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Op
     }
     let asked = &args.simulate.experiment;
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
-    let simulation = Simulation::begin(args.simulate.threads)?;
-    let bar = ProgressBar::new(runs).with_style(
-        ProgressStyle::with_template("drawing constants {wide_bar} {pos}/{len} runs, {eta} left")
-            .expect("the template is well-formed"),
-    );
-    bar.enable_steady_tick(Duration::from_millis(200));
-    let drawn = simulation.work(|stop| study::drawn_runs(&varied, journal, || bar.inc(1), stop));
-    bar.finish_and_clear();
-    drawn.map(Some)
+    let bar = progress::bar(ProgressBar::new(runs), "drawing constants {wide_bar} {pos}/{len} runs, {eta} left");
+    let draw = |stop: &AtomicBool| study::drawn_runs(&varied, journal, || bar.inc(1), stop);
+    Simulation::behind(&bar, args.simulate.threads, draw).map(Some)
 }
 
 fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {

@@ -1,18 +1,18 @@
 //! `fleetsim sensitivity`: how much each constant matters for an experiment and its decisions.
 
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
-    Journal, Limit, Measure, MeasureError, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs,
+    Journal, Limit, Measure, MeasureError, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse, sensitivity_runs};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::simulation::{Recording, Simulation, described};
-use super::{Failure, SimulateArgs, output};
+use super::{Failure, SimulateArgs, output, progress};
 
 /// Runs of the screening unless the user says otherwise.
 const BUDGET: u64 = 2_000;
@@ -73,13 +73,12 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     for (name, bytes) in record.tables() {
         recording.publication.write(name, &bytes)?;
     }
-    recording.publication.write(SENSITIVITY_FILE, &record.to_json())?;
+    recording.publication.write(SENSITIVITY_FILE, &to_json(&record))?;
     report::draw_sensitivity(recording.publication.folder())?;
     if !recording.finish("")? {
         return Ok(());
     }
-    output::out(&args.simulate.format.sensitivity(&record))?;
-    Ok(())
+    output::out(&args.simulate.format.record(&record, report::sensitivity_text))
 }
 
 /// Refuses constants and variants that are not there.
@@ -101,32 +100,21 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
 
 /// The flags that the recorded command needs beside the usual ones. It is split at spaces, so values have none.
 fn flags(args: &SensitivityArgs) -> String {
-    let plain = |text: &str| text.replace(' ', "");
-    let mut flags = String::new();
-    if args.budget != BUDGET {
-        flags.push_str(&format!(" --budget {}", args.budget));
-    }
-    for name in &args.constants {
-        flags.push_str(&format!(" --constant {name}"));
-    }
-    for text in &args.variants {
-        flags.push_str(&format!(" --variant {text}"));
-    }
+    let mut flags: Vec<(&str, String)> = Vec::new();
+    flags.extend((args.budget != BUDGET).then(|| ("budget", args.budget.to_string())));
+    flags.extend(args.constants.iter().map(|name| ("constant", name.clone())));
+    flags.extend(args.variants.iter().map(|text| ("variant", text.clone())));
     if let Some((measure, over)) = args.minimise {
         let over = match over {
             Statistic::Every => String::new(),
             Statistic::Mean => "_mean".to_owned(),
             Statistic::Quantile(p) => format!("_p{}", p * 100.0),
         };
-        flags.push_str(&format!(" --minimise {}{over}", measure.name));
+        flags.push(("minimise", format!("{}{over}", measure.name)));
     }
-    for limit in &args.limits {
-        flags.push_str(&format!(" --limit {}", plain(&limit.to_string())));
-    }
-    for measure in &args.measures {
-        flags.push_str(&format!(" --measure {}", measure.name));
-    }
-    flags
+    flags.extend(args.limits.iter().map(|limit| ("limit", limit.to_string().replace(' ', ""))));
+    flags.extend(args.measures.iter().map(|measure| ("measure", measure.name.to_owned())));
+    flags.iter().map(|(flag, value)| format!(" --{flag} {value}")).collect()
 }
 
 fn simulate(
@@ -142,7 +130,6 @@ fn simulate(
         variants: args.variants.clone(),
         budget: args.budget,
     };
-    let simulation = Simulation::begin(args.simulate.threads)?;
     let runs = sensitivity_runs(varied, &rules);
     output::err(&format!(
         "{} constants of {} variants: up to {} runs, and more where decisions change\n",
@@ -150,12 +137,7 @@ fn simulate(
         varied.base().variants.len(),
         output::grouped(runs)
     ));
-    let bar = ProgressBar::new(runs).with_style(
-        ProgressStyle::with_template("analysing {wide_bar} {pos} of about {len} runs, {eta} left")
-            .expect("the template is well-formed"),
-    );
-    bar.enable_steady_tick(Duration::from_millis(200));
-    let record = simulation.work(|stop| analyse(varied, &rules, journal, || bar.inc(1), stop));
-    bar.finish_and_clear();
-    record
+    let bar = progress::bar(ProgressBar::new(runs), "analysing {wide_bar} {pos} of about {len} runs, {eta} left");
+    let analyse = |stop: &AtomicBool| analyse(varied, &rules, journal, || bar.inc(1), stop);
+    Simulation::behind(&bar, args.simulate.threads, analyse)
 }

@@ -8,6 +8,7 @@ use fleetsim::results::{
 };
 use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
+use indicatif::ProgressBar;
 use itertools::Itertools;
 
 use super::{ExperimentArgs, Failure, SimulateArgs, output, progress};
@@ -38,6 +39,17 @@ impl Simulation {
             .build()
             .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
         Ok(Self { pool })
+    }
+
+    /// Does work whose progress `bar` shows, and clears the bar.
+    pub(super) fn behind<T: Send>(
+        bar: &ProgressBar,
+        threads: Option<u16>,
+        work: impl FnOnce(&AtomicBool) -> Result<T, StudyError> + Send,
+    ) -> Result<T, Failure> {
+        let result = Self::begin(threads)?.work(work);
+        bar.finish_and_clear();
+        result
     }
 
     pub(super) fn threads(&self) -> usize {
@@ -121,7 +133,7 @@ impl Recording {
         of_all: &str,
         write: impl FnOnce(&mut Publication, &mut dyn FnMut(&str) -> Result<(), Failure>) -> Result<T, Failure>,
     ) -> Result<(T, Self), Failure> {
-        let bar = progress::writing();
+        let bar = progress::bar(ProgressBar::new_spinner(), "writing results: {msg}");
         let mut begins = |step: &str| {
             bar.set_message(step.to_owned());
             go_on()

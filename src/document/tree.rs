@@ -401,14 +401,11 @@ impl Node {
             }
             here = match (&mut here.value, step) {
                 (Value::Map(entries), Step::Key(key)) => {
-                    let at = match entries.iter().position(|(k, _)| k.text == *key) {
-                        Some(at) => at,
-                        None => {
-                            let made = Self::made(key_at.clone(), Value::Null);
-                            entries.push((Key { at: key_at.clone(), text: key.clone() }, made));
-                            entries.len() - 1
-                        }
-                    };
+                    let at = entries.iter().position(|(k, _)| k.text == *key).unwrap_or_else(|| {
+                        let made = Self::made(key_at.clone(), Value::Null);
+                        entries.push((Key { at: key_at.clone(), text: key.clone() }, made));
+                        entries.len() - 1
+                    });
                     &mut entries[at].1
                 }
                 (Value::List(items), Step::Index(index)) => items.get_mut(*index).ok_or_else(failed)?,

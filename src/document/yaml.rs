@@ -36,15 +36,11 @@ fn block(text: &mut String, value: &Value, indent: usize) {
                 let _ = write!(text, "{}- ", " ".repeat(indent));
                 match entry {
                     Value::Object(map) if !map.is_empty() => block(text, entry, indent + 2),
-                    _ => {
-                        let _ = writeln!(text, "{}", plain(entry));
-                    }
+                    _ => *text += &format!("{}\n", plain(entry)),
                 }
             }
         }
-        scalar => {
-            let _ = writeln!(text, "{}", plain(scalar));
-        }
+        scalar => *text += &format!("{}\n", plain(scalar)),
     }
 }
 
@@ -60,9 +56,7 @@ fn nested(text: &mut String, value: &Value, indent: usize) {
             text.push('\n');
             block(text, value, indent);
         }
-        _ => {
-            let _ = writeln!(text, " {}", plain(value));
-        }
+        _ => *text += &format!(" {}\n", plain(value)),
     }
 }
 

@@ -206,6 +206,14 @@ pub(super) fn count_scale(
 /// Values that span more than this factor get a logarithmic axis.
 pub(super) const LOG_FROM: f64 = 30.0;
 
+/// The corners of a curve that is 0 at first and jumps to each point's second number.
+pub(super) fn staircase(points: impl Iterator<Item = (f64, f64)>, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+    let mut before = 0.0;
+    points
+        .flat_map(|(at, value)| [std::mem::replace(&mut before, value), value].map(|y_at| (x.at(at), y.at(y_at))))
+        .collect()
+}
+
 /// The least and the greatest; zeros without values.
 pub(super) fn span(values: &[f64]) -> (f64, f64) {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);

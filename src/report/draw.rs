@@ -49,39 +49,43 @@ pub fn draw_all<E: From<ResultsError>>(
 ///
 /// # Errors
 /// When the folder has no plan, or the file system fails.
-pub fn draw_plan(folder: &Path) -> Result<(), ResultsError> {
-    let plan = PlanRecord::read(folder)?;
-    let chart = front::of_plan(&plan, &Provenance::of_results(folder)?);
-    write_chart(&charts_folder(folder)?, "front", &chart, &mut Vec::new())?;
-    write(&folder.join(PLAN_TEXT_FILE), plan_text(&plan, PLAN_TEXT_WIDTH))
+pub fn draw_plan(folder: &Path) -> Result<PlanRecord, ResultsError> {
+    let charts =
+        |plan: &PlanRecord, provenance: &Provenance| vec![("front".to_owned(), front::of_plan(plan, provenance))];
+    draw_record(folder, PlanRecord::read(folder)?, charts, (PLAN_TEXT_FILE, plan_text as fn(&_, _) -> _))
 }
 
 /// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
 ///
 /// # Errors
 /// When the folder has no such analysis, or the file system fails.
-pub fn draw_sensitivity(folder: &Path) -> Result<(), ResultsError> {
-    let record = SensitivityRecord::read(folder)?;
-    let charts = charts_folder(folder)?;
-    let mut memory = Vec::new();
-    for (name, canvas) in sensitivity::charts(&record, &Provenance::of_results(folder)?) {
-        write_chart(&charts, &name, &canvas, &mut memory)?;
-    }
-    write(&folder.join(SENSITIVITY_TEXT_FILE), sensitivity_text(&record, PLAN_TEXT_WIDTH))
+pub fn draw_sensitivity(folder: &Path) -> Result<SensitivityRecord, ResultsError> {
+    let text = (SENSITIVITY_TEXT_FILE, sensitivity_text as fn(&_, _) -> _);
+    draw_record(folder, SensitivityRecord::read(folder)?, sensitivity::charts, text)
 }
 
 /// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
 ///
 /// # Errors
 /// When the folder has no calibration, or the file system fails.
-pub fn draw_calibration(folder: &Path) -> Result<(), ResultsError> {
-    let record = CalibrationRecord::read(folder)?;
-    let charts = charts_folder(folder)?;
-    let mut memory = Vec::new();
-    for (name, canvas) in calibration::charts(&record, &Provenance::of_results(folder)?) {
-        write_chart(&charts, &name, &canvas, &mut memory)?;
+pub fn draw_calibration(folder: &Path) -> Result<CalibrationRecord, ResultsError> {
+    let text = (CALIBRATION_TEXT_FILE, calibration_text as fn(&_, _) -> _);
+    draw_record(folder, CalibrationRecord::read(folder)?, calibration::charts, text)
+}
+
+/// Draws the charts of a record, and writes it in words to a file. Returns the record.
+fn draw_record<Record>(
+    folder: &Path,
+    record: Record,
+    charts: impl Fn(&Record, &Provenance) -> Vec<(String, Canvas)>,
+    (file, text): (&str, fn(&Record, usize) -> String),
+) -> Result<Record, ResultsError> {
+    let (charts_folder, mut memory) = (charts_folder(folder)?, Vec::new());
+    for (name, canvas) in charts(&record, &Provenance::of_results(folder)?) {
+        write_chart(&charts_folder, &name, &canvas, &mut memory)?;
     }
-    write(&folder.join(CALIBRATION_TEXT_FILE), calibration_text(&record, PLAN_TEXT_WIDTH))
+    write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
+    Ok(record)
 }
 
 fn charts_folder(folder: &Path) -> Result<PathBuf, ResultsError> {

@@ -27,6 +27,13 @@ pub(super) struct Area {
     pub(super) bottom: f64,
 }
 
+impl Area {
+    /// That of a page of this height, with `left` px for the labels of an axis and `right` px for what stands beside it.
+    pub(super) fn of_page(height: f64, left: f64, right: f64) -> Self {
+        Self { left: MARGIN + left, top: TOP + 28.0, right: PAGE_WIDTH - right, bottom: height - FOOTER - 58.0 }
+    }
+}
+
 /// One entry of a key.
 #[derive(Clone, Debug)]
 pub(super) struct KeyEntry {

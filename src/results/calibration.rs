@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
-use super::provenance::{read_if_there, to_json};
-use super::tables::to_csv;
+use super::provenance::read_record;
+use super::tables::{header, to_csv};
 
 /// The file of a results folder with its calibration.
 pub const CALIBRATION_FILE: &str = "calibration.json";
@@ -316,20 +316,11 @@ impl CalibrationRecord {
     /// # Errors
     /// When there is none, or it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: CALIBRATION_FILE };
-        let (path, bytes) = read_if_there(folder, CALIBRATION_FILE)?.ok_or_else(missing)?;
-        let record: Self =
-            serde_json::from_slice(&bytes).map_err(|source| ResultsError::Calibration(path.clone(), source))?;
-        match record.schema_version {
-            Self::SCHEMA_VERSION => Ok(record),
-            found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
-        }
-    }
-
-    /// The file's bytes: indented JSON with a line feed at its end.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        to_json(self)
+        read_record(
+            folder,
+            (CALIBRATION_FILE, "calibrate"),
+            (|record: &Self| record.schema_version, Self::SCHEMA_VERSION),
+        )
     }
 
     /// The tables with their names.
@@ -354,30 +345,24 @@ impl CalibrationRecord {
         let images = self.rates.iter().flat_map(|rates| &rates.images);
         let pods = self.prediction.iter().flat_map(|prediction| &prediction.rows);
         let mut tables = vec![
-            ("calibration.csv", to_csv(VALUES, &self.values)),
+            ("calibration.csv", to_csv(&header::<CalibratedValue>(), &self.values)),
             ("fits.csv", to_csv(FITS, fits)),
-            ("left_out.csv", to_csv(LEFT_OUT, &self.left_out)),
+            ("left_out.csv", to_csv(&header::<LeftOutRow>(), &self.left_out)),
         ];
         if !self.containers.is_empty() {
             tables.push(("containers.csv", to_csv("", &self.containers)));
         }
         if self.rates.is_some() {
-            tables.push(("images.csv", to_csv(IMAGES, images)));
+            tables.push(("images.csv", to_csv(&header::<ImageRow>(), images)));
         }
         if self.prediction.is_some() {
-            tables.push(("prediction.csv", to_csv(PODS, pods)));
+            tables.push(("prediction.csv", to_csv(&header::<PredictedPod>(), pods)));
         }
         tables
     }
 }
 
-/// Headers, for tables without rows.
-const VALUES: &str = "setting,quantity,value,low,high,count,source,note";
 const FITS: &str = "quantity,count,distribution,expression,ks,ks_p,ad,ad_p,verdict,is_chosen";
-const LEFT_OUT: &str = "kind,reason,count";
-const IMAGES: &str =
-    "image,layers,compressed_bytes,uncompressed_bytes,pulls,pull_s_min,pull_s_median,pull_s_max,fitted_s";
-const PODS: &str = "pod,node,image,scheduled_s,started_s,predicted_s";
 
 #[cfg(test)]
 mod tests {

@@ -87,12 +87,16 @@ pub enum ResultsError {
     /// An invalid provenance file.
     #[error("{} is not a valid provenance file: {}; run the experiment again", .0.display(), .1)]
     Provenance(PathBuf, #[source] serde_json::Error),
-    /// An invalid plan.
-    #[error("{} is not a valid plan: {}; run `fleetsim plan` again", .0.display(), .1)]
-    Plan(PathBuf, #[source] serde_json::Error),
-    /// An invalid calibration.
-    #[error("{} is not a valid calibration: {}; run `fleetsim calibrate` again", .0.display(), .1)]
-    Calibration(PathBuf, #[source] serde_json::Error),
+    /// An invalid record of a plan, an analysis or a calibration.
+    #[error("{} is not valid: {source}; run `fleetsim {command}` again", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The command that writes it.
+        command: &'static str,
+        /// Its error.
+        source: serde_json::Error,
+    },
     /// Results of another version of the format.
     #[error("{} has format version {found}, but this program reads version {expected}; remove the folder and run the experiment again", path.display())]
     SchemaVersion {

@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::provenance::sha256;
+use super::provenance::{sha256, to_json};
 use super::{
     BuildInfo, CALIBRATION_FILE, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE, ResultsError,
     SENSITIVITY_FILE, SNIPPET_FILE,
@@ -139,7 +139,7 @@ impl Publication {
     /// When the file system fails.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
         write(&self.staging.join(name), bytes)?;
-        write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
+        write(&self.staging.join(PROVENANCE_FILE), &to_json(&self.provenance))
     }
 
     /// Writes a file piece by piece.
@@ -155,7 +155,7 @@ impl Publication {
         let file = File::create(&path).map_err(ResultsError::io("write", &path))?;
         let mut out = BufWriter::new(file);
         write(&mut out).and_then(|()| out.flush()).map_err(ResultsError::io("write", &path))?;
-        self::write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())
+        self::write(&self.staging.join(PROVENANCE_FILE), &to_json(&self.provenance))
     }
 
     /// Lists all files in the provenance, syncs them to disk, and renames the folder to the target.
@@ -194,7 +194,7 @@ impl Publication {
         for (path, file) in files_below(&self.staging)?.into_iter().filter(|(path, _)| path != PROVENANCE_FILE) {
             self.provenance.files.push(FileDigest { path, sha256: sha256(&read(&file)?) });
         }
-        write(&self.staging.join(PROVENANCE_FILE), &self.provenance.to_json())?;
+        write(&self.staging.join(PROVENANCE_FILE), &to_json(&self.provenance))?;
         sync_all(&self.staging)?;
         check_replaceable(&self.target, &self.provenance.experiment)?;
         if self.target.exists() && !is_empty(&self.target) {
@@ -327,7 +327,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
         let known = if is_provenance { Provenance::read(folder)? } else { None };
         let bytes = match known {
             // Another build may give the same results.
-            Some(known) => Provenance { build: BuildInfo::default(), ..known }.to_json(),
+            Some(known) => to_json(&Provenance { build: BuildInfo::default(), ..known }),
             None => read(&file)?,
         };
         checksums.insert(path, sha256(&bytes));

@@ -238,10 +238,7 @@ impl Limit {
                 (self.holds(value, bound), value)
             }
         };
-        let holds = match (self.chance, share) {
-            (Some(chance), Some(found)) => found.share.low >= chance.at_least,
-            _ => holds,
-        };
+        let holds = self.chance.zip(share).map_or(holds, |(chance, found)| found.share.low >= chance.at_least);
         Verdict { holds, value, runs_beyond: beyond.len(), share }
     }
 

@@ -55,7 +55,7 @@ pub use plan::{
 };
 pub use provenance::{
     BuildInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE, PrecisionAsked, PrecisionFound,
-    Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo,
+    Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo, to_json,
 };
 pub use rows::*;
 pub use sensitivity::{

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::provenance::{read_if_there, to_json};
+use super::provenance::read_record;
 use super::tables::to_csv;
 use super::{ResultsError, RunRow, Setting};
 
@@ -209,19 +209,7 @@ impl PlanRecord {
     /// # Errors
     /// When there is none, or it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: PLAN_FILE };
-        let (path, bytes) = read_if_there(folder, PLAN_FILE)?.ok_or_else(missing)?;
-        let plan: Self = serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan(path.clone(), source))?;
-        match plan.schema_version {
-            Self::SCHEMA_VERSION => Ok(plan),
-            found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
-        }
-    }
-
-    /// The file's bytes: indented JSON with a line feed at its end.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        to_json(self)
+        read_record(folder, (PLAN_FILE, "plan"), (|record: &Self| record.schema_version, Self::SCHEMA_VERSION))
     }
 
     /// Whether every question has an answer.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use itertools::Itertools;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -247,11 +248,21 @@ impl Provenance {
         let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: PROVENANCE_FILE };
         Self::read(folder)?.ok_or_else(missing)
     }
+}
 
-    /// The file's bytes: indented JSON with a line feed at its end.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        to_json(self)
+/// Reads the record that a command of fleetsim writes to `file`.
+pub(super) fn read_record<Record: DeserializeOwned>(
+    folder: &Path,
+    (file, command): (&'static str, &'static str),
+    (version_of, expected): (fn(&Record) -> u32, u32),
+) -> Result<Record, ResultsError> {
+    let missing = || ResultsError::NoResults { folder: folder.to_owned(), file };
+    let (path, bytes) = read_if_there(folder, file)?.ok_or_else(missing)?;
+    let damaged = |source| ResultsError::Record { path: path.clone(), command, source };
+    let record = serde_json::from_slice(&bytes).map_err(damaged)?;
+    match version_of(&record) {
+        found if found == expected => Ok(record),
+        found => Err(ResultsError::SchemaVersion { path, found, expected }),
     }
 }
 
@@ -265,8 +276,11 @@ pub(super) fn read_if_there(folder: &Path, name: &str) -> Result<Option<(PathBuf
     }
 }
 
-/// Indented JSON with a line feed at its end.
-pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {
+/// The bytes of a record's file: indented JSON with a line feed at its end.
+///
+/// # Panics
+/// Never: records are plain fields with text keys.
+pub fn to_json(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("plain fields with text keys are always JSON");
     bytes.push(b'\n');
     bytes
@@ -287,7 +301,7 @@ mod tests {
         let path = folder.path().join(PROVENANCE_FILE);
         assert_eq!(Provenance::read(folder.path()).expect("nothing there is no error"), None);
         let provenance = Provenance::new("waves", "How high?", 7, 20);
-        std::fs::write(&path, provenance.to_json()).expect("written");
+        std::fs::write(&path, to_json(&provenance)).expect("written");
         assert_eq!(Provenance::read(folder.path()).expect("readable"), Some(provenance));
         for foreign in ["not json", "{}", r#"{"program": "other", "schema_version": 1}"#] {
             std::fs::write(&path, foreign).expect("written");

@@ -6,15 +6,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::limit::find;
-use super::provenance::{read_if_there, to_json};
-use super::tables::to_csv;
+use super::provenance::read_record;
+use super::tables::{header, to_csv};
 use super::{Measure, MeasureError, ResultsError, Statistic};
 
 /// The name of the file. It distinguishes the folder of a sensitivity analysis from one of plain results.
 pub const SENSITIVITY_FILE: &str = "sensitivity.json";
 
 /// The result of a sensitivity analysis.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SensitivityRecord {
     /// The version of this format.
     pub schema_version: u32,
@@ -58,7 +58,7 @@ pub struct ConstantRange {
 }
 
 /// `sensitivity.csv`: the median of a measure over the runs of a variant at both ends of a constant's range.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct EffectRow {
     /// The constant's path.
     pub constant: String,
@@ -95,7 +95,7 @@ impl EffectRow {
 }
 
 /// `morris.csv`: the elementary effects of a constant on a measure of a variant.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ScreeningRow {
     /// The constant's path.
     pub constant: String,
@@ -150,19 +150,11 @@ impl SensitivityRecord {
     /// # Errors
     /// When there is none, or it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        let missing = || ResultsError::NoResults { folder: folder.to_owned(), file: SENSITIVITY_FILE };
-        let (path, bytes) = read_if_there(folder, SENSITIVITY_FILE)?.ok_or_else(missing)?;
-        let record: Self = serde_json::from_slice(&bytes).map_err(|source| ResultsError::Plan(path.clone(), source))?;
-        match record.schema_version {
-            Self::SCHEMA_VERSION => Ok(record),
-            found => Err(ResultsError::SchemaVersion { path, found, expected: Self::SCHEMA_VERSION }),
-        }
-    }
-
-    /// The file's bytes: indented JSON with a line feed at its end.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        to_json(self)
+        read_record(
+            folder,
+            (SENSITIVITY_FILE, "sensitivity"),
+            (|record: &Self| record.schema_version, Self::SCHEMA_VERSION),
+        )
     }
 
     /// The tables with their names.
@@ -175,18 +167,14 @@ impl SensitivityRecord {
                 (&decision.decision, &decision.answer, &end.constant, side, &end.end, &end.answer, at, share)
             })
         });
-        let header = "decision,answer,constant,side,end,answer_at_end,changes_at,changes_at_share";
+        let columns = "decision,answer,constant,side,end,answer_at_end,changes_at,changes_at_share";
         vec![
-            ("sensitivity.csv", to_csv(EFFECTS, &self.effects)),
-            ("morris.csv", to_csv(SCREENING, &self.screening)),
-            ("decisions.csv", to_csv(header, decisions)),
+            ("sensitivity.csv", to_csv(&header::<EffectRow>(), &self.effects)),
+            ("morris.csv", to_csv(&header::<ScreeningRow>(), &self.screening)),
+            ("decisions.csv", to_csv(columns, decisions)),
         ]
     }
 }
-
-/// Headers, for tables without rows.
-const EFFECTS: &str = "constant,basis,low,value,high,variant,measure,unit,at_low,at_value,at_high";
-const SCREENING: &str = "constant,variant,measure,unit,effects,mu,mu_star,sigma";
 
 /// A measure with a statistic over runs, such as `exposed_targets` or `completion_p95`; the median by default.
 ///

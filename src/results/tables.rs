@@ -151,7 +151,7 @@ fn key(variant: &VariantRecord, replicate: u32) -> RunKey {
 }
 
 /// The names of the fields, for a table that has a header even without rows.
-fn header<Row: Default + Serialize>() -> String {
+pub(super) fn header<Row: Default + Serialize>() -> String {
     let text = String::from_utf8(to_csv("", [Row::default()])).expect("CSV is text");
     text.lines().next().unwrap_or_default().to_owned()
 }
@@ -197,12 +197,9 @@ fn from_csv<Row>(
 
 /// `variants.csv`, whose columns depend on the experiment.
 fn read_variants(folder: &Path) -> Result<VariantTable, ResultsError> {
-    let mut columns = Vec::new();
     let fields = |record: &StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let records = from_csv(folder, "variants.csv", |record, header| Ok((header.clone(), record.clone())))?;
-    if let Some((header, _)) = records.first() {
-        columns = fields(header);
-    }
+    let columns = records.first().map_or_else(Vec::new, |(header, _)| fields(header));
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     Ok(VariantTable::read(&columns, records.iter().map(|(_, record)| fields(record))))
 }

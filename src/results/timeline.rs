@@ -123,10 +123,9 @@ pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<Timelin
 
 /// The series of `run` in `bins` bins of `bin_s`, which is at least as long as the run's own bins.
 fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
-    let mut rows: Vec<SeriesRow> = Vec::with_capacity(bins);
     let mut fine = run.series.iter().peekable();
     let mut last = SeriesRow { waiting: run.run.targets, ..SeriesRow::default() };
-    for bin in 0..bins {
+    let row = |bin: usize| {
         let mut row = SeriesRow {
             t_s: bin as f64 * bin_s,
             pulls: 0,
@@ -145,9 +144,9 @@ fn rebin(run: &RunRecord, bin_s: f64, bins: usize) -> Vec<SeriesRow> {
             (row.not_ready, row.waiting) = (part.not_ready, part.waiting);
         }
         last = row;
-        rows.push(row);
-    }
-    rows
+        row
+    };
+    (0..bins).map(row).collect()
 }
 
 #[cfg(test)]

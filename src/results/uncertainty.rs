@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{read_table, to_csv};
+use super::tables::{header, read_table, to_csv};
 use super::{MEASURES, Measure, ResultsError, RunRow, Setting, Statistic, VariantRecord, compared};
 use crate::stats::{Prediction, prediction_interval};
 
@@ -52,7 +52,7 @@ pub struct UncertaintyRow {
 }
 
 /// `constants.csv`: a constant of one draw.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct DrawnConstant {
     /// The draw: the replicate of its runs in `draws.csv`.
     pub draw: u32,
@@ -79,7 +79,7 @@ pub fn uncertainty_tables(
     vec![
         (FILE, to_csv("", rows)),
         ("draws.csv", to_csv("", drawn.iter().flatten())),
-        ("constants.csv", to_csv("draw,constant,product,value,drawn,unit", constants)),
+        ("constants.csv", to_csv(&header::<DrawnConstant>(), constants)),
     ]
 }
 

@@ -8,6 +8,7 @@ use super::import::inventory::InventoryCluster;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{Fleet, FleetGroup};
+use crate::results::MeasureError;
 use crate::world::{Distribution, Quantity, RateModel, WorldSpec};
 
 /// One reading of an experiment file while it is checked.
@@ -57,6 +58,11 @@ impl Checker<'_> {
     /// The place of a problem in a value that may be written in a short form, in which only the whole value has one.
     pub(super) fn place(&self, path: Path, whole: &Path) -> Path {
         if self.is_set(&path) { path } else { whole.clone() }
+    }
+
+    /// A measure or limit that was parsed. `None`: it is wrong, which is reported.
+    pub(super) fn parsed<T>(&mut self, path: &Path, read: Result<T, MeasureError>) -> Option<T> {
+        read.map_err(|MeasureError { message, help }| self.report(path, message, &help)).ok()
     }
 
     /// Checks that a rate is never zero.

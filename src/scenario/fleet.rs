@@ -330,20 +330,14 @@ impl Checker<'_> {
     ) -> Option<CheckedSelector> {
         match selector.check() {
             Err(error) => {
-                self.report(
-                    path,
-                    error.to_string(),
-                    "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`",
-                );
+                let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
+                self.report(path, error.to_string(), help);
                 None
             }
             Ok(checked) => {
                 if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
-                    self.report(
-                        path,
-                        "the selector matches no cluster of the fleet",
-                        &selection::why_none(selector, clusters),
-                    );
+                    let help = selection::why_none(selector, clusters);
+                    self.report(path, "the selector matches no cluster of the fleet", &help);
                 }
                 Some(checked)
             }

@@ -19,7 +19,7 @@ use crate::document::reader::{self, Kind, ReadError};
 use crate::document::text_or::TextOr;
 use crate::document::tree::{self, Node, Value};
 use crate::products::{Configuration, ProductEntry, Strategy, StrategyChoice};
-use crate::results::{Limit, MeasureError};
+use crate::results::Limit;
 use crate::world::{AgentSpec, PlatformSpec};
 
 /// The name of the file in an experiment's folder.
@@ -428,13 +428,9 @@ impl Checker<'_> {
                 let help = format!("the strategies are {}", any_of(&known));
                 self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
             }
-            match Limit::parse(&written.limit) {
-                Ok(limit) => assertions.push(Assertion { limit, strategy: written.strategy.clone() }),
-                Err(MeasureError { message, help }) => {
-                    let at = self.place(path.key("limit"), &path);
-                    self.report(&at, message, &help);
-                }
-            }
+            let at = self.place(path.key("limit"), &path);
+            let limit = self.parsed(&at, Limit::parse(&written.limit));
+            assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));
         }
         assertions
     }

@@ -47,10 +47,7 @@ impl Checker<'_> {
         let mut limits = Vec::new();
         for (index, text) in written.limits.iter().flatten().enumerate() {
             let at = path.key("limits").index(index);
-            match Limit::parse(text) {
-                Ok(limit) => limits.push((at, limit)),
-                Err(MeasureError { message, help }) => self.report(&at, message, &help),
-            }
+            limits.extend(self.parsed(&at, Limit::parse(text)).map(|limit| (at, limit)));
         }
         if written.limits.is_none() {
             for (index, asserted) in file.assert.iter().flatten().enumerate() {

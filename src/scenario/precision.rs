@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::check::Checker;
 use crate::document::path::Path;
 use crate::document::text_or::FromText;
-use crate::results::{Measure, MeasureError, READY_TIME};
+use crate::results::{Measure, READY_TIME};
 use crate::units::{Share, WithUnit};
 
 /// Fewest runs that a precision is judged by. Guess: with fewer, a spread that happens to be small ends a study too
@@ -55,10 +55,7 @@ impl Checker<'_> {
         }
         let mut of = Vec::new();
         for (index, name) in names.iter().enumerate() {
-            match Measure::named(name) {
-                Ok(measure) => of.push(measure),
-                Err(MeasureError { message, help }) => self.report(&here.key("of").index(index), message, &help),
-            }
+            of.extend(self.parsed(&here.key("of").index(index), Measure::named(name)));
         }
         let max = written.max.unwrap_or(DEFAULT_MAX.max(replicates));
         if max < replicates {

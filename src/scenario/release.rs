@@ -150,26 +150,19 @@ impl Checker<'_> {
         own: &str,
         ratio: f64,
     ) -> (SizeModel, Vec<LayerSpec>) {
-        match &manifest.file {
-            None => self.inline_manifest(path, manifest, own, ratio),
-            Some(name) => {
-                let Some(source) = self.file(name, path) else { return (default::CONFIG_SIZE.into(), Vec::new()) };
-                match manifest::read(&source) {
-                    Ok(read) => {
-                        let layer = |(digest, compressed): (String, Bytes)| LayerSpec {
-                            digest,
-                            compressed: compressed.into(),
-                            uncompressed: Uncompressed::Ratio(ratio),
-                        };
-                        (read.config.into(), read.layers.into_iter().map(layer).collect())
-                    }
-                    Err(problems) => {
-                        self.problems.extend(problems);
-                        (default::CONFIG_SIZE.into(), Vec::new())
-                    }
-                }
-            }
+        let Some(name) = &manifest.file else { return self.inline_manifest(path, manifest, own, ratio) };
+        let read = self.file(name, path).map(|source| manifest::read(&source));
+        let layer = |(digest, compressed): (String, Bytes)| LayerSpec {
+            digest,
+            compressed: compressed.into(),
+            uncompressed: Uncompressed::Ratio(ratio),
+        };
+        match read {
+            Some(Ok(read)) => return (read.config.into(), read.layers.into_iter().map(layer).collect()),
+            Some(Err(problems)) => self.problems.extend(problems),
+            None => {}
         }
+        (default::CONFIG_SIZE.into(), Vec::new())
     }
 
     fn inline_manifest(

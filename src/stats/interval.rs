@@ -4,6 +4,7 @@
 //! incomplete beta function (Abramowitz, Stegun, "Handbook of Mathematical Functions", 26.7.1 and 26.5.27). `I` is
 //! computed by its continued fraction (26.5.8), and the quantile by halving an interval: slow, and hard to get wrong.
 
+use super::bisected;
 use super::sample::{mean, sample_sd};
 
 /// An estimate with its confidence interval.
@@ -60,19 +61,12 @@ pub fn t_quantile(p: f64, degrees: u32) -> f64 {
         return -t_quantile(1.0 - p, degrees);
     }
     let above = 1.0 - p;
-    let (mut low, mut high) = (0.0, 1.0);
+    let mut high = 1.0;
     while upper_tail(high, degrees) > above {
         high *= 2.0;
     }
     // Fifty-odd halvings use up the bits of a float; the bound ends a tug of war over the last one.
-    for _ in 0..100 {
-        let middle = 0.5 * (low + high);
-        if upper_tail(middle, degrees) > above {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    let (low, high) = bisected((0.0, high), 100, |middle| upper_tail(middle, degrees) <= above);
     0.5 * (low + high)
 }
 

@@ -22,3 +22,12 @@ pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};
 pub use share::share_interval;
+
+/// Halves an interval `steps` times, towards the place from which on `is_above` holds. Returns its ends.
+pub(crate) fn bisected((mut low, mut high): (f64, f64), steps: u32, is_above: impl Fn(f64) -> bool) -> (f64, f64) {
+    for _ in 0..steps {
+        let middle = 0.5 * (low + high);
+        *if is_above(middle) { &mut high } else { &mut low } = middle;
+    }
+    (low, high)
+}

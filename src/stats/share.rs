@@ -9,6 +9,7 @@
 //! trial then varies less than a binomial one with the same mean, so the interval still covers its level; a test
 //! enumerates this for up to twenty trials.
 
+use super::bisected;
 use super::interval::{Interval, assert_level, incomplete_beta};
 
 /// The interval of the share of successes, at `level` or more. `successes` may end in a half. `None` without trials.
@@ -31,16 +32,8 @@ pub fn share_interval(successes: f64, trials: usize, level: f64) -> Option<Inter
 
 /// The value that a beta-distributed variable stays below with probability `p`.
 fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
     // Sixty halvings use up the bits of a share.
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if incomplete_beta(middle, 1.0 - middle, a, b) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    let (low, high) = bisected((0.0, 1.0), 60, |middle| incomplete_beta(middle, 1.0 - middle, a, b) >= p);
     0.5 * (low + high)
 }
 

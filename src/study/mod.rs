@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
 use crate::process::ProcessError;
-use crate::results::{Journal, ResultsError, RunId, RunRecord, VariantRecord, displayed_replicate};
+use crate::results::{Journal, ResultsError, RunId, RunRecord, RunRow, VariantRecord, displayed_replicate};
 use crate::scenario::{Experiment, LoadError};
 use crate::sim;
 use details::Details;
@@ -63,6 +63,22 @@ impl From<ProcessError> for StudyError {
     fn from(error: ProcessError) -> Self {
         Self::Process(vec![error])
     }
+}
+
+/// The row of a run that the journal keeps under `id`: a saved one, or a new simulation without its details.
+fn row_of(
+    experiment: &Experiment,
+    variant: usize,
+    replicate: u32,
+    (journal, id): (&Journal, RunId),
+) -> Result<RunRow, StudyError> {
+    if let Some(run) = journal.take(id) {
+        return Ok(run.run);
+    }
+    let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate)?;
+    (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
+    journal.keep(id, &run)?;
+    Ok(run.run)
 }
 
 fn more(runs: usize) -> String {

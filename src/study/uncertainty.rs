@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::StudyError;
 use super::queue::in_order;
+use super::{StudyError, row_of};
 use crate::results::{DrawnConstant, Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::sim;
@@ -85,13 +85,7 @@ fn values(varied: &VariedExperiment, draw: u32, (at, level): &(usize, Level)) ->
 fn run(experiment: &Experiment, journal: &Journal, variant: usize, draw: u32) -> Result<RunRow, StudyError> {
     // The numbers below are those of the runs with the constants' own values.
     let id = ((experiment.variants.len() + variant) as u32, draw);
-    if let Some(run) = journal.take(id) {
-        return Ok(run.run);
-    }
-    let mut run = sim::run(&experiment.variants[variant], experiment.seed, draw)?;
-    (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
-    journal.keep(id, &run)?;
-    Ok(run.run)
+    row_of(experiment, variant, draw, (journal, id))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use fleetsim::results::{
-    PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord, displayed_replicate,
+    PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord, displayed_replicate, to_json,
 };
 use fleetsim::scenario::{Experiment, Overrides, Variant, load_plan};
 use fleetsim::sim;
@@ -191,7 +191,7 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
         // What an exhaustive search found is not in the folder's runs.
         let decided = PlanRecord { exhaustive: committed.exhaustive, ..found.plan };
         let committed = fs::read(results.join(PLAN_FILE)).expect("readable");
-        assert_eq!(String::from_utf8_lossy(&decided.to_json()), String::from_utf8_lossy(&committed), "{at}");
+        assert_eq!(String::from_utf8_lossy(&to_json(&decided)), String::from_utf8_lossy(&committed), "{at}");
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::groups::{Best, Named};
 use super::sentence::{completion, differences_of, mean_of, not_significant, some_of};
+use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
 use crate::results::RunRow;
@@ -99,12 +100,8 @@ fn names(some: &[&Exposed<'_, '_>]) -> String {
 /// `1 of 200 in every run`, `38 of 200 (median of 20 runs, 95% CI 37–38, range 37–38)`.
 fn clusters(some: &[&Exposed<'_, '_>]) -> String {
     let runs = || some.iter().flat_map(|one| &one.variant.runs);
-    let ends = |values: &[f64]| {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        (least, values.iter().copied().fold(0.0, f64::max))
-    };
     let targets = runs().map(|run| run.targets).max().unwrap_or(0);
-    let (low, high) = ends(&runs().map(|run| run.exposed_targets as f64).collect::<Vec<f64>>());
+    let (low, high) = span(&runs().map(|run| run.exposed_targets as f64).collect::<Vec<f64>>());
     let middle = format!("{} of {}", count(some[0].median), count(targets as f64));
     let each = some[0].variant.runs.len();
     if low.total_cmp(&high).is_eq() {
@@ -119,7 +116,7 @@ fn clusters(some: &[&Exposed<'_, '_>]) -> String {
         .flat_map(|row| [row.median_ci95_low, row.median_ci95_high])
         .flatten()
         .collect();
-    let interval = match ends(&bounds) {
+    let interval = match span(&bounds) {
         (low, high) if low < high => format!("95% CI {}–{}, ", count(low), count(high)),
         _ => String::new(),
     };

@@ -57,6 +57,16 @@ fn title(settings: &[&[Setting]], members: &[usize]) -> String {
     Setting::in_short(settings[members[0]].iter().filter(shared))
 }
 
+/// A setting in a label: a number alone needs its name.
+fn said(setting: &Setting) -> String {
+    let speaks = setting.value.chars().any(char::is_alphabetic);
+    if speaks && !setting.is_of_strategy() {
+        setting.value.clone()
+    } else {
+        format!("{}={}", setting.name, setting.value)
+    }
+}
+
 /// Names without the common settings of `variants`; full names where that would not be unique.
 pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
@@ -74,15 +84,7 @@ pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String>
         if strategies || shown.is_empty() {
             parts.push(variant.info.strategy.clone());
         }
-        parts.extend(shown.iter().map(|setting| {
-            // A number alone needs its name.
-            let speaks = setting.value.chars().any(char::is_alphabetic);
-            if speaks && !setting.is_of_strategy() {
-                setting.value.clone()
-            } else {
-                format!("{}={}", setting.name, setting.value)
-            }
-        }));
+        parts.extend(shown.into_iter().map(said));
         parts.join(" · ")
     };
     let short: Vec<String> = variants.iter().map(label).collect();

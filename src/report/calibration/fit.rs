@@ -1,22 +1,17 @@
 //! Data against fit: the empirical distribution function of a quantity, and those of the fitted families.
 
-use crate::report::axis::{AxisTick, Scale, decimate, log_ticks, scaled, ticks_from_zero, ticks_of_time};
+use crate::report::axis::{AxisTick, Scale, decimate, log_ticks, scaled, staircase, ticks_from_zero, ticks_of_time};
 use crate::report::canvas::{Canvas, Position, Stroke};
 use crate::report::format::{count, number, time};
-use crate::report::frame::{Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis};
-use crate::report::style::{INK, MARGIN, PAGE_WIDTH, series_colour, series_dash};
+use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_width, page, value_axis};
+use crate::report::style::{INK, series_colour, series_dash};
 use crate::results::{Provenance, SampleRecord};
 
 /// Draws the chart.
 pub(super) fn draw(sample: &SampleRecord, provenance: &Provenance) -> Canvas {
     let entries = entries(sample);
     let height = 540.0;
-    let area = Area {
-        left: MARGIN + 50.0,
-        top: TOP + 28.0,
-        right: PAGE_WIDTH - key_width(&entries),
-        bottom: height - FOOTER - 58.0,
-    };
+    let area = Area::of_page(height, 50.0, key_width(&entries));
     let subtitle = format!(
         "{} value{} from {}; median {}",
         count(sample.count as f64),
@@ -43,13 +38,8 @@ pub(super) fn draw(sample: &SampleRecord, provenance: &Provenance) -> Canvas {
         let width = if fit.distribution == sample.chosen { 2.6 } else { 1.6 };
         canvas.path(points, Stroke { colour: series_colour(at), width, dash: series_dash(at) });
     }
-    let mut before = 0.0;
-    let mut steps: Vec<Position> = Vec::new();
-    for (value, share) in &sample.curve {
-        steps.push((x.at(*value), y.at(100.0 * before)));
-        steps.push((x.at(*value), y.at(100.0 * share)));
-        before = *share;
-    }
+    let curve = sample.curve.iter().map(|(value, share)| (*value, 100.0 * share));
+    let steps = staircase(curve, &x, &y);
     canvas.path(decimate(&steps, 2.0), Stroke::solid(INK, 1.4));
     key(&mut canvas, area, entries);
     canvas

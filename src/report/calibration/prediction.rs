@@ -1,22 +1,17 @@
 //! A past rollout and its prediction: started pods over time.
 
-use crate::report::axis::{Scale, decimate, ticks_from_zero, ticks_of_time};
+use crate::report::axis::{Scale, decimate, staircase, ticks_from_zero, ticks_of_time};
 use crate::report::canvas::{Canvas, Position, Stroke};
 use crate::report::format::{count, time};
-use crate::report::frame::{Area, FOOTER, KeyEntry, TOP, bottom_axis, key, key_width, page, value_axis};
-use crate::report::style::{INK, MARGIN, PAGE_WIDTH, series_colour, series_dash};
+use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_width, page, value_axis};
+use crate::report::style::{INK, series_colour, series_dash};
 use crate::results::{PredictionRecord, Provenance};
 
 /// Draws the chart.
 pub(super) fn draw(prediction: &PredictionRecord, provenance: &Provenance) -> Canvas {
     let entries = entries(prediction);
     let height = 540.0;
-    let area = Area {
-        left: MARGIN + 56.0,
-        top: TOP + 28.0,
-        right: PAGE_WIDTH - key_width(&entries),
-        bottom: height - FOOTER - 58.0,
-    };
+    let area = Area::of_page(height, 56.0, key_width(&entries));
     let error = prediction.predicted_completion_s / prediction.completion_s - 1.0;
     let title = format!(
         "The last pod started after {}; predicted {} ({:+.1}%)",
@@ -42,24 +37,13 @@ pub(super) fn draw(prediction: &PredictionRecord, provenance: &Provenance) -> Ca
     let (ticks, title) = ticks_of_time(&x, (58.0, 8), titles);
     bottom_axis(&mut canvas, area, &x, &ticks, &title);
     let of = |time: fn(&(f64, f64, f64, f64)) -> f64| -> Vec<Position> {
-        let mut steps: Vec<Position> = vec![(area.left, area.bottom)];
-        let mut before = 0.0;
-        for point in &prediction.predicted {
-            steps.push((x.at(time(point)), y.at(before)));
-            steps.push((x.at(time(point)), y.at(point.0)));
-            before = point.0;
-        }
-        steps
+        let points = prediction.predicted.iter().map(|point| (time(point), point.0));
+        [(area.left, area.bottom)].into_iter().chain(staircase(points, &x, &y)).collect()
     };
     canvas.between(of(|point| point.2), of(|point| point.3), series_colour(0), 0.18);
     canvas.path(of(|point| point.1), Stroke::solid(series_colour(0), 2.4));
-    let mut steps: Vec<Position> = vec![(area.left, area.bottom)];
-    let mut before = 0.0;
-    for (time, pods) in &prediction.real {
-        steps.push((x.at(*time), y.at(before)));
-        steps.push((x.at(*time), y.at(*pods)));
-        before = *pods;
-    }
+    let steps = staircase(prediction.real.iter().copied(), &x, &y);
+    let steps: Vec<Position> = [(area.left, area.bottom)].into_iter().chain(steps).collect();
     canvas.path(decimate(&steps, 2.0), Stroke { colour: INK, width: 1.8, dash: series_dash(0) });
     key(&mut canvas, area, entries);
     canvas

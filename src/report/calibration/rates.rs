@@ -5,7 +5,7 @@
 use crate::report::axis::{AxisTick, Scale, ticks_of_time};
 use crate::report::canvas::{Canvas, Position, Stroke};
 use crate::report::format::{count, percent, time};
-use crate::report::frame::{Area, FOOTER, TOP, bottom_grid, page, value_axis, write_bold, write_fitted};
+use crate::report::frame::{Area, bottom_grid, page, value_axis, write_bold, write_fitted};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::results::{Provenance, RateParameter, RatesRecord};
 
@@ -15,12 +15,7 @@ const TEXTS: f64 = 330.0;
 /// Draws the chart. `None` without an image.
 pub(super) fn draw(rates: &RatesRecord, provenance: &Provenance) -> Option<Canvas> {
     let height = 560.0;
-    let area = Area {
-        left: MARGIN + 60.0,
-        top: TOP + 28.0,
-        right: PAGE_WIDTH - MARGIN - TEXTS,
-        bottom: height - FOOTER - 58.0,
-    };
+    let area = Area::of_page(height, 60.0, MARGIN + TEXTS);
     let title = format!("Fitted pull times differ from measured ones by {} (median)", percent(rates.median_error));
     let subtitle = format!(
         "{} pulls of {} image{} on {} node{}; dot: median, line: least to greatest",

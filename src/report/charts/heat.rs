@@ -115,12 +115,11 @@ fn sides<'s>(
     axes: &'s [SweepAxis<'s>],
     variants: &[VariantResults<'_>],
 ) -> Option<([MapSide<'s>; 2], Vec<&'s SweepAxis<'s>>)> {
-    let together = |a: &SweepAxis<'_>, b: &SweepAxis<'_>| {
-        variants.iter().any(|variant| a.value_of(variant).is_some() && b.value_of(variant).is_some())
-    };
+    let on_both =
+        |a: &SweepAxis<'_>, b: &SweepAxis<'_>, variant| a.value_of(variant).and(b.value_of(variant)).is_some();
     let mut pairs: Vec<(usize, usize)> = (0..axes.len())
         .flat_map(|b| (0..b).map(move |a| (a, b)))
-        .filter(|&(a, b)| together(&axes[a], &axes[b]))
+        .filter(|&(a, b)| variants.iter().any(|variant| on_both(&axes[a], &axes[b], variant)))
         .collect();
     // Stable: among equals, the first of the sweep wins.
     pairs.sort_by_key(|&(a, b)| std::cmp::Reverse(axes[a].values.len() * axes[b].values.len()));

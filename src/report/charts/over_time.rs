@@ -169,12 +169,7 @@ fn overlaid(
     };
     let names = names::within(variants, LABEL, Weight::Bold, KEY_NAME);
     let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
-    let area = Area {
-        left: MARGIN + 50.0,
-        top: TOP + 28.0,
-        right: PAGE_WIDTH - key_width(&entries),
-        bottom: height - FOOTER - 58.0,
-    };
+    let area = Area::of_page(height, 50.0, key_width(&entries));
     let plot = Plot::new(area, span, ticks, quantity);
     let dense = variants.iter().any(|variant| plot.envelope(variant).is_some());
     let dense = if dense { "; where too dense: range and mean" } else { "" };

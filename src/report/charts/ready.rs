@@ -19,12 +19,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         .map(|((variant, times), name)| entry(variant, name, times, dash(&variants, variant)))
         .collect();
     let height = (TOP + 86.0 + KEY_LINE * entries.len() as f64 + FOOTER).max(540.0);
-    let area = Area {
-        left: MARGIN + 50.0,
-        top: TOP + 28.0,
-        right: PAGE_WIDTH - key_width(&entries),
-        bottom: height - FOOTER - 58.0,
-    };
+    let area = Area::of_page(height, 50.0, key_width(&entries));
     // The ends decide whether slow variants would flatten fast ones; the first cluster of each does not matter.
     let mut x = time_scale(&ends, area.left, area.right);
     if x.log {

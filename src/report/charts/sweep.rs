@@ -157,12 +157,8 @@ impl Drawing<'_> {
             let y = panel.scale.at(*capacity);
             canvas.line((area.left, y), (area.right, y), Stroke { colour: INK, width: 1.2, dash: &[6.0, 4.0] });
         }
-        for at in 0..self.lines.len() {
-            self.spread(canvas, at, panel);
-        }
-        for at in 0..self.lines.len() {
-            self.line(canvas, at, panel);
-        }
+        (0..self.lines.len()).for_each(|at| self.spread(canvas, at, panel));
+        (0..self.lines.len()).for_each(|at| self.line(canvas, at, panel));
         self.labels(canvas, area, panel);
     }
 

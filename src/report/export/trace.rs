@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::chosen;
 use crate::report::data::{Results, VariantResults};
-use crate::results::{PassRow, StatusRow};
+use crate::results::{PassRow, RunKey, StatusRow};
 
 /// The track of the scheduler's passes, and that of statuses; clusters follow.
 const PASSES: usize = 1;
@@ -28,10 +28,13 @@ pub fn write_trace(results: &Results, variants: &[String], out: &mut dyn Write) 
     let mut writer = EventWriter { out, any: false };
     writer.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (process, variant) in chosen.iter().enumerate() {
-        let passes = results.tables.passes.iter().filter(|(key, _)| key.variant == variant.name()).map(|(_, row)| row);
-        let statuses =
-            results.tables.statuses.iter().filter(|(key, _)| key.variant == variant.name()).map(|(_, row)| row);
-        of_variant(&mut writer, process + 1, variant, passes, statuses)?;
+        let (writer, process) = (&mut writer, process + 1);
+        let replicate = variant.displayed.map_or(0, |run| run.replicate);
+        writer.named("process_name", process, 0, &format!("{}, replicate {replicate}", variant.name()))?;
+        passes(writer, process, of_variant(&results.tables.passes, variant))?;
+        statuses(writer, process, of_variant(&results.tables.statuses, variant))?;
+        counters(writer, process, variant)?;
+        clusters(writer, process, variant)?;
     }
     writer.out.write_all(b"\n]}\n")
 }
@@ -59,15 +62,16 @@ fn micros(seconds: f64) -> f64 {
     (seconds * 1e6).round()
 }
 
-fn of_variant<'r>(
+/// The rows of a variant.
+fn of_variant<'r, Row>(rows: &'r [(RunKey, Row)], variant: &VariantResults<'_>) -> impl Iterator<Item = &'r Row> {
+    rows.iter().filter(|(key, _)| key.variant == variant.name()).map(|(_, row)| row)
+}
+
+fn passes<'r>(
     writer: &mut EventWriter<'_>,
     process: usize,
-    variant: &VariantResults<'r>,
     passes: impl Iterator<Item = &'r PassRow>,
-    statuses: impl Iterator<Item = &'r StatusRow>,
 ) -> io::Result<()> {
-    let replicate = variant.displayed.map_or(0, |run| run.replicate);
-    writer.named("process_name", process, 0, &format!("{}, replicate {replicate}", variant.name()))?;
     writer.named("thread_name", process, PASSES, "scheduler")?;
     for pass in passes {
         writer.event(&json!({
@@ -77,6 +81,14 @@ fn of_variant<'r>(
                 "passes": pass.passes },
         }))?;
     }
+    Ok(())
+}
+
+fn statuses<'r>(
+    writer: &mut EventWriter<'_>,
+    process: usize,
+    statuses: impl Iterator<Item = &'r StatusRow>,
+) -> io::Result<()> {
     writer.named("thread_name", process, STATUSES, "statuses")?;
     for status in statuses {
         writer.event(&json!({
@@ -86,8 +98,7 @@ fn of_variant<'r>(
             "args": { "reason": status.reason, "message": status.message },
         }))?;
     }
-    counters(writer, process, variant)?;
-    clusters(writer, process, variant)
+    Ok(())
 }
 
 fn counters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResults<'_>) -> io::Result<()> {

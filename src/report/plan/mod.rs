@@ -7,7 +7,8 @@ use itertools::Itertools;
 use super::format::{count, in_unit, percent, time};
 use super::wrap::wrapped;
 use crate::results::{
-    Candidate, CandidateStatus, Limit, PlanRecord, Question, Snippet, Statistic, StrategyAnswer, grouped,
+    Candidate, CandidateStatus, ExhaustiveSearch, Limit, PlanRecord, Question, Snippet, Statistic, StrategyAnswer,
+    grouped,
 };
 
 /// The plan in words: for each world the answer with its confidence and all candidates, then the settings to paste.
@@ -80,10 +81,7 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
             percent_down(kept.share_at_least),
         ));
     }
-    if !answer.is_decided {
-        text.push_str(&doubts(plan, question, answer));
-    }
-    text
+    text + &doubts(plan, question, answer)
 }
 
 /// What an uncertain answer lacks.
@@ -200,24 +198,29 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
     if let Some(most) = plan.stopped_at {
         text.push_str(&format!(" The search stopped at its budget of {} runs.", count(most as f64)));
     }
-    if let Some(exhaustive) = &plan.exhaustive {
-        let agreed = exhaustive.answers.iter().filter(|(_, agrees)| *agrees).count();
-        text.push_str(&format!(
-            " The exhaustive search ({} runs) agrees on {agreed} of {} answers",
-            count(exhaustive.runs as f64),
-            exhaustive.answers.len()
-        ));
-        let found = plan.questions.iter().flat_map(|question| &question.answers);
-        for (answer, (chosen, agrees)) in found.zip(&exhaustive.answers) {
-            let shown = |variant: &Option<String>| variant.clone().unwrap_or_else(|| "no setting".to_owned());
-            if answer.variant != *chosen {
-                let how = if *agrees { "equally good" } else { "NOT equivalent" };
-                text.push_str(&format!("; instead of {} it chose {} ({how})", shown(&answer.variant), shown(chosen)));
-            }
-        }
-        text.push('.');
+    if let Some(found) = &plan.exhaustive {
+        text.push_str(&agreement(plan, found));
     }
     wrapped(&text, width, "")
+}
+
+/// The choices of the exhaustive search beside those of the plan.
+fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
+    let agreed = exhaustive.answers.iter().filter(|(_, agrees)| *agrees).count();
+    let mut text = format!(
+        " The exhaustive search ({} runs) agrees on {agreed} of {} answers",
+        count(exhaustive.runs as f64),
+        exhaustive.answers.len()
+    );
+    let found = plan.questions.iter().flat_map(|question| &question.answers);
+    for (answer, (chosen, agrees)) in found.zip(&exhaustive.answers) {
+        let shown = |variant: &Option<String>| variant.clone().unwrap_or_else(|| "no setting".to_owned());
+        if answer.variant != *chosen {
+            let how = if *agrees { "equally good" } else { "NOT equivalent" };
+            text.push_str(&format!("; instead of {} it chose {} ({how})", shown(&answer.variant), shown(chosen)));
+        }
+    }
+    text + "."
 }
 
 /// The snippets to paste into the products' own files, each once, with the variants that it is for.

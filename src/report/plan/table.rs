@@ -71,11 +71,14 @@ fn names(question: &Question) -> Vec<Vec<String>> {
         };
         columns.push(std::iter::once(name.clone()).chain(question.candidates.iter().map(value)).collect());
     }
-    let widest = |columns: &[Vec<String>]| -> Vec<usize> {
-        columns.iter().map(|column| column.iter().map(|text| letters(text)).max().unwrap_or(0)).collect()
-    };
+    narrowed(columns)
+}
+
+/// The columns, with the longest texts shortened until all fit.
+fn narrowed(mut columns: Vec<Vec<String>>) -> Vec<Vec<String>> {
     loop {
-        let widths = widest(&columns);
+        let widest = |column: &Vec<String>| column.iter().map(|text| letters(text)).max().unwrap_or(0);
+        let widths: Vec<usize> = columns.iter().map(widest).collect();
         let most = widths.iter().copied().max().unwrap_or(0);
         if widths.iter().sum::<usize>() + 2 * widths.len() <= NAMES_MAX || most <= 8 {
             return columns;

@@ -4,10 +4,29 @@ use serde::Serialize;
 
 use crate::report::data::{Results, VariantResults};
 use crate::report::limits::{AssertedLimit, JudgedLimit};
-use crate::results::{READY_TIME, UncertaintyRow, Verdict};
+use crate::results::{READY_TIME, SummaryRow, UncertaintyRow, Verdict};
+use crate::units::serial::Ordered;
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
+
+/// The measures whose medians it has.
+const MEDIANS: [&str; 14] = [
+    READY_TIME,
+    "completion_s",
+    "targets",
+    "reachable_targets",
+    "paused_targets",
+    "agentless_targets",
+    "offline_targets",
+    "peak_pulls",
+    "egress_peak_1s_bytes_per_s",
+    "egress_busy_share",
+    "egress_bytes",
+    "failed_pulls",
+    "responses_429",
+    "peak_not_ready",
+];
 
 /// The JSON form of the comparison.
 #[derive(Debug, Serialize)]
@@ -55,24 +74,9 @@ struct VariantJson<'r> {
     finished: usize,
     held_by: Option<&'r str>,
     held_detail: Option<&'r str>,
-    reachable_ready_s: Option<f64>,
-    reachable_ready_median_ci95_low_s: Option<f64>,
-    reachable_ready_median_ci95_high_s: Option<f64>,
-    completion_s: Option<f64>,
-    targets: Option<f64>,
-    reachable_targets: Option<f64>,
-    paused_targets: Option<f64>,
-    agentless_targets: Option<f64>,
-    offline_targets: Option<f64>,
-    peak_pulls: Option<f64>,
-    peak_pulls_p5: Option<f64>,
-    peak_pulls_p95: Option<f64>,
-    egress_peak_1s_bytes_per_s: Option<f64>,
-    egress_busy_share: Option<f64>,
-    egress_bytes: Option<f64>,
-    failed_pulls: Option<f64>,
-    responses_429: Option<f64>,
-    peak_not_ready: Option<f64>,
+    /// By their names.
+    #[serde(flatten)]
+    measures: Ordered<Option<f64>>,
 }
 
 /// The comparison as JSON: `schema_version`, the experiment, and one object a variant.
@@ -113,8 +117,19 @@ fn assertion(judged: &JudgedLimit<'_, '_>) -> AssertionJson {
 
 fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
     let info = variant.info;
-    let ready = variant.summary(READY_TIME);
-    let pulls = variant.summary("peak_pulls");
+    let mut measures: Vec<(String, Option<f64>)> = Vec::new();
+    for name in MEDIANS {
+        measures.push((name.to_owned(), variant.median(name)));
+        let ends: [(&str, fn(&SummaryRow) -> Option<f64>); 2] = match name {
+            READY_TIME => [
+                ("reachable_ready_median_ci95_low_s", |row| row.median_ci95_low),
+                ("reachable_ready_median_ci95_high_s", |row| row.median_ci95_high),
+            ],
+            "peak_pulls" => [("peak_pulls_p5", |row| row.p5), ("peak_pulls_p95", |row| row.p95)],
+            _ => continue,
+        };
+        measures.extend(ends.map(|(end, of)| (end.to_owned(), variant.summary(name).and_then(of))));
+    }
     VariantJson {
         variant: &info.variant,
         strategy: &info.strategy,
@@ -123,23 +138,6 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
         finished: variant.finished(),
         held_by: variant.unfinished().map(|run| run.held_by.as_str()),
         held_detail: variant.unfinished().map(|run| run.held_detail.as_str()),
-        reachable_ready_s: variant.ready_time(),
-        reachable_ready_median_ci95_low_s: ready.and_then(|row| row.median_ci95_low),
-        reachable_ready_median_ci95_high_s: ready.and_then(|row| row.median_ci95_high),
-        completion_s: variant.median("completion_s"),
-        targets: variant.median("targets"),
-        reachable_targets: variant.median("reachable_targets"),
-        paused_targets: variant.median("paused_targets"),
-        agentless_targets: variant.median("agentless_targets"),
-        offline_targets: variant.median("offline_targets"),
-        peak_pulls: pulls.and_then(|row| row.median),
-        peak_pulls_p5: pulls.and_then(|row| row.p5),
-        peak_pulls_p95: pulls.and_then(|row| row.p95),
-        egress_peak_1s_bytes_per_s: variant.median("egress_peak_1s_bytes_per_s"),
-        egress_busy_share: variant.median("egress_busy_share"),
-        egress_bytes: variant.median("egress_bytes"),
-        failed_pulls: variant.median("failed_pulls"),
-        responses_429: variant.median("responses_429"),
-        peak_not_ready: variant.median("peak_not_ready"),
+        measures: Ordered(measures),
     }
 }

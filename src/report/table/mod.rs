@@ -73,12 +73,8 @@ impl TextColumn {
         rank: u32,
         shared: Option<String>,
     ) -> Self {
-        let mut widths = [0; 3];
-        for parts in cells.iter().filter(|parts| parts.len() > 1) {
-            for (width, part) in widths.iter_mut().zip(parts) {
-                *width = letters(part).max(*width);
-            }
-        }
+        let parts_at = |at: usize| cells.iter().filter(|parts| parts.len() > 1).filter_map(move |parts| parts.get(at));
+        let widths = [0, 1, 2].map(|at| parts_at(at).map(|part| letters(part)).max().unwrap_or(0));
         let text = |parts: Vec<String>| match parts.as_slice() {
             [number, others @ ..] if !others.is_empty() => {
                 let mut text = format!("{number:>width$}", width = widths[0]);

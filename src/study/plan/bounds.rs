@@ -9,7 +9,7 @@
 //!   Psychometrika 12, 1947). It removes the noise that both share. The threshold is the unknown quantile, so the test
 //!   must succeed for every value of its confidence interval.
 
-use crate::stats::sorted;
+use crate::stats::{bisected, sorted};
 
 /// Fewest runs after which a mean or a quantile is judged.
 pub(super) const FIRST_LOOK: usize = 10;
@@ -174,16 +174,7 @@ pub(super) fn share_at_least(kept: usize, n: usize, error: f64) -> f64 {
     if kept == 0 {
         return 0.0;
     }
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if at_least(kept, n, middle) < error {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    bisected((0.0, 1.0), 60, |middle| at_least(kept, n, middle) >= error).0
 }
 
 #[cfg(test)]

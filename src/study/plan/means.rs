@@ -10,6 +10,8 @@
 //! bounds are those of a mean in which the rarest [`RARE`] of the runs, at the unfavourable end, count no more than
 //! the rest. After [`runs_to_see`] runs, the worst run seen is at that end or beyond it.
 
+use crate::stats::bisected;
+
 /// Share of runs at the unfavourable end that a statement on a mean does not cover beyond the worst run seen. It is the
 /// share of `confirm`: statements are about 95% of the runs.
 pub(super) const RARE: f64 = 0.05;
@@ -37,16 +39,7 @@ pub(super) fn lower(values: &[f64], error: f64) -> f64 {
         log_mean(&FRACTIONS.iter().map(of).collect::<Vec<f64>>())
     };
     let greatest = values.iter().copied().fold(0.0, f64::max);
-    let (mut low, mut high) = (0.0, greatest);
-    for _ in 0..40 {
-        let middle = 0.5 * (low + high);
-        if middle > 0.0 && bets(middle) >= -libm::log(error) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    bisected((0.0, greatest), 40, |middle| !(middle > 0.0 && bets(middle) >= -libm::log(error))).0
 }
 
 /// Upper bound of the mean. Infinite before [`runs_to_see`].
@@ -68,15 +61,7 @@ pub(super) fn upper(values: &[f64], error: f64) -> f64 {
             return high;
         }
     }
-    for _ in 0..40 {
-        let middle = 0.5 * (low + high);
-        if is_bound(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    high
+    bisected((low, high), 40, is_bound).1
 }
 
 /// Logarithm of the capital from all values but the first, which chose the scale.

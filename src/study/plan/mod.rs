@@ -13,11 +13,10 @@ mod tests;
 
 use std::sync::atomic::AtomicBool;
 
-use super::StudyError;
 use super::queue::in_order;
+use super::{StudyError, row_of};
 use crate::results::{Journal, PlanRecord, RunRow, Setting, grouped};
 use crate::scenario::{Experiment, Plan, Variant};
-use crate::sim;
 
 pub use race::{Race, RaceRules, Sample};
 
@@ -59,16 +58,7 @@ pub fn search(
     stop: &AtomicBool,
 ) -> Result<SearchResult, StudyError> {
     let run = |variant: usize, replicate: u32| -> Result<RunRow, StudyError> {
-        let id = (variant as u32, replicate);
-        let row = match journal.take(id) {
-            Some(run) => run.run,
-            None => {
-                let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate)?;
-                (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
-                journal.keep(id, &run)?;
-                run.run
-            }
-        };
+        let row = row_of(experiment, variant, replicate, (journal, (variant as u32, replicate)))?;
         run_done(row.events);
         Ok(row)
     };

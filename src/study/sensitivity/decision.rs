@@ -26,12 +26,8 @@ pub(super) fn all(varied: &VariedExperiment, chosen: &[usize], headline: &Headli
     });
     let mut decisions = Vec::new();
     for (world, names) in grouped(of_world).into_iter().filter(|(_, names): &(_, Vec<_>)| names.len() > 1) {
-        decisions.push(StudiedDecision::Best {
-            world,
-            objective: headline.objective,
-            limits: headline.limits.clone(),
-            names,
-        });
+        let (objective, limits) = (headline.objective, headline.limits.clone());
+        decisions.push(StudiedDecision::Best { world, objective, limits, names });
     }
     for assertion in &varied.base().assertions {
         let is_for = |strategy: &str| assertion.strategy.as_ref().is_none_or(|of| of == strategy);

@@ -6,9 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::results::{Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
-use crate::sim;
-use crate::study::StudyError;
 use crate::study::queue::in_order;
+use crate::study::{StudyError, row_of};
 
 /// Experiments that are kept in memory together.
 const BATCH: usize = 32;
@@ -98,15 +97,7 @@ impl<'s> Sampler<'s> {
 
     fn run(&self, experiment: &Experiment, number: u32, place: usize, replicate: u32) -> Result<RunRow, StudyError> {
         let id = (number * self.variants.len() as u32 + place as u32, replicate);
-        let row = match self.journal.take(id) {
-            Some(run) => run.run,
-            None => {
-                let mut run = sim::run(&experiment.variants[self.variants[place]], experiment.seed, replicate)?;
-                (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
-                self.journal.keep(id, &run)?;
-                run.run
-            }
-        };
+        let row = row_of(experiment, self.variants[place], replicate, (self.journal, id))?;
         (self.run_done)();
         Ok(row)
     }
