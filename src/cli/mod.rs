@@ -12,6 +12,7 @@ mod export;
 mod generated;
 mod import;
 mod init;
+mod merge;
 mod output;
 mod plan;
 mod precision;
@@ -20,6 +21,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sensitivity;
+mod shard;
 mod simulation;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::report::Results;
-use fleetsim::results::{ResultsError, to_json};
+use fleetsim::results::{Provenance, ResultsError, ShardError, ShardSet, to_json};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use serde::Serialize;
 
@@ -42,6 +44,7 @@ Examples:
   fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
   fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
   fleetsim sensitivity experiments/08-bad-release   find the constants that decide
+  fleetsim merge results/my-experiment.shards       merge what several machines simulated with --shard
   fleetsim check my-experiment.yaml                 report every error in an experiment file
   fleetsim report results/03-documented-or-shipped  redraw and compare existing results
   fleetsim reproduce results/[0-9]*                 check that these results can be reproduced
@@ -73,6 +76,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Show how much each constant of the model matters, and which decisions it changes
     Sensitivity(sensitivity::SensitivityArgs),
+    /// Write the results of a study whose runs were simulated as shards, on one machine or several
+    Merge(merge::MergeArgs),
     /// Find the model's constants in the events, metrics and histories of real clusters
     Calibrate(calibrate::CalibrateArgs),
     /// Redraw the charts of existing results and print the comparison
@@ -133,9 +138,14 @@ struct SimulateArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
     format: OutputFormat,
+    #[command(flatten)]
+    shard: shard::ShardArgs,
     /// Set by `fleetsim reproduce`.
     #[arg(skip)]
     reproduce: bool,
+    /// Set by `fleetsim merge`.
+    #[arg(skip)]
+    merged: Option<ShardSet>,
 }
 
 /// What a repeated run takes from the command line, and not from the recorded command.
@@ -171,6 +181,12 @@ enum Failure {
     /// Results, charts or the page cannot be written or read.
     #[error(transparent)]
     Record(#[from] ResultsError),
+    /// Shards do not make up a study.
+    #[error(transparent)]
+    Shards(#[from] ShardError),
+    /// A shard has no more to do.
+    #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
+    OtherShards,
     /// Another failure of the machine.
     #[error("{0}")]
     Machine(String),
@@ -195,8 +211,9 @@ fn in_worlds(worlds: &[String]) -> String {
 impl Failure {
     const fn exit_code(&self) -> u8 {
         match self {
-            Self::Record(_) | Self::Machine(_) | Self::Different { .. } => 1,
-            Self::Input(_) | Self::Usage(_) => 2,
+            Self::Record(_) | Self::Machine(_) | Self::Different { .. } | Self::OtherShards => 1,
+            Self::Shards(ShardError::Results(_)) => 1,
+            Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
             Self::Interrupted => 130,
             // The code that k6 uses, so that a pipeline can distinguish it from a crash.
             Self::Assertion | Self::NoSetting(_) => 99,
@@ -229,6 +246,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(args),
         Command::Plan(args) => plan::plan(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),
+        Command::Merge(args) => merge::merge(args),
         Command::Calibrate(args) => calibrate::calibrate(args),
         Command::Report(args) => report::report(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
@@ -284,6 +302,11 @@ impl ExperimentArgs {
 }
 
 impl SimulateArgs {
+    /// The folder of the whole study's results.
+    fn target(&self, provenance: &Provenance) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| Path::new("results").join(&provenance.experiment))
+    }
+
     /// Has the work done again, to be compared with the results in `folder`.
     fn again(&mut self, folder: &Path, ours: &Again) {
         self.experiment.allow_commands = ours.allow_commands;

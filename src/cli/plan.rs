@@ -33,11 +33,14 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     if args.compare_exhaustive {
         provenance.command.push_str(" --compare-exhaustive");
     }
-    let recording = Recording::begin(&args.simulate, provenance, &experiment, "search")?;
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "search")? else { return Ok(()) };
     if experiment.precision.is_some() {
         output::err("note: `precision` applies to `fleetsim run` only; a plan decides how many runs it needs\n");
     }
     let simulated = simulate(&experiment, &wanted, args, &recording.journal);
+    if recording.is_shard() {
+        return recording.publish_shard([simulated.map(drop)]);
+    }
     let (found, recording) = recording.or_saved(simulated, "")?;
     let ((), recording) = recording.write("", |publication, begins| {
         begins("tables")?;

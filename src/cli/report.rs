@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{CALIBRATION_FILE, PLAN_FILE, PROVENANCE_FILE, Publication, ResultsError, SENSITIVITY_FILE};
+use fleetsim::results::{
+    CALIBRATION_FILE, PLAN_FILE, PROVENANCE_FILE, Provenance, Publication, ResultsError, SENSITIVITY_FILE,
+};
 
 use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
@@ -27,6 +29,10 @@ pub(super) struct ReportArgs {
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if !args.results.join(PROVENANCE_FILE).is_file() {
         return Err(ResultsError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
+    }
+    if Provenance::of_results(&args.results)?.shard.is_some() {
+        let fix = "run `fleetsim merge` on all shards to get results";
+        return Err(Failure::Usage(format!("{} is a shard, a part of a study's runs; {fix}", args.results.display())));
     }
     let publication = Publication::renew(&args.results)?;
     let has = |file: &str| args.results.join(file).is_file();

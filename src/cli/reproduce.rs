@@ -39,7 +39,12 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
 
 /// Runs the command that made the results in `folder`, with these threads and this permission.
 fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
-    let command = Provenance::of_results(folder)?.command;
+    let provenance = Provenance::of_results(folder)?;
+    let command = provenance.command;
+    if provenance.shard.is_some() {
+        let fix = format!("run `{command}` again instead");
+        return Err(Failure::Usage(format!("{} is a shard, not the results of a study; {fix}", folder.display())));
+    }
     match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
         Ok(Command::Run(mut args)) => {
             args.simulate.again(folder, again);

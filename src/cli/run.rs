@@ -22,8 +22,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     series: bool,
     /// Write the asserted limits to this file as a JUnit report, for CI
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", conflicts_with = "shard")]
+    pub(super) junit: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -34,13 +34,19 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let experiment = args.simulate.experiment.load()?;
     args.simulate.experiment.allow_commands(&experiment)?;
     // Check before the long work that results can be written there.
-    let recording = Recording::begin(&args.simulate, provenance(&experiment, args), &experiment, "study")?;
+    let provenance = provenance(&experiment, args);
+    let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "study")? else { return Ok(()) };
     for guess in &experiment.guesses {
         output::err(&format!("note: {guess}\n"));
     }
+    let simulated = simulate(&experiment, &recording.journal, args.simulate.threads);
+    if recording.is_shard() {
+        // Constants are drawn whatever the results are.
+        let drawn = draw(args, &experiment, &recording.journal);
+        return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
+    }
     let (least, most) = study::run_counts(&experiment);
     let all = if least == most { format!(" of {least}") } else { format!(" of {least} to {most}") };
-    let simulated = simulate(&experiment, &recording.journal, args.simulate.threads);
     let simulated = simulated.and_then(|variants| Ok((variants, draw(args, &experiment, &recording.journal)?)));
     let ((variants, drawn), recording) = recording.or_saved(simulated, &all)?;
     let ((results, precision), recording) = recording.write(&all, |publication, begins| {
@@ -50,9 +56,14 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     if !recording.finish(&precision)? {
         return Ok(());
     }
-    output::out(&args.simulate.format.comparison(&results))?;
-    let (all_hold, verdicts) = report::verdicts(&results);
-    match args.simulate.format {
+    print(args.simulate.format, &results)
+}
+
+/// Prints the comparison and the asserted limits. Fails when one of these was exceeded.
+fn print(format: OutputFormat, results: &report::Results) -> Result<(), Failure> {
+    output::out(&format.comparison(results))?;
+    let (all_hold, verdicts) = report::verdicts(results);
+    match format {
         OutputFormat::Text => output::out(&verdicts)?,
         // Standard output is JSON and nothing else.
         OutputFormat::Json => output::err(&verdicts),

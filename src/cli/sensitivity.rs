@@ -67,8 +67,11 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     provenance.experiment.push_str("-sensitivity");
     provenance.command.push_str(&flags(args));
     let study = format!("analysis ({})", provenance.command);
-    let recording = Recording::begin(&args.simulate, provenance, varied.base(), &study)?;
+    let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), &study)? else { return Ok(()) };
     let simulated = simulate(&varied, args, &recording.journal);
+    if recording.is_shard() {
+        return recording.publish_shard([simulated.map(drop)]);
+    }
     let (record, recording) = recording.or_saved(simulated, "")?;
     for (name, bytes) in record.tables() {
         recording.publication.write(name, &bytes)?;

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fleetsim::results::{
-    FileDigest, Journal, LimitInfo, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, VariantInfo,
+    FileDigest, Journal, LimitInfo, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId, RunRecord,
+    SHARD_RUNS_FILE, ShardSet, VariantInfo, is_shard_complete,
 };
 use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
+use super::shard::program_sha256;
 use super::{ExperimentArgs, Failure, SimulateArgs, output, progress};
 
 /// Whether Ctrl-C was pressed.
@@ -65,6 +67,7 @@ impl Simulation {
             StudyError::Interrupted => Failure::Interrupted,
             StudyError::Record(error) => Failure::Record(error),
             StudyError::Values(error) => Failure::Input(error),
+            StudyError::OtherShards => Failure::OtherShards,
             error @ (StudyError::Process(_) | StudyError::Different { .. }) => Failure::Machine(error.to_string()),
         })
     }
@@ -84,29 +87,58 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Checks that results can be written, and reports that runs of an unfinished `study` are reused.
+    /// Checks that results can be written, and reports that runs of an unfinished `study` are reused. `None`: a shard is
+    /// wanted that is there already.
     pub(super) fn begin(
         args: &SimulateArgs,
-        provenance: Provenance,
+        mut provenance: Provenance,
         experiment: &Experiment,
         study: &str,
-    ) -> Result<Self, Failure> {
-        let target = args.out.clone().unwrap_or_else(|| Path::new("results").join(&provenance.experiment));
+    ) -> Result<Option<Self>, Failure> {
+        let place = args.shard.place(args.out.as_deref(), &provenance.experiment)?;
+        let (mut target, mut known) = (args.target(&provenance), None);
+        if let Some(place) = &place {
+            (target, provenance) = (place.folder(), place.described(provenance)?);
+            if is_shard_complete(&target, &provenance) {
+                output::err(&format!("shard: {} (complete already)\n", target.display()));
+                return Ok(None);
+            }
+            known = place.earlier()?;
+        }
+        let known = known_runs(known.as_ref().or(args.merged.as_ref()), &provenance)?;
         let publication = Publication::begin(&target, provenance)?;
         if !args.replace && !args.reproduce {
             keep_finished(publication.target(), &args.experiment)?;
         }
-        publication.write(RESOLVED_FILE, experiment.resolved.as_bytes())?;
-        for input in &experiment.inputs {
-            if let Some(copy) = digest(input).copy() {
-                publication.write(&copy, &input.bytes)?;
-            }
-        }
+        write_inputs(&publication, experiment)?;
         let journal = Journal::open(publication.target(), format!("{study} {}", run_key(experiment)).as_bytes())?;
+        let journal = journal.limited_to(args.shard.shard);
         if journal.found() > 0 {
             output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
         }
-        Ok(Self { target, publication, journal, reproduce: args.reproduce })
+        journal.add(known);
+        Ok(Some(Self { target, publication, journal, reproduce: args.reproduce }))
+    }
+
+    /// Whether this is a shard, which is published by [`Recording::publish_shard`].
+    pub(super) const fn is_shard(&self) -> bool {
+        self.journal.shard().is_some()
+    }
+
+    /// Publishes a shard, unless simulating its runs failed.
+    pub(super) fn publish_shard<const N: usize>(mut self, simulated: [Result<(), Failure>; N]) -> Result<(), Failure> {
+        let is_failure = |failure: &Failure| !matches!(failure, Failure::OtherShards);
+        if let Some(failure) = simulated.into_iter().filter_map(Result::err).find(is_failure) {
+            return Err(self.give_up(failure, " of this shard's")?);
+        }
+        let info = self.publication.provenance_mut().shard.as_mut().expect("a shard describes itself");
+        let (runs, bytes) = self.journal.saved_runs(info.whole_command.as_bytes())?;
+        info.runs = runs;
+        self.publication.write(SHARD_RUNS_FILE, &bytes)?;
+        self.publication.publish()?;
+        self.journal.finish()?;
+        output::err(&format!("shard: {} ({} runs)\n", self.target.display(), output::grouped(runs)));
+        Ok(())
     }
 
     /// The simulated runs. After a failure, the journal stays if it has runs, which are reported as so many `of_all`.
@@ -158,6 +190,24 @@ impl Recording {
         }
         Ok(!self.reproduce)
     }
+}
+
+/// The runs of shards that belong to the study of `provenance`.
+fn known_runs(set: Option<&ShardSet>, provenance: &Provenance) -> Result<Vec<(RunId, RunRecord)>, Failure> {
+    let Some(set) = set else { return Ok(Vec::new()) };
+    set.check_study(provenance, &program_sha256()?)?;
+    Ok(set.runs()?)
+}
+
+/// Writes every setting in force, and a copy of every input.
+fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<(), ResultsError> {
+    publication.write(RESOLVED_FILE, experiment.resolved.as_bytes())?;
+    for input in &experiment.inputs {
+        if let Some(copy) = digest(input).copy() {
+            publication.write(&copy, &input.bytes)?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed. A change in the

@@ -8,7 +8,7 @@
 //! Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an entry that is
 //! verified when it is read is equally safe.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -19,15 +19,13 @@ use crc::{CRC_32_ISCSI, Crc};
 use sha2::{Digest, Sha256};
 
 use super::folder::hidden;
+use super::shard::{RunId, StudyShard};
 use super::{ResultsError, RunRecord};
 
 /// Starts every journal: the file type, and the version of its entries.
 const MAGIC: &[u8; 16] = b"fleetsim-runs-03";
 /// The checksum of an entry.
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
-
-/// One run of a study: the number of its variant, and its replicate.
-pub type RunId = (u32, u32);
 
 /// The finished runs of a study in progress. Dropped, it stays on disk; [`Journal::finish`] removes it.
 #[derive(Debug)]
@@ -37,6 +35,40 @@ pub struct Journal {
     kept: Mutex<HashMap<RunId, RunRecord>>,
     found: usize,
     written: AtomicUsize,
+    shard: Option<StudyShard>,
+}
+
+/// The bytes of a file with these runs, in the format of journals.
+pub(super) fn encode_runs(key: &[u8], runs: &BTreeMap<RunId, RunRecord>) -> Vec<u8> {
+    let mut bytes = head(key);
+    for entry in runs {
+        bytes.extend(encode(entry));
+    }
+    bytes
+}
+
+/// The runs of a file that [`encode_runs`] made with this key. `None` for any other file.
+pub(super) fn decode_runs(key: &[u8], bytes: &[u8]) -> Option<Vec<(RunId, RunRecord)>> {
+    let (runs, whole) = decode(bytes.strip_prefix(head(key).as_slice())?);
+    (head(key).len() + whole == bytes.len()).then_some(runs)
+}
+
+fn head(key: &[u8]) -> Vec<u8> {
+    [MAGIC.as_slice(), &Sha256::digest(key)].concat()
+}
+
+fn encode(entry: (&RunId, &RunRecord)) -> Vec<u8> {
+    postcard::to_stdvec_crc32(&entry, CHECKSUM.digest()).expect("plain rows are always encoded")
+}
+
+/// The runs up to the first truncated entry, and the number of their bytes.
+fn decode(bytes: &[u8]) -> (Vec<(RunId, RunRecord)>, usize) {
+    let (mut runs, mut rest) = (Vec::new(), bytes);
+    while let Ok((entry, after)) = postcard::take_from_bytes_crc32(rest, CHECKSUM.digest()) {
+        runs.push(entry);
+        rest = after;
+    }
+    (runs, bytes.len() - rest.len())
 }
 
 impl Journal {
@@ -65,14 +97,12 @@ impl Journal {
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(ResultsError::io("read", &path))?;
-        let head = [MAGIC.as_slice(), &Sha256::digest(key)].concat();
+        let head = head(key);
         let (mut kept, mut whole) = (HashMap::new(), 0);
-        if let Some(mut rest) = bytes.strip_prefix(head.as_slice()) {
-            while let Ok(((id, run), after)) = postcard::take_from_bytes_crc32(rest, CHECKSUM.digest()) {
-                kept.insert(id, run);
-                rest = after;
-            }
-            whole = bytes.len() - rest.len();
+        if let Some(rest) = bytes.strip_prefix(head.as_slice()) {
+            let (runs, length) = decode(rest);
+            kept.extend(runs);
+            whole = head.len() + length;
         }
         file.set_len(whole as u64).map_err(ResultsError::io("truncate", &path))?;
         file.seek(SeekFrom::End(0)).map_err(ResultsError::io("read", &path))?;
@@ -80,7 +110,46 @@ impl Journal {
             file.write_all(&head).map_err(ResultsError::io("write", &path))?;
         }
         let found = kept.len();
-        Ok(Self { path, file: Mutex::new(file), kept: Mutex::new(kept), found, written: AtomicUsize::new(0) })
+        let (file, kept) = (Mutex::new(file), Mutex::new(kept));
+        Ok(Self { path, file, kept, found, written: AtomicUsize::new(0), shard: None })
+    }
+
+    /// Limits the study to the runs of a shard, or to none.
+    #[must_use]
+    pub fn limited_to(self, shard: Option<StudyShard>) -> Self {
+        Self { shard, ..self }
+    }
+
+    /// The shard to whose runs the study is limited.
+    #[must_use]
+    pub const fn shard(&self) -> Option<StudyShard> {
+        self.shard
+    }
+
+    /// Whether this study simulates the run, when it is not there.
+    #[must_use]
+    pub fn owns(&self, id: RunId) -> bool {
+        self.shard.is_none_or(|shard| shard.owns(id))
+    }
+
+    /// Adds runs that others simulated. They are not saved here, and a saved run takes precedence.
+    pub fn add(&self, runs: Vec<(RunId, RunRecord)>) {
+        let mut kept = self.kept.lock().expect("no holder panics");
+        for (id, run) in runs {
+            kept.entry(id).or_insert(run);
+        }
+    }
+
+    /// All runs that are saved here, by this study and an earlier one, as the bytes of a file, and their number.
+    ///
+    /// # Errors
+    /// When the file system fails.
+    pub fn saved_runs(&self, key: &[u8]) -> Result<(u64, Vec<u8>), ResultsError> {
+        let bytes = fs::read(&self.path).map_err(ResultsError::io("read", &self.path))?;
+        // Of a run that was simulated again for its details, the last entry.
+        let runs: BTreeMap<RunId, RunRecord> =
+            decode(bytes.get(head(b"").len()..).unwrap_or_default()).0.into_iter().collect();
+        Ok((runs.len() as u64, encode_runs(key, &runs)))
     }
 
     /// Number of runs that an earlier study saved.
@@ -106,7 +175,7 @@ impl Journal {
     /// # Errors
     /// When the file system fails, for instance because the disk is full. Runs saved before stay saved.
     pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
-        let entry = postcard::to_stdvec_crc32(&(id, run), CHECKSUM.digest()).expect("plain rows are always encoded");
+        let entry = encode((&id, run));
         let mut file = self.file.lock().expect("no holder panics");
         file.write_all(&entry).map_err(ResultsError::io("save a finished run in", &self.path))?;
         self.written.fetch_add(1, Ordering::Relaxed);

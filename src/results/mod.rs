@@ -11,6 +11,7 @@
 //! - [`Limit`] is a condition on a measure, [`Objective`] a duration to minimise, and [`PlanRecord`] the result of a
 //!   search for settings.
 //! - [`Journal`] saves the finished runs of a study until its results are published.
+//! - [`StudyShard`] is a share of a study's runs for one of several machines, and [`ShardSet`] all shares before merging.
 
 mod best;
 mod calibration;
@@ -28,6 +29,8 @@ mod plan;
 mod provenance;
 mod rows;
 mod sensitivity;
+mod shard;
+mod shard_set;
 mod summary;
 mod tables;
 #[cfg(test)]
@@ -43,7 +46,7 @@ pub use comparison::{compared, distinct};
 pub use displayed::displayed_replicate;
 pub use error::ResultsError;
 pub use folder::{Publication, Published};
-pub use journal::{Journal, RunId};
+pub use journal::Journal;
 pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
 pub use measures::{MEASURES, Measure, READY_TIME};
 pub use objective::Objective;
@@ -55,13 +58,15 @@ pub use plan::{
 };
 pub use provenance::{
     BuildInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE, PrecisionAsked, PrecisionFound,
-    Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo, to_json,
+    Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo, sha256, to_json,
 };
 pub use rows::*;
 pub use sensitivity::{
     ConstantRange, DecisionEnd, DecisionRecord, EffectRow, SENSITIVITY_FILE, ScreeningRow, SensitivityRecord,
     measure_over_runs,
 };
+pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};
+pub use shard_set::{SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
 pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below};
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};

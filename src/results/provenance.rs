@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::ResultsError;
+use super::shard::ShardInfo;
 
 /// The version of the results format; raised when a column changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -70,6 +71,9 @@ pub struct Provenance {
     pub variants: Vec<VariantInfo>,
     /// The limits that the experiment asserts.
     pub limits: Vec<LimitInfo>,
+    /// Only of a shard: which part of the study's runs it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
     pub files: Vec<FileDigest>,
 }
@@ -287,7 +291,8 @@ pub fn to_json(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// SHA-256 of `bytes`, in hexadecimal.
-pub(super) fn sha256(bytes: &[u8]) -> String {
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -21,7 +21,8 @@ const RUNS_MAX: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Details {
     kept: Mutex<Kept>,
-    is_wanted: bool,
+    /// Whether so few runs of each variant are wanted that keeping details costs less than simulating one again.
+    pub(super) is_wanted: bool,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +67,16 @@ impl Details {
         let mut kept = self.kept.lock().expect("no holder panics");
         kept.bytes += bytes;
         kept.runs.insert(id, detail);
+    }
+
+    /// Keeps the details that a saved run has: there are no others, so there is always room.
+    pub(super) fn put_back(&self, id: RunId, run: &mut RunRecord) {
+        let details =
+            (std::mem::take(&mut run.clusters), std::mem::take(&mut run.passes), std::mem::take(&mut run.statuses));
+        if !details.0.is_empty() {
+            let compact = postcard::to_stdvec(&details).expect("plain rows are always encoded");
+            self.kept.lock().expect("no holder panics").runs.insert(id, KeptDetail::Compact(compact));
+        }
     }
 
     /// Puts the details of a run back into its record. False: they were not kept.
@@ -125,6 +136,19 @@ mod tests {
             assert_eq!(run, whole);
             assert!(!details.restore((1, 2), &mut run), "only once");
         }
+    }
+
+    #[test]
+    fn details_of_a_saved_run_are_kept_whatever_the_number_of_runs() {
+        let (details, whole) = (Details::new(RUNS_MAX + 1), record());
+        let mut run = whole.clone();
+        details.put_back((1, 2), &mut run);
+        assert!(run.clusters.is_empty() && run.passes.is_empty() && run.statuses.is_empty());
+        assert!(details.restore((1, 2), &mut run));
+        assert_eq!(run, whole);
+        let mut without = RunRecord { clusters: Vec::new(), passes: Vec::new(), statuses: Vec::new(), ..whole };
+        details.put_back((1, 3), &mut without);
+        assert!(!details.restore((1, 3), &mut without), "a run without details is simulated again");
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub enum StudyError {
     /// Runs failed, because the process that decides in them did; at least one. The other runs were done and saved.
     #[error("{}{}", .0[0], more(.0.len() - 1))]
     Process(Vec<ProcessError>),
+    /// Further runs belong to other shards. Those of this shard, as far as they can be known, were done and saved.
+    #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
+    OtherShards,
     /// A run that was simulated again came out otherwise.
     #[error(
         "{variant}, replicate {replicate}: the same run must always have the same result, but its second simulation \
@@ -74,6 +77,9 @@ fn row_of(
 ) -> Result<RunRow, StudyError> {
     if let Some(run) = journal.take(id) {
         return Ok(run.run);
+    }
+    if !journal.owns(id) {
+        return Err(StudyError::OtherShards);
     }
     let mut run = sim::run(&experiment.variants[variant], experiment.seed, replicate)?;
     (run.series, run.clusters, run.passes) = (Vec::new(), Vec::new(), Vec::new());
@@ -119,10 +125,10 @@ pub trait StudyObserver: Sync {
 /// Simulates the whole experiment on the current rayon pool.
 ///
 /// Runs in the journal are reused, and each further run is saved in it when it finishes. When `stop` becomes true, no
-/// further run starts.
+/// further run starts. A journal that is limited to a shard leaves the runs of other shards out.
 ///
 /// # Errors
-/// When `stop` became true before the end, or a run could not be saved.
+/// When `stop` became true before the end, a run could not be saved, or runs of other shards are missing.
 pub fn simulate(
     experiment: &Experiment,
     journal: &Journal,
@@ -133,7 +139,10 @@ pub fn simulate(
     let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
     let mut study =
         Study { experiment, journal, watch, stop, runs: vec![Vec::new(); variants], details: Details::new(most), most };
-    study.extend(&vec![experiment.replicates.min(1); variants])?;
+    // The runs of other shards do not wait for the first run of every variant.
+    if journal.shard().is_none() {
+        study.extend(&vec![experiment.replicates.min(1); variants])?;
+    }
     study.extend(&vec![experiment.replicates; variants])?;
     if let Some(precision) = &experiment.precision {
         let mut looks: Vec<Option<Looks>> = vec![Some(Looks::default()); variants];
@@ -186,15 +195,9 @@ impl<W: StudyObserver> Study<'_, W> {
         let ids = (0_u32..).zip(&self.runs).zip(wanted).flat_map(|((variant, runs), &wanted)| {
             (runs.len() as u32..wanted).map(move |replicate| (variant, replicate))
         });
-        let mut found: Vec<(RunId, Option<RunRecord>)> = ids.map(|id| (id, self.journal.take(id))).collect();
-        let mut at_hand = self.counts();
-        for ((variant, _), _) in found.iter().filter(|(_, run)| run.is_some()) {
-            at_hand[*variant as usize] += 1;
-        }
-        let firsts: Vec<&RunRecord> = self.runs.iter().filter_map(|runs| runs.first()).collect();
-        let again: Vec<bool> = (0..self.runs.len()).map(|variant| !self.keeps_details(variant)).collect();
-        self.watch.round(&at_hand, wanted, &firsts, &again);
+        let mut found: Vec<(RunId, Option<RunRecord>)> = ids.map(|id| (id, self.saved(id))).collect();
         let mut missing: Vec<usize> = (0..found.len()).filter(|&at| found[at].1.is_none()).collect();
+        self.announce(&found, wanted);
         missing.sort_by_key(|&at| Reverse(self.cost(found[at].0.0 as usize)));
         let simulated = in_order(missing.len(), self.stop, |job| self.run(found[missing[job]].0))?;
         for (at, run) in missing.into_iter().zip(simulated) {
@@ -206,6 +209,26 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(())
     }
 
+    /// A saved run. Details that it has are kept.
+    fn saved(&self, id: RunId) -> Option<RunRecord> {
+        let mut run = self.journal.take(id)?;
+        self.details.put_back(id, &mut run);
+        Some(run)
+    }
+
+    /// Reports that a round begins with these runs, of which some are saved.
+    fn announce(&self, found: &[(RunId, Option<RunRecord>)], wanted: &[u32]) {
+        let (mut at_hand, mut wanted) = (self.counts(), wanted.to_vec());
+        for ((variant, replicate), run) in found {
+            let is_saved = run.is_some();
+            at_hand[*variant as usize] += u32::from(is_saved);
+            wanted[*variant as usize] -= u32::from(!is_saved && !self.journal.owns((*variant, *replicate)));
+        }
+        let firsts: Vec<&RunRecord> = self.runs.iter().filter_map(|runs| runs.first()).collect();
+        let again: Vec<bool> = (0..self.runs.len()).map(|variant| !self.keeps_details(variant)).collect();
+        self.watch.round(&at_hand, &wanted, &firsts, &again);
+    }
+
     /// The relative cost of a run of this variant: the events of its first run or, before that, the size of its fleet.
     fn cost(&self, variant: usize) -> u64 {
         match self.runs[variant].first() {
@@ -215,25 +238,34 @@ impl<W: StudyObserver> Study<'_, W> {
     }
 
     fn run(&self, id: RunId) -> Result<RunRecord, StudyError> {
+        if !self.journal.owns(id) {
+            return Err(StudyError::OtherShards);
+        }
         self.watch.begins(Job::Run(id));
         let (variant, seed) = (&self.experiment.variants[id.0 as usize], self.experiment.seed);
-        let mut run = if self.keeps_details(id.0 as usize) {
-            let mut run = sim::run_in_detail(variant, seed, id.1)?;
+        let has_details = self.keeps_details(id.0 as usize);
+        let mut run =
+            if has_details { sim::run_in_detail(variant, seed, id.1)? } else { sim::run(variant, seed, id.1)? };
+        let is_saved_whole = has_details && self.journal.shard().is_some();
+        if is_saved_whole {
+            self.journal.keep(id, &run)?;
+        }
+        if has_details {
             self.details.keep(id, &mut run, self.most == 1);
-            run
-        } else {
-            sim::run(variant, seed, id.1)?
-        };
+        }
         run.clusters = Vec::new();
         run.passes = Vec::new();
-        self.journal.keep(id, &run)?;
+        if !is_saved_whole {
+            self.journal.keep(id, &run)?;
+        }
         self.watch.ended(Job::Run(id));
         Ok(run)
     }
 
-    /// Whether details of a further run of this variant are kept.
+    /// Whether details of a further run of this variant are kept. A shard saves them, so that merging needs no simulation.
     fn keeps_details(&self, variant: usize) -> bool {
-        self.experiment.variants[variant].scenario.strategy.command().is_none() && self.details.has_room()
+        let has_room = self.details.has_room() || self.details.is_wanted && self.journal.shard().is_some();
+        self.experiment.variants[variant].scenario.strategy.command().is_none() && has_room
     }
 
     /// The records of all variants, each with the details of its displayed run.
@@ -255,8 +287,14 @@ impl<W: StudyObserver> Study<'_, W> {
         order.retain(|&at| !kept.restore((at as u32, displayed), &mut variants[at].runs[displayed as usize]));
         let details = in_order(order.len(), self.stop, |job| {
             let at = order[job];
+            if !self.journal.owns((at as u32, displayed)) {
+                return Err(StudyError::OtherShards);
+            }
             self.watch.begins(Job::Detail(at as u32));
             let run = sim::run_in_detail(&experiment.variants[at], experiment.seed, displayed)?;
+            if self.journal.shard().is_some() {
+                self.journal.keep((at as u32, displayed), &run)?;
+            }
             self.watch.ended(Job::Detail(at as u32));
             Ok(run)
         })?;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::StudyError;
 
 /// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
-/// After `stop` becomes true, or a job fails, no further job starts;
-/// but when only the process of a run has failed, the other jobs are done.
+/// After `stop` becomes true, or a job fails, no further job starts. When only the process of a run has failed, or runs
+/// belong to other shards, the other jobs are done.
 pub(super) fn in_order<T: Send>(
     jobs: usize,
     stop: &AtomicBool,
@@ -30,10 +30,12 @@ pub(super) fn in_order<T: Send>(
                 Ok(result) => _ = done.as_mut().map(|done| done[at] = Some(result)),
                 // The process of one run does not concern the others.
                 Err(StudyError::Process(mut more)) => match done.as_mut() {
-                    Ok(_) => *done = Err(StudyError::Process(more)),
+                    Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Process(more)),
                     Err(StudyError::Process(errors)) => errors.append(&mut more),
                     Err(_) => {}
                 },
+                Err(StudyError::OtherShards) if done.is_err() => {}
+                Err(error @ StudyError::OtherShards) => *done = Err(error),
                 Err(error) => {
                     // No further job starts.
                     next.store(jobs, Ordering::Relaxed);
@@ -78,5 +80,18 @@ mod tests {
         };
         assert!(pool.install(|| in_order(50, &AtomicBool::new(false), failing)).is_err());
         assert_eq!(begun.load(Ordering::Relaxed), 6);
+    }
+
+    #[test]
+    fn runs_of_other_shards_do_not_keep_the_own_ones_from_being_simulated() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads");
+        let begun = AtomicUsize::new(0);
+        let own = |at: usize| {
+            begun.fetch_add(usize::from(at.is_multiple_of(3)), Ordering::Relaxed);
+            if at.is_multiple_of(3) { Ok(()) } else { Err(StudyError::OtherShards) }
+        };
+        let result = pool.install(|| in_order(50, &AtomicBool::new(false), own));
+        assert!(matches!(result, Err(StudyError::OtherShards)));
+        assert_eq!(begun.load(Ordering::Relaxed), 17, "0, 3, … 48");
     }
 }

@@ -43,6 +43,7 @@ pub fn drawn_runs(
     let draws = base.uncertainty.as_ref().map_or(0, |uncertainty| uncertainty.draws);
     let variants = base.variants.len();
     let mut drawn = DrawnRuns { runs: vec![Vec::new(); variants], constants: Vec::new() };
+    let mut is_whole = true;
     for first in (0..draws).step_by(BATCH as usize) {
         let batch: Vec<u32> = (first..draws.min(first + BATCH)).collect();
         let levels: Vec<Vec<(usize, Level)>> = batch.iter().map(|&draw| levels(varied, draw)).collect();
@@ -52,7 +53,15 @@ pub fn drawn_runs(
             let row = run(&experiments[at], journal, variant, batch[at])?;
             run_done();
             Ok(row)
-        })?;
+        });
+        let rows = match rows {
+            // No draw depends on the results of another one.
+            Err(StudyError::OtherShards) => {
+                is_whole = false;
+                continue;
+            }
+            rows => rows?,
+        };
         for (job, row) in rows.into_iter().enumerate() {
             drawn.runs[job % variants].push(row);
         }
@@ -60,7 +69,7 @@ pub fn drawn_runs(
             drawn.constants.extend(levels.iter().flat_map(|level| values(varied, draw, level)));
         }
     }
-    Ok(drawn)
+    if is_whole { Ok(drawn) } else { Err(StudyError::OtherShards) }
 }
 
 fn levels(varied: &VariedExperiment, draw: u32) -> Vec<(usize, Level)> {

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::common::{not_tested, root};
+use super::common::{python_with, root};
 
 const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
@@ -57,31 +57,7 @@ const KEYS: [(&str, &[&str]); 10] = [
 
 /// A Python that has what the page needs, in the versions that the page was written with: others print otherwise.
 fn python() -> Option<PathBuf> {
-    let requirements = fs::read_to_string(root().join(REQUIREMENTS)).expect("readable");
-    let wanted: Vec<&str> = requirements.split_whitespace().collect();
-    let check = "import importlib.metadata as m, sys\n\
-        sys.exit(any(m.version(r.split('==')[0]) != r.split('==')[1] for r in sys.argv[1:]))";
-    let has_all = |python: &PathBuf| {
-        let mut command = Command::new(python);
-        command.arg("-c").arg(check).args(&wanted).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let candidates = match std::env::var_os("FLEETSIM_PYTHON") {
-        Some(named) => vec![PathBuf::from(named)],
-        None => vec![root().join("target/python/bin/python"), PathBuf::from("python3")],
-    };
-    let found = candidates.iter().find(|python| has_all(python)).cloned();
-    if found.is_none() {
-        let mend = format!(
-            "{candidates:?}: none has {}; make one with\n  python3 -m venv target/python && \
-             target/python/bin/pip install -r {REQUIREMENTS}",
-            wanted.join(", ")
-        );
-        let must = std::env::var_os("CI").is_some() || std::env::var_os("UPDATE_DOCS").is_some();
-        assert!(!must, "{mend}");
-        not_tested(&mend);
-    }
-    found
+    python_with(REQUIREMENTS)
 }
 
 /// The program's output; its errors when it fails.

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use assert_cmd::Command;
 use fleetsim::results::{ClusterRow, RunRecord};
@@ -84,4 +85,36 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 /// Says why a test did not run, straight to the terminal: the test harness would suppress it.
 pub(crate) fn not_tested(reason: &str) {
     writeln!(std::io::stderr(), "not tested: {reason}").expect("stderr is open");
+}
+
+/// A Python with the packages of a file with requirements: the one that `FLEETSIM_PYTHON` names, else one in
+/// `target/python`, else `python3`. Without, it says so, or fails where `CI` or `UPDATE_DOCS` is set.
+pub(crate) fn python_with(requirements: &str) -> Option<PathBuf> {
+    let text = fs::read_to_string(root().join(requirements)).expect("readable");
+    let wanted: Vec<&str> = text.split_whitespace().collect();
+    let candidates = match std::env::var_os("FLEETSIM_PYTHON") {
+        Some(named) => vec![PathBuf::from(named)],
+        None => vec![root().join("target/python/bin/python"), PathBuf::from("python3")],
+    };
+    let found = candidates.iter().find(|python| has_packages(python, &wanted)).cloned();
+    if found.is_none() {
+        let fix = format!(
+            "{candidates:?}: none has {}; make one with\n  python3 -m venv target/python && \
+             target/python/bin/pip install -r {requirements}",
+            wanted.join(", ")
+        );
+        let must = std::env::var_os("CI").is_some() || std::env::var_os("UPDATE_DOCS").is_some();
+        assert!(!must, "{fix}");
+        not_tested(&fix);
+    }
+    found
+}
+
+/// Whether a Python has these packages, `name==version`.
+fn has_packages(python: &Path, wanted: &[&str]) -> bool {
+    let check = "import importlib.metadata as m, sys\n\
+        sys.exit(any(m.version(r.split('==')[0]) != r.split('==')[1] for r in sys.argv[1:]))";
+    let mut command = std::process::Command::new(python);
+    command.arg("-c").arg(check).args(wanted).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }

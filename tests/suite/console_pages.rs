@@ -12,7 +12,7 @@ use assert_cmd::cargo::cargo_bin;
 use super::common::{root, text};
 
 /// The pages in the order in which a newcomer reads them; later ones use the folders that earlier ones made.
-const PAGES: [&str; 2] = ["docs/first-hour.md", "docs/how-do-i.md"];
+const PAGES: [&str; 3] = ["docs/first-hour.md", "docs/how-do-i.md", "docs/scale-out.md"];
 
 /// What a command prints on stdout. It must succeed.
 fn printed(command: &str, folder: &Path) -> String {

@@ -36,6 +36,8 @@ mod program;
 mod random_worlds;
 mod report_page;
 mod result_tables;
+mod scale_out;
 mod sensitivity;
+mod shards;
 mod upstream_controllers;
 mod validation;

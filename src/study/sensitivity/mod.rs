@@ -96,10 +96,12 @@ pub fn sensitivity(
     let found = one_at_a_time(&mut sampler, varied.base().replicates, &constants)?;
     let headline = Headline::of(varied, rules, &found.base);
     let decisions = decision::all(varied, &sampler.variants, &headline);
-    let decided = decide(&mut sampler, &decisions, &found, &constants)?;
     let has_effect: Vec<bool> = found.ends.iter().map(|ends| ends.iter().any(|end| *end != found.base)).collect();
     let active: Vec<usize> = constants.iter().zip(&has_effect).filter(|(_, has)| **has).map(|(at, _)| *at).collect();
-    let (screening, trajectories) = screen(&mut sampler, rules.budget, &active, &headline)?;
+    // The screening does not depend on the decisions. It comes first, because its runs are known in one round of shards.
+    let screened = whole_or_later(screen(&mut sampler, rules.budget, &active, &headline))?;
+    let decided = decide(&mut sampler, &decisions, &found, &constants)?;
+    let (screening, trajectories) = screened.ok_or(StudyError::OtherShards)?;
     let range = |(at, has_effect): (&usize, &bool)| range_of(&varied.constants()[*at], *has_effect);
     Ok(SensitivityRecord {
         schema_version: SensitivityRecord::SCHEMA_VERSION,
@@ -114,6 +116,14 @@ pub fn sensitivity(
         screening,
         decisions: decided,
     })
+}
+
+/// `None` when runs of other shards are missing, so that independent work can go on before that is reported.
+fn whole_or_later<T>(result: Result<T, StudyError>) -> Result<Option<T>, StudyError> {
+    match result {
+        Err(StudyError::OtherShards) => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 fn one_at_a_time(sampler: &mut Sampler<'_>, replicates: u32, constants: &[usize]) -> Result<OneAtATime, StudyError> {
@@ -305,6 +315,7 @@ fn screen(
     }
     let seed = sampler.varied.base().seed;
     let mut effects = morris::ElementaryEffects::new(active.len(), sampler.variants.len(), headline.measures.len());
+    let mut is_whole = true;
     for number in 0..count {
         let trajectory = morris::trajectory(active.len(), seed, number);
         let levels: Vec<Vec<(usize, Level)>> = trajectory
@@ -312,8 +323,13 @@ fn screen(
             .iter()
             .map(|point| active.iter().zip(point).map(|(&at, share)| (at, Level::Quantile(*share))).collect())
             .collect();
-        let samples = sampler.samples(&levels, number..number + 1)?;
-        effects.add(&trajectory, &samples, &headline.measures);
+        match whole_or_later(sampler.samples(&levels, number..number + 1))? {
+            Some(samples) => effects.add(&trajectory, &samples, &headline.measures),
+            None => is_whole = false,
+        }
+    }
+    if !is_whole {
+        return Err(StudyError::OtherShards);
     }
     let mut rows = Vec::new();
     for (place, &at) in active.iter().enumerate() {

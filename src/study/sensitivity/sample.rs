@@ -67,11 +67,22 @@ impl<'s> Sampler<'s> {
                 wanted.push((number, levels));
             }
         }
+        let mut is_whole = true;
         for batch in wanted.chunks(BATCH) {
-            let simulated = self.simulate(batch, &replicates)?;
+            let simulated = match self.simulate(batch, &replicates) {
+                // The other batches do not depend on this one.
+                Err(StudyError::OtherShards) => {
+                    is_whole = false;
+                    continue;
+                }
+                simulated => simulated?,
+            };
             for ((number, _), runs) in batch.iter().zip(simulated) {
                 self.known.insert((*number, replicates.clone()), runs);
             }
+        }
+        if !is_whole {
+            return Err(StudyError::OtherShards);
         }
         Ok(numbers.iter().map(|number| self.known[&(*number, replicates.clone())].clone()).collect())
     }

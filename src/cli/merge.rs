@@ -1,0 +1,83 @@
+//! `fleetsim merge`: the results of a study whose runs were simulated as shards.
+//!
+//! The command that the shards record is run again, with their runs in place of simulations, so that the results are
+//! those of a single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each variant,
+//! for its details, and those whose number follows from the results of others.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser};
+use fleetsim::results::ShardSet;
+
+use super::{Again, Cli, Command, Failure, OutputFormat, SimulateArgs, output, plan, run, sensitivity};
+
+#[derive(Args, Debug)]
+pub(super) struct MergeArgs {
+    /// Folders with shards, or single shards: together all of one study
+    #[arg(value_name = "SHARDS", required = true)]
+    shards: Vec<PathBuf>,
+    /// The experiment [default: the one that the shards name, below the current folder]
+    #[arg(long, value_name = "EXPERIMENT")]
+    experiment: Option<PathBuf>,
+    /// Output folder, as for the command that simulated the shards [default: results/<experiment>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace earlier results even when they have more replicates or another seed
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    again: Again,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
+    format: OutputFormat,
+    /// Write the asserted limits to this file as a JUnit report, for CI
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
+    let set = ShardSet::read(&args.shards)?;
+    output::err(&format!("merging {} shards with {} runs\n", set.count(), output::grouped(set.run_count())));
+    let whole = set.whole_command().to_owned();
+    let parsed = Cli::try_parse_from(whole.split_whitespace()).map(|cli| cli.command);
+    if args.junit.is_some() && !matches!(parsed, Ok(Command::Run(_))) {
+        return Err(Failure::Usage(
+            "--junit needs shards of `fleetsim run`; other results assert no limits".to_owned(),
+        ));
+    }
+    match parsed {
+        Ok(Command::Run(mut run)) => {
+            args.complete(&mut run.simulate, set)?;
+            run.junit.clone_from(&args.junit);
+            run::run(&run)
+        }
+        Ok(Command::Plan(mut plan)) => {
+            args.complete(&mut plan.simulate, set)?;
+            plan::plan(&plan)
+        }
+        Ok(Command::Sensitivity(mut sensitivity)) => {
+            args.complete(&mut sensitivity.simulate, set)?;
+            sensitivity::sensitivity(&sensitivity)
+        }
+        _ => Err(Failure::Usage(format!("the shards' command `{whole}` must be one that this program can run"))),
+    }
+}
+
+impl MergeArgs {
+    /// Has the command take its runs from the shards.
+    fn complete(&self, simulate: &mut SimulateArgs, set: ShardSet) -> Result<(), Failure> {
+        if let Some(experiment) = &self.experiment {
+            simulate.experiment.experiment.clone_from(experiment);
+        } else if !simulate.experiment.experiment.exists() {
+            let place = simulate.experiment.experiment.display();
+            let fix = "add `--experiment EXPERIMENT`, or merge in the folder that has it";
+            return Err(Failure::Usage(format!("the shards' experiment {place} must be there; {fix}")));
+        }
+        simulate.experiment.allow_commands = self.again.allow_commands;
+        simulate.threads = self.again.threads;
+        simulate.out.clone_from(&self.out);
+        (simulate.replace, simulate.format) = (self.replace, self.format);
+        simulate.merged = Some(set);
+        Ok(())
+    }
+}

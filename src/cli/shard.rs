@@ -1,0 +1,78 @@
+//! `--shard I/N`: simulate a share of a study's runs, for `fleetsim merge`.
+//!
+//! A shard is published like results: written aside and renamed when it is complete. A shard that is there, whole, is
+//! left as it is, so a task that is started again costs nothing.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fleetsim::results::{PROVENANCE_FILE, Provenance, ShardInfo, ShardSet, StudyShard, sha256};
+
+use super::Failure;
+
+/// Which share of the runs to simulate.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct ShardArgs {
+    /// Simulate only share I of N (I from 1), for `fleetsim merge`; auto/N takes I from the index of a Kubernetes Indexed
+    /// Job or a Slurm array. Writes DIR/I-of-N [default DIR: results/<experiment>.shards]
+    #[arg(long, value_name = "I/N", help_heading = "Several machines")]
+    pub(super) shard: Option<StudyShard>,
+    /// Which runs: 1 those that depend on no others; K those that follow from all shards of the rounds before, which DIR
+    /// must have
+    #[arg(long, value_name = "K", default_value_t = 1, requires = "shard", help_heading = "Several machines")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    round: u32,
+}
+
+/// A shard that is to be written.
+pub(super) struct ShardPlace {
+    shard: StudyShard,
+    round: u32,
+    /// The folder with all shards.
+    home: PathBuf,
+}
+
+impl ShardArgs {
+    /// The place of the shard of a study with this name. `None`: the whole study is wanted.
+    pub(super) fn place(&self, out: Option<&Path>, experiment: &str) -> Result<Option<ShardPlace>, Failure> {
+        let Some(shard) = self.shard else { return Ok(None) };
+        let home = || Path::new("results").join(format!("{experiment}.shards"));
+        let home = out.map_or_else(home, Path::to_owned);
+        if home.join(PROVENANCE_FILE).exists() {
+            let fix = "name another folder with --out; shards are written into it";
+            return Err(Failure::Usage(format!("{} is itself a results folder or a shard; {fix}", home.display())));
+        }
+        Ok(Some(ShardPlace { shard, round: self.round, home }))
+    }
+}
+
+impl ShardPlace {
+    pub(super) fn folder(&self) -> PathBuf {
+        self.home.join(self.shard.folder_name(self.round))
+    }
+
+    /// The provenance of the shard from that of the whole study.
+    pub(super) fn described(&self, mut whole: Provenance) -> Result<Provenance, Failure> {
+        let whole_command = whole.command.clone();
+        whole.command = format!("{whole_command} {}", self.shard.flags(self.round));
+        let (shard, round, program_sha256) = (self.shard, self.round, program_sha256()?);
+        whole.shard = Some(ShardInfo { shard, round, whole_command, program_sha256, runs: 0 });
+        Ok(whole)
+    }
+
+    /// The shards of the rounds before. `None` in the first one.
+    pub(super) fn earlier(&self) -> Result<Option<ShardSet>, Failure> {
+        let rounds = self.round - 1;
+        if rounds == 0 {
+            return Ok(None);
+        }
+        Ok(Some(ShardSet::read_rounds(std::slice::from_ref(&self.home), rounds)?))
+    }
+}
+
+/// SHA-256 of this program's file. Two builds of one version may simulate differently.
+pub(super) fn program_sha256() -> Result<String, Failure> {
+    let bytes = std::env::current_exe().and_then(std::fs::read);
+    let failed = |error| Failure::Machine(format!("cannot read the program's own file, which identifies it: {error}"));
+    bytes.map(|bytes| sha256(&bytes)).map_err(failed)
+}

@@ -1,0 +1,190 @@
+//! Shares of a study that several machines simulate: which runs belong to which shard, and how a shard describes itself.
+//!
+//! A run belongs to a shard by its variant and replicate alone, so that a shard is the same wherever and however often
+//! it is simulated. Each variant's runs are dealt in turn, and each variant starts with another shard: variants differ
+//! in their cost, and a variant's number of runs is seldom a multiple of the number of shards.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The environment variable in which Kubernetes numbers the pods of an Indexed Job, from 0.
+const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
+
+/// The environment variable in which Slurm numbers the tasks of an array, as `--array` says.
+const SLURM: &str = "SLURM_ARRAY_TASK_ID";
+
+/// One run of a study: the number of its variant, and its replicate.
+pub type RunId = (u32, u32);
+
+/// One of several shares of a study: `2/7` is the second of seven.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct StudyShard {
+    /// Its number, from 1.
+    pub number: u32,
+    /// The number of shards.
+    pub of: u32,
+}
+
+/// What a shard says about itself in its provenance.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ShardInfo {
+    /// Its share.
+    #[serde(flatten)]
+    pub shard: StudyShard,
+    /// From 1. Later rounds simulate the runs that depend on the results of earlier ones.
+    pub round: u32,
+    /// The command that would simulate the whole study.
+    pub whole_command: String,
+    /// SHA-256 of the program's file, in hexadecimal.
+    pub program_sha256: String,
+    /// Number of its runs. Filled in when the shard is written.
+    pub runs: u64,
+}
+
+/// Why a text does not name a shard.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ShardTextError {
+    /// The text has another form, or numbers beyond its range.
+    #[error("a shard is I/N with I from 1 to N, such as 2/7, or auto/N")]
+    Form,
+    /// Nothing says which shard this process is.
+    #[error("auto/N needs {KUBERNETES} (a Kubernetes Indexed Job) or {SLURM} (a Slurm array); write I/N instead")]
+    NoIndex,
+    /// The index is no shard.
+    #[error("{name} is {value}, but N is {of}: {fix}")]
+    Index {
+        /// The environment variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// The number of shards.
+        of: u32,
+        /// How to mend it.
+        fix: &'static str,
+    },
+}
+
+impl StudyShard {
+    /// Reads `I/N`, or `auto/N` with the index that Kubernetes (from 0) or Slurm (from 1) has set in the environment.
+    ///
+    /// Why are Slurm's smallest index and its count not used? They change when single tasks are submitted again.
+    ///
+    /// # Errors
+    /// When the text has another form, or there is no index from which a shard follows.
+    pub fn parse(text: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self, ShardTextError> {
+        let (number, of) = text.split_once('/').ok_or(ShardTextError::Form)?;
+        let of: u32 = of.parse().map_err(|_| ShardTextError::Form)?;
+        if number != "auto" {
+            let number = number.parse().map_err(|_| ShardTextError::Form)?;
+            return Self::new(number, of).ok_or(ShardTextError::Form);
+        }
+        let is_set = |name: &&'static str| environment(name).is_some_and(|value| !value.is_empty());
+        let name = [KUBERNETES, SLURM].into_iter().find(is_set).ok_or(ShardTextError::NoIndex)?;
+        let value = environment(name).unwrap_or_default();
+        let (first, fix) = match name {
+            KUBERNETES => (0, "set the Job's completions to N"),
+            _ => (1, "submit the array with --array=1-N"),
+        };
+        let number = value.parse::<u32>().ok().and_then(|index| index.checked_add(1 - first));
+        number.and_then(|number| Self::new(number, of)).ok_or(ShardTextError::Index { name, value, of, fix })
+    }
+
+    /// `None` unless the number is from 1 to `of`.
+    #[must_use]
+    pub const fn new(number: u32, of: u32) -> Option<Self> {
+        if number >= 1 && number <= of { Some(Self { number, of }) } else { None }
+    }
+
+    /// Whether it simulates this run.
+    #[must_use]
+    pub const fn owns(self, (variant, replicate): RunId) -> bool {
+        variant.wrapping_add(replicate) % self.of == self.number - 1
+    }
+
+    /// The name of its folder in this round.
+    #[must_use]
+    pub fn folder_name(self, round: u32) -> String {
+        let Self { number, of } = self;
+        if round > 1 { format!("{number}-of-{of}.round-{round}") } else { format!("{number}-of-{of}") }
+    }
+
+    /// The flags that ask for it.
+    #[must_use]
+    pub fn flags(self, round: u32) -> String {
+        if round > 1 { format!("--shard {self} --round {round}") } else { format!("--shard {self}") }
+    }
+}
+
+impl fmt::Display for StudyShard {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for StudyShard {
+    type Err = ShardTextError;
+
+    fn from_str(text: &str) -> Result<Self, ShardTextError> {
+        Self::parse(text, |name| std::env::var(name).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_numbered_from_one_and_indices_as_their_systems_do() {
+        let cases = [
+            // text     environment                    shard, or a part of the error
+            ("2/7", None, Ok((2, 7))),
+            ("7/7", None, Ok((7, 7))),
+            ("auto/7", Some((KUBERNETES, "0")), Ok((1, 7))),
+            ("auto/7", Some((KUBERNETES, "6")), Ok((7, 7))),
+            ("auto/7", Some((SLURM, "1")), Ok((1, 7))),
+            ("auto/7", Some((SLURM, "7")), Ok((7, 7))),
+            ("auto/7", Some((KUBERNETES, "7")), Err("set the Job's completions to N")),
+            ("auto/7", Some((SLURM, "0")), Err("submit the array with --array=1-N")),
+            ("auto/7", Some((SLURM, "x")), Err("SLURM_ARRAY_TASK_ID is x, but N is 7")),
+            ("auto/7", None, Err("write I/N instead")),
+            ("0/7", None, Err("I from 1 to N")),
+            ("8/7", None, Err("I from 1 to N")),
+            ("1/0", None, Err("I from 1 to N")),
+            ("2", None, Err("I from 1 to N")),
+            ("-1/3", None, Err("I from 1 to N")),
+        ];
+        for (text, set, expected) in cases {
+            let environment =
+                |name: &str| set.filter(|(known, _)| *known == name).map(|(_, value): (_, &str)| value.to_owned());
+            match (StudyShard::parse(text, environment), expected) {
+                (Ok(shard), Ok((number, of))) => assert_eq!(shard, StudyShard { number, of }, "{text} {set:?}"),
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{text} {set:?}: {error}"),
+                (found, expected) => panic!("{text} {set:?}: {found:?}, not {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_run_belongs_to_one_shard_and_all_have_about_as_many_of_each_variant() {
+        for of in [1, 2, 3, 7] {
+            let shards: Vec<StudyShard> = (1..=of).map(|number| StudyShard { number, of }).collect();
+            let mut runs = vec![0_u32; of as usize];
+            for variant in 0..5 {
+                let mut of_variant = vec![0_u32; of as usize];
+                for replicate in 0..10 {
+                    let owners: Vec<usize> =
+                        (0..of as usize).filter(|&at| shards[at].owns((variant, replicate))).collect();
+                    assert_eq!(owners.len(), 1, "{variant}, {replicate} of {of}: {owners:?}");
+                    of_variant[owners[0]] += 1;
+                    runs[owners[0]] += 1;
+                }
+                let (least, most) = (of_variant.iter().min(), of_variant.iter().max());
+                assert!(most <= least.map(|least| least + 1).as_ref(), "{of}: {of_variant:?}");
+            }
+            // Ten replicates of five variants: without the shift, the first three of seven shards had five runs more.
+            assert!(runs.iter().max() <= runs.iter().min().map(|least| least + 2).as_ref(), "{of}: {runs:?}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! All shards of a study, before they are merged: each whole, none missing, and all of one study.
+//!
+//! A shard is a results folder whose provenance says which share it is. It has copies of the inputs and one file with
+//! its runs, and was renamed to its place when it was complete. Files are compared with the hashes in the provenance, so
+//! a damaged or changed file is found; what no hash covers is the provenance itself.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::journal::decode_runs;
+use super::provenance::sha256;
+use super::rows::RunRecord;
+use super::shard::{RunId, ShardInfo, StudyShard};
+use super::{PROVENANCE_FILE, Provenance, ResultsError};
+
+/// The file of a shard with its runs.
+pub const SHARD_RUNS_FILE: &str = "runs.bin";
+
+/// Why shards cannot be merged. Each message says what must hold, and how to get there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShardError {
+    /// A folder without shards.
+    #[error(
+        "{} has no shards; run `fleetsim run EXPERIMENT --shard I/N` for every I from 1 to N, or name the folder of \
+         those that you have", .0.display()
+    )]
+    None(PathBuf),
+    /// Shards that are not there.
+    #[error("all {of} shards are needed, but {missing} {} missing; run `{command}`", if *.is_one { "is" } else { "are" })]
+    Missing {
+        /// The number of shards.
+        of: u32,
+        /// Those that are not there.
+        missing: String,
+        /// Whether that is one.
+        is_one: bool,
+        /// The command that simulates the first of them.
+        command: String,
+    },
+    /// The same shard in two places.
+    #[error("{} and {} are the same shard; name it once", .0.display(), .1.display())]
+    Twice(PathBuf, PathBuf),
+    /// Shards that do not belong together, or not to this experiment and program.
+    #[error(
+        "all shards must have the same {what}, but it is {found} in {} and {wanted} in {place}; simulate the shards again \
+         with one program and the same experiment, or keep the shards of each study in a folder of their own",
+        shard.display()
+    )]
+    Mixed {
+        /// What differs.
+        what: &'static str,
+        /// The shard.
+        shard: PathBuf,
+        /// Its value.
+        found: String,
+        /// What it is compared with.
+        place: String,
+        /// The value there.
+        wanted: String,
+    },
+    /// A file that is not as it was written.
+    #[error("{} {problem}; remove the folder and run `{command}` again", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// How it differs.
+        problem: &'static str,
+        /// The command that simulates the shard.
+        command: String,
+    },
+    /// The file system failed, or the provenance is damaged.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+/// The shards of a study, of one round or several.
+#[derive(Debug)]
+pub struct ShardSet {
+    /// By round and number.
+    shards: BTreeMap<(u32, u32), FoundShard>,
+}
+
+#[derive(Debug)]
+struct FoundShard {
+    folder: PathBuf,
+    provenance: Provenance,
+    info: ShardInfo,
+}
+
+impl ShardSet {
+    /// Reads the shards in these folders: each is a shard, or has shards in it.
+    ///
+    /// # Errors
+    /// When there is none, when one is there twice or does not belong to the others, when files other than the runs are
+    /// damaged, and when shards of the rounds that were begun are missing.
+    pub fn read(folders: &[PathBuf]) -> Result<Self, ShardError> {
+        Self::read_rounds(folders, u32::MAX)
+    }
+
+    /// As [`ShardSet::read`], but only these first rounds, all of which must be there.
+    ///
+    /// # Errors
+    /// As for [`ShardSet::read`].
+    pub fn read_rounds(folders: &[PathBuf], rounds: u32) -> Result<Self, ShardError> {
+        let mut shards: BTreeMap<(u32, u32), FoundShard> = BTreeMap::new();
+        for folder in folders {
+            for found in shards_in(folder)?.into_iter().filter(|found| found.info.round <= rounds) {
+                if let Some((_, first)) = shards.first_key_value() {
+                    first.check_same(&found)?;
+                }
+                let key = (found.info.round, found.info.shard.number);
+                if let Some(other) = shards.get(&key) {
+                    return Err(ShardError::Twice(other.folder.clone(), found.folder));
+                }
+                shards.insert(key, found);
+            }
+        }
+        let set = Self { shards };
+        let first = set.shards.first_key_value().ok_or_else(|| ShardError::None(folders[0].clone()))?.1;
+        let last_round = set.shards.keys().map(|(round, _)| *round).max().unwrap_or(1);
+        set.check_complete(&first.info, if rounds == u32::MAX { last_round } else { rounds })?;
+        for shard in set.shards.values() {
+            shard.check_files()?;
+        }
+        Ok(set)
+    }
+
+    /// The command that would simulate the whole study.
+    #[must_use]
+    pub fn whole_command(&self) -> &str {
+        &self.first().info.whole_command
+    }
+
+    /// Number of shards in each round.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.first().info.shard.of
+    }
+
+    /// Number of runs, including those that were simulated again for their details.
+    #[must_use]
+    pub fn run_count(&self) -> u64 {
+        self.shards.values().map(|shard| shard.info.runs).sum()
+    }
+
+    /// Checks that the shards belong to the study that `provenance` describes, and were simulated by this program.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub fn check_study(&self, provenance: &Provenance, program_sha256: &str) -> Result<(), ShardError> {
+        let first = self.first();
+        let study = Facts::of(provenance, program_sha256, &first.info.whole_command, first.info.shard.of);
+        first.check(&study, "this experiment and program")
+    }
+
+    /// All runs. Of a run that a later round simulated again for its details, that one comes first.
+    ///
+    /// # Errors
+    /// When a file with runs is damaged.
+    pub fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
+        let mut runs = Vec::new();
+        for shard in self.shards.values().rev() {
+            runs.extend(shard.runs()?);
+        }
+        Ok(runs)
+    }
+
+    fn first(&self) -> &FoundShard {
+        self.shards.first_key_value().expect("a set has shards").1
+    }
+
+    fn check_complete(&self, info: &ShardInfo, rounds: u32) -> Result<(), ShardError> {
+        let of = info.shard.of;
+        let all = (1..=rounds).flat_map(|round| (1..=of).map(move |number| (round, number)));
+        let missing: Vec<(u32, u32)> = all.filter(|key| !self.shards.contains_key(key)).collect();
+        let Some(&(round, number)) = missing.first() else { return Ok(()) };
+        let name = |&(round, number): &(u32, u32)| StudyShard { number, of }.folder_name(round);
+        let command = format!("{} {}", info.whole_command, StudyShard { number, of }.flags(round));
+        let is_one = missing.len() == 1;
+        let missing = missing.iter().map(name).collect::<Vec<_>>().join(", ");
+        Err(ShardError::Missing { of, missing, is_one, command })
+    }
+}
+
+/// What all shards of a study have in common, in words.
+struct Facts(Vec<(&'static str, String)>);
+
+impl Facts {
+    fn of(provenance: &Provenance, program_sha256: &str, whole_command: &str, of: u32) -> Self {
+        let mut facts = vec![
+            ("number of shards", of.to_string()),
+            ("experiment", provenance.experiment.clone()),
+            ("command", whole_command.to_owned()),
+            ("seed", provenance.seed.to_string()),
+            ("number of replicates", provenance.replicates.to_string()),
+            ("program version", provenance.program_version.clone()),
+            ("model version", provenance.model_version.to_string()),
+            ("program", program_sha256.to_owned()),
+        ];
+        let inputs = provenance.inputs.iter().map(|input| format!("{} ({})", input.path, short(&input.sha256)));
+        facts.push(("inputs", inputs.collect::<Vec<_>>().join(", ")));
+        Self(facts)
+    }
+}
+
+/// Enough of a hash to tell two apart.
+fn short(sha256: &str) -> &str {
+    sha256.get(..12).unwrap_or(sha256)
+}
+
+impl FoundShard {
+    /// The shard in a folder. `None`: it has none.
+    fn read(folder: &Path) -> Result<Option<Self>, ShardError> {
+        let Some(provenance) = Provenance::read(folder)? else { return Ok(None) };
+        let Some(info) = provenance.shard.clone() else { return Ok(None) };
+        Ok(Some(Self { folder: folder.to_owned(), provenance, info }))
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::of(&self.provenance, &self.info.program_sha256, &self.info.whole_command, self.info.shard.of)
+    }
+
+    fn check_same(&self, other: &Self) -> Result<(), ShardError> {
+        other.check(&self.facts(), &self.folder.display().to_string())
+    }
+
+    fn check(&self, wanted: &Facts, place: &str) -> Result<(), ShardError> {
+        let (found, place) = (self.facts(), place.to_owned());
+        match found.0.into_iter().zip(&wanted.0).find(|(found, wanted)| found.1 != wanted.1) {
+            None => Ok(()),
+            Some(((what, found), (_, wanted))) => {
+                Err(ShardError::Mixed { what, shard: self.folder.clone(), found, place, wanted: wanted.clone() })
+            }
+        }
+    }
+
+    /// Compares every file but the runs, which are compared when they are read, with its hash.
+    fn check_files(&self) -> Result<(), ShardError> {
+        for file in self.provenance.files.iter().filter(|file| file.path != SHARD_RUNS_FILE) {
+            self.bytes(&file.path)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of a file, as they were written.
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, ShardError> {
+        let listed = self.provenance.files.iter().find(|file| file.path == name);
+        let listed = listed.ok_or_else(|| self.damaged(PROVENANCE_FILE, "does not list all files"))?;
+        let bytes = fs::read(self.folder.join(name)).map_err(|_| self.damaged(name, "is missing or unreadable"))?;
+        if sha256(&bytes) == listed.sha256 {
+            Ok(bytes)
+        } else {
+            Err(self.damaged(name, "has other bytes than were written"))
+        }
+    }
+
+    fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
+        let bytes = self.bytes(SHARD_RUNS_FILE)?;
+        let runs = decode_runs(self.info.whole_command.as_bytes(), &bytes);
+        let runs = runs.filter(|runs| runs.len() as u64 == self.info.runs);
+        runs.ok_or_else(|| self.damaged(SHARD_RUNS_FILE, "does not have the runs that its provenance states"))
+    }
+
+    fn damaged(&self, name: &str, problem: &'static str) -> ShardError {
+        ShardError::Damaged {
+            file: self.folder.join(name),
+            problem,
+            command: format!("{} {}", self.info.whole_command, self.info.shard.flags(self.info.round)),
+        }
+    }
+}
+
+/// Whether a folder has this shard, whole: its provenance is this one, apart from files and the number of runs, and all
+/// files have the hashes that it lists.
+#[must_use]
+pub fn is_shard_complete(folder: &Path, wanted: &Provenance) -> bool {
+    let Ok(Some(found)) = FoundShard::read(folder) else { return false };
+    let without = |provenance: &Provenance| {
+        let shard = provenance.shard.clone().map(|info| ShardInfo { runs: 0, ..info });
+        Provenance { files: Vec::new(), shard, ..provenance.clone() }
+    };
+    without(&found.provenance) == without(wanted) && found.check_files().is_ok() && found.runs().is_ok()
+}
+
+/// The shard that a folder is, or those in it, by name. Hidden folders belong to shards that are being written.
+fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
+    if let Some(shard) = FoundShard::read(folder)? {
+        return Ok(vec![shard]);
+    }
+    let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let entries = match fs::read_dir(folder) {
+        Err(error) if is_missing(&error) => return Err(ShardError::None(folder.to_owned())),
+        entries => entries.map_err(ResultsError::io("read", folder))?,
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.is_dir() && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')));
+    paths.sort();
+    let shards: Result<Vec<Option<FoundShard>>, ShardError> = paths.iter().map(|path| FoundShard::read(path)).collect();
+    Ok(shards?.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests;
