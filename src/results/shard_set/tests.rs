@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::super::testing::run_record;
-use super::super::{FileDigest, Journal, Publication};
+use super::super::{FileDigest, Journal, Publication, to_json};
 use super::*;
 
 const COMMAND: &str = "fleetsim run shop";
@@ -166,7 +166,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
         ("2-of-3/runs.bin does not have the runs that its provenance states", |shard| {
             let mut provenance = Provenance::read(shard).expect("readable").expect("there");
             provenance.shard.as_mut().expect("a shard").runs = 2;
-            fs::write(shard.join(PROVENANCE_FILE), provenance.to_json()).expect("written");
+            fs::write(shard.join(PROVENANCE_FILE), to_json(&provenance)).expect("written");
         }),
     ];
     for (expected, damage) in cases {
