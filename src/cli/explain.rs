@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, SimDuration};
-use fleetsim::world::{RegistrySpec, ReleaseKind, RequestLimit, SizeModel};
+use fleetsim::world::{ImageSpec, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
 use serde_json::Value;
 
 use super::{ExperimentArgs, Failure, output};
@@ -75,35 +75,39 @@ fn in_force(variants: &[Variant]) -> String {
 fn fleet(scenario: &Scenario) -> String {
     let world = &scenario.world;
     let nodes: u64 = world.clusters.iter().map(|cluster| u64::from(cluster.nodes)).sum();
-    let update = world.release == ReleaseKind::Update;
     let mut text =
         format!("fleet: {} clusters, {nodes} nodes; registry egress {}\n", world.clusters.len(), world.registry.egress);
     for limit in registry_limits(&world.registry) {
         let _ = writeln!(text, "registry: {limit}");
     }
-    for image in &world.images {
-        let is_drawn = image.layers.iter().any(|layer| !matches!(layer.compressed, SizeModel::Constant(_)));
-        let total: Bytes = image.layers.iter().map(|layer| layer.compressed.typical()).sum();
-        let new: Bytes = image
-            .layers
-            .iter()
-            .filter(|layer| !update || image.previous.iter().all(|old| old.digest != layer.digest))
-            .map(|layer| layer.compressed.typical())
-            .sum();
-        let all = Bytes::new(new.get() * nodes);
-        let floor = all.time_at(world.registry_at(image.registry).egress).unwrap_or(SimDuration::MAX);
-        let _ = writeln!(
-            text,
-            "image {}: {} layers, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}, which takes \
-             its registry's link {floor}; failed pulls add to it, caches and peers take from it",
-            image.name,
-            image.layers.len(),
-            if update { " that runs the previous revision" } else { "" },
-            if is_drawn { " (sizes are drawn: these are for typical ones)" } else { "" },
-        );
+    for spec in &world.images {
+        text.push_str(&image(world, spec, nodes));
     }
     distribution::lines(world).iter().for_each(|line| text.extend([line, "\n"]));
     text
+}
+
+/// The sizes of an image, and what pulling it takes at least.
+fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
+    let update = world.release == ReleaseKind::Update;
+    let is_drawn = image.layers.iter().any(|layer| !matches!(layer.compressed, SizeModel::Constant(_)));
+    let total: Bytes = image.layers.iter().map(|layer| layer.compressed.typical()).sum();
+    let new: Bytes = image
+        .layers
+        .iter()
+        .filter(|layer| !update || image.previous.iter().all(|old| old.digest != layer.digest))
+        .map(|layer| layer.compressed.typical())
+        .sum();
+    let all = Bytes::new(new.get() * nodes);
+    let floor = all.time_at(world.registry_at(image.registry).egress).unwrap_or(SimDuration::MAX);
+    format!(
+        "image {}: {} layers, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}, which takes \
+             its registry's link {floor}; failed pulls add to it, caches and peers take from it\n",
+        image.name,
+        image.layers.len(),
+        if update { " that runs the previous revision" } else { "" },
+        if is_drawn { " (sizes are drawn: these are for typical ones)" } else { "" },
+    )
 }
 
 /// Limits of requests to a registry beside its egress, including those of a preset.

@@ -254,6 +254,12 @@ const SWING: f64 = 0.25;
 /// A line with more turns than this in a column of the curve's width, on average, is ink without a shape.
 const TURNS: f64 = 1.5;
 
+/// The level parts of a curve of steps, cut to a column: height and width.
+fn levels(points: &[(f64, f64)], from: f64, to: f64) -> Vec<(f64, f64)> {
+    let widths = points.windows(2).map(|pair| (pair[0].1, pair[1].0.min(to) - pair[0].0.max(from)));
+    widths.filter(|(_, width)| *width > 0.0).collect()
+}
+
 /// The envelope of a step line that runs to the right, in pixels. `None` where a line shows it better.
 pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
     let (first, last) = (points.first()?, points.last()?);
@@ -265,12 +271,7 @@ pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
     let mut envelope = Envelope { upper: Vec::new(), lower: Vec::new(), mean: Vec::new() };
     for column in 0..columns {
         let (from, to) = (first.0 + COLUMN * column as f64, first.0 + COLUMN * (column + 1) as f64);
-        // The level parts of the steps, cut to the column.
-        let levels = points.windows(2).filter_map(|pair| {
-            let width = pair[1].0.min(to) - pair[0].0.max(from);
-            (width > 0.0).then_some((pair[0].1, width))
-        });
-        let levels: Vec<(f64, f64)> = levels.collect();
+        let levels = levels(points, from, to);
         let width: f64 = levels.iter().map(|(_, width)| width).sum();
         let Some((high, low)) = levels.iter().map(|(y, _)| *y).minmax_by(f64::total_cmp).into_option() else {
             continue;

@@ -54,6 +54,11 @@ impl Results {
         if pre_pull { "the run started (including the pre-pull)" } else { "the rollout started" }
     }
 
+    /// `; line: replicate 3`, of what shows the displayed run; empty without one.
+    pub(super) fn replicate_of(&self, what: &str) -> String {
+        self.displayed().map_or_else(String::new, |run| format!("; {what}: replicate {}", run.replicate))
+    }
+
     /// The run that curves and fleets show. `None` without one.
     pub(super) fn displayed(&self) -> Option<DisplayedRun> {
         let clusters = &self.tables.clusters;

@@ -94,6 +94,15 @@ pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -
     limits.iter().filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds)).count()
 }
 
+/// The mark of a limit that holds, is undecided, or fails.
+pub(super) const fn mark<T: Copy>(holds: bool, is_undecided: bool, [held, undecided, failed]: [T; 3]) -> T {
+    match (holds, is_undecided) {
+        (true, _) => held,
+        (false, true) => undecided,
+        (false, false) => failed,
+    }
+}
+
 /// Whether all asserted limits are met, and a report for each limit and variant; empty without limits.
 #[must_use]
 pub fn verdicts(results: &Results) -> (bool, String) {
@@ -102,19 +111,11 @@ pub fn verdicts(results: &Results) -> (bool, String) {
     let mut text = String::new();
     for limit in &judged {
         let fails = limit.verdicts.iter().any(|(_, verdict)| !verdict.holds && !verdict.is_undecided());
-        let holds = match (limit.holds(), fails) {
-            (true, _) => "holds",
-            (false, true) => "FAILS",
-            (false, false) => "UNDECIDED",
-        };
+        let holds = mark(limit.holds(), !fails, ["holds", "UNDECIDED", "FAILS"]);
         text.push_str(&format!("\nassert {}: {holds}\n", limit.asserted.limit));
         let width = limit.verdicts.iter().map(|(variant, _)| letters(variant.name())).max().unwrap_or(0);
         for &(variant, verdict) in &limit.verdicts {
-            let mark = match (verdict.holds, verdict.is_undecided()) {
-                (true, _) => "ok  ",
-                (false, true) => "?   ",
-                (false, false) => "FAIL",
-            };
+            let mark = mark(verdict.holds, verdict.is_undecided(), ["ok  ", "?   ", "FAIL"]);
             let (words, why) = limit.in_words(variant, verdict);
             text.push_str(&format!("  {mark}  {:width$}  {words}\n", variant.name()));
             text.extend(why.map(|why| format!("        {why}\n")));

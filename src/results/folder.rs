@@ -63,23 +63,8 @@ impl Publication {
         }
         check_replaceable(&target, &provenance.experiment)?;
         remove_abandoned(&parent, &name);
-        let mut attempt = 0_u32;
-        loop {
-            let staging = parent.join(hidden(&name, &format!("new-{}-{attempt}", std::process::id())));
-            let lock = lock_path(&staging);
-            let file = File::create(&lock).map_err(ResultsError::io("create the folder", &staging))?;
-            if file.try_lock().is_ok() {
-                match fs::create_dir(&staging) {
-                    Ok(()) => return Ok(Self { target, staging, lock: (lock, file), provenance }),
-                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                    Err(error) => {
-                        let _ = fs::remove_file(&lock);
-                        return Err(ResultsError::io("create the folder", &staging)(error));
-                    }
-                }
-            }
-            attempt += 1;
-        }
+        let (staging, lock) = staged(&parent, &name)?;
+        Ok(Self { target, staging, lock, provenance })
     }
 
     /// Starts a folder that will replace the results in `target`, with the same tables, to redraw what is derived from
@@ -102,16 +87,8 @@ impl Publication {
         for copy in inputs {
             renewed.write(&copy, &read(&target.join(&copy))?)?;
         }
-        for FileDigest { path, sha256: written } in tables {
-            let file = target.join(&path);
-            if !file.exists() {
-                return Err(ResultsError::Missing { path: file, folder: target.to_owned() });
-            }
-            let bytes = read(&file)?;
-            if sha256(&bytes) != written {
-                return Err(ResultsError::Changed(file));
-            }
-            renewed.write(&path, &bytes)?;
+        for table in tables {
+            renewed.write(&table.path, &unchanged(target, &table)?)?;
         }
         Ok(renewed)
     }
@@ -213,6 +190,37 @@ impl Drop for Publication {
         let _ = file.unlock();
         let _ = fs::remove_file(path);
     }
+}
+
+/// A new hidden folder for the results `name`, with its lock.
+fn staged(parent: &Path, name: &OsStr) -> Result<(PathBuf, (PathBuf, File)), ResultsError> {
+    let mut attempt = 0_u32;
+    loop {
+        let staging = parent.join(hidden(name, &format!("new-{}-{attempt}", std::process::id())));
+        let lock = lock_path(&staging);
+        let file = File::create(&lock).map_err(ResultsError::io("create the folder", &staging))?;
+        if file.try_lock().is_ok() {
+            match fs::create_dir(&staging) {
+                Ok(()) => return Ok((staging, (lock, file))),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    let _ = fs::remove_file(&lock);
+                    return Err(ResultsError::io("create the folder", &staging)(error));
+                }
+            }
+        }
+        attempt += 1;
+    }
+}
+
+/// The bytes of a table, as fleetsim wrote them.
+fn unchanged(folder: &Path, table: &FileDigest) -> Result<Vec<u8>, ResultsError> {
+    let path = folder.join(&table.path);
+    if !path.exists() {
+        return Err(ResultsError::Missing { path, folder: folder.to_owned() });
+    }
+    let bytes = read(&path)?;
+    if sha256(&bytes) == table.sha256 { Ok(bytes) } else { Err(ResultsError::Changed(path)) }
 }
 
 /// The file beside a hidden folder that is locked while a process writes to the folder.

@@ -64,12 +64,11 @@ pub(super) enum Purpose {
 }
 
 fn load_for(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
-    let (loader, folder, shown) = begin(purpose, path)?;
-    loader.finish(&folder, overrides, &shown)
+    begin(purpose, path, overrides)?.finish()
 }
 
 /// Reads the file of an experiment. Returns it with its folder, and the name to report errors under.
-pub(super) fn begin(purpose: Purpose, path: &FsPath) -> Result<(Loader, PathBuf, String), LoadError> {
+pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Loader, LoadError> {
     let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
     let folder = match file_path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -97,6 +96,9 @@ pub(super) fn begin(purpose: Purpose, path: &FsPath) -> Result<(Loader, PathBuf,
     };
     let mut loader = Loader {
         purpose,
+        folder,
+        shown,
+        overrides: *overrides,
         source,
         tree,
         files,
@@ -108,13 +110,17 @@ pub(super) fn begin(purpose: Purpose, path: &FsPath) -> Result<(Loader, PathBuf,
     if purpose == Purpose::Plan {
         loader.put_candidates();
     }
-    Ok((loader, folder, shown))
+    Ok(loader)
 }
 
 /// An experiment that is being read and checked.
 #[derive(Clone, Debug)]
 pub(super) struct Loader {
     purpose: Purpose,
+    /// The experiment's folder, and its file as the user named it.
+    folder: PathBuf,
+    shown: String,
+    overrides: Overrides,
     pub(super) source: Arc<Source>,
     pub(super) tree: Node,
     files: Files,
@@ -144,18 +150,13 @@ struct ReadStrategy {
 
 impl Loader {
     /// The checked experiment.
-    pub(super) fn finish(
-        mut self,
-        folder: &FsPath,
-        overrides: &Overrides,
-        shown: &str,
-    ) -> Result<Experiment, LoadError> {
-        match self.experiment(folder, overrides) {
+    pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
+        match self.experiment() {
             Some(experiment) if self.problems.is_empty() => {
                 let resolved = resolved(&self.source, &self.tree);
                 Ok(Experiment { resolved, inputs: self.files.into_inputs(), ..experiment })
             }
-            _ => Err(LoadError::new(self.problems, shown)),
+            _ => Err(LoadError::new(self.problems, &self.shown)),
         }
     }
 
@@ -176,7 +177,7 @@ impl Loader {
     }
 
     /// `None` when nothing at all could be read; then, and often else, there are problems.
-    fn experiment(&mut self, folder: &FsPath, overrides: &Overrides) -> Option<Experiment> {
+    fn experiment(&mut self) -> Option<Experiment> {
         let axes = self.axes();
         let mut base_errors = Vec::new();
         let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
@@ -189,9 +190,10 @@ impl Loader {
             self.strategy(&base, name, &world);
         }
         let is_search = self.purpose == Purpose::Plan;
+        let (folder, overrides) = (self.folder.clone(), self.overrides);
         let mut experiment = self.check(&base, |checker| {
             checker.strategy_names(&strategies);
-            checker.header(&base.file, &strategies, folder, overrides, is_search)
+            checker.header(&base.file, &strategies, &folder, &overrides, is_search)
         });
 
         experiment.guesses = self.check(&base, |checker| checker.guessed_links(&world.world.clusters));

@@ -25,8 +25,12 @@ impl Checker<'_> {
         // An entry of client-go lives for twice the longest wait.
         self.backoff(&path.key("imageBackoff"), &mut node.image_backoff, |max| max * 2);
         node.runtime = self.runtime(&path, node.version.spec());
-        let is_set = |checker: &Self, key: &str| checker.is_set(&path.key(key));
-        if is_set(self, "syncFrequency") && node.requeue == Requeue::AfterError {
+        self.without_effect(&path, &node);
+        node
+    }
+
+    fn without_effect(&mut self, path: &Path, node: &NodeSpec) {
+        if self.is_set(&path.key("syncFrequency")) && node.requeue == Requeue::AfterError {
             let help = "write `requeue: atExpiry`, or remove `syncFrequency`";
             self.report(&path.key("syncFrequency"), "`syncFrequency` has no effect", help);
         }
@@ -35,7 +39,6 @@ impl Checker<'_> {
             let help = "the kubelet refuses this too; write `serializeImagePulls: false` or remove one of them";
             self.report(&path.key("maxParallelImagePulls"), message, help);
         }
-        node
     }
 
     /// The settings of a container runtime: what is written, over those of its version.

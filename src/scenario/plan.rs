@@ -1,5 +1,6 @@
 //! A checked `plan`: the limits, the objective, and the candidates, which replace the values of the sweep.
 
+use super::constants::short;
 use crate::document::path::{Path, Step};
 use crate::document::tree::{Key, Node, Value};
 use crate::results::{Limit, Objective};
@@ -107,13 +108,6 @@ fn range(node: &Node) -> Result<Node, (String, String)> {
         }
     }
     Ok(Node { at: node.at.clone(), value: Value::List(values), struck: false })
-}
-
-/// Three significant digits.
-fn short(value: f64) -> String {
-    let decimals = (2 - libm::log10(value).floor() as i32).max(0) as usize;
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 #[cfg(test)]

@@ -28,9 +28,13 @@ impl Checker<'_> {
         for (index, name) in written.known.iter().enumerate() {
             known.extend(self.constant(&here.key("known").index(index), name));
         }
+        Uncertainty { draws: written.draws, known, ranges: self.ranges(written) }
+    }
+
+    fn ranges(&mut self, written: &UncertaintyFields) -> StatedRanges {
         let mut ranges = StatedRanges::new();
         for (name, UncertainRange { low, high }) in &written.ranges.0 {
-            let at = here.key("ranges").key(name);
+            let at = Path::of("uncertainty").key("ranges").key(name);
             let Some(factor) = self.constant(&at, name) else { continue };
             let factor = &constants::factors()[factor];
             let ends = [low, high].map(|end| factor.rows[0].parse(&end.text()));
@@ -46,7 +50,7 @@ impl Checker<'_> {
                 }
             }
         }
-        Uncertainty { draws: written.draws, known, ranges }
+        ranges
     }
 
     fn constant(&mut self, at: &Path, name: &str) -> Option<usize> {

@@ -1,6 +1,8 @@
 //! An experiment whose constants can be given other values, each laid into its document by its path.
 
-use std::path::{Path as FsPath, PathBuf};
+use std::path::Path as FsPath;
+
+use itertools::Itertools;
 
 use super::constants::{self, Basis, Constant, LaidValue, Level, lay};
 use super::load::{Loader, Purpose, begin};
@@ -13,9 +15,6 @@ use crate::products::ProductEntry;
 pub struct VariedExperiment {
     base: Experiment,
     loader: Loader,
-    folder: PathBuf,
-    shown: String,
-    overrides: Overrides,
     constants: Vec<VariedConstant>,
 }
 
@@ -69,14 +68,7 @@ impl VariedConstant {
     /// All values at a level, each once: `10 Mbit/s, 20 Mbit/s`.
     #[must_use]
     pub fn text_at(&self, share: f64) -> String {
-        let mut texts: Vec<String> = Vec::new();
-        for value in &self.values {
-            let text = value.constant.text(value.toward(share));
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        texts.join(", ")
+        self.values.iter().map(|value| value.constant.text(value.toward(share))).unique().join(", ")
     }
 
     /// As [`VariedConstant::text_at`]. Where values depend on the product, those of one `product`, or each with its
@@ -87,17 +79,11 @@ impl VariedConstant {
         let own: Vec<&VariedValue> = self.values.iter().filter(is_own).collect();
         let text = |value: &VariedValue| value.constant.text(value.toward(share));
         let is_alike = own.windows(2).all(|pair| text(pair[0]) == text(pair[1]));
-        let mut texts: Vec<String> = Vec::new();
-        for value in own {
-            let text = match value.product {
-                Some(of) if product.is_none() && !is_alike => format!("{} ({of})", text(value)),
-                _ => text(value),
-            };
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        texts.join(", ")
+        let texts = own.iter().map(|value| match value.product {
+            Some(of) if product.is_none() && !is_alike => format!("{} ({of})", text(value)),
+            _ => text(value),
+        });
+        texts.unique().join(", ")
     }
 
     /// `guess`, `measured` or `documented`; the least certain of its values.
@@ -114,10 +100,10 @@ impl VariedExperiment {
     /// # Errors
     /// All problems, with places and fixes.
     pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Self, LoadError> {
-        let (loader, folder, shown) = begin(Purpose::Run, path)?;
-        let base = loader.clone().finish(&folder, overrides, &shown)?;
+        let loader = begin(Purpose::Run, path, overrides)?;
+        let base = loader.clone().finish()?;
         let uncertainty = base.uncertainty.clone().unwrap_or_default();
-        let mut varied = Self { base, loader, folder, shown, overrides: *overrides, constants: Vec::new() };
+        let mut varied = Self { base, loader, constants: Vec::new() };
         varied.loader.ranges = uncertainty.ranges;
         varied.constants = varied.taking_part(&uncertainty.known);
         Ok(varied)
@@ -148,7 +134,7 @@ impl VariedExperiment {
     pub fn at(&self, levels: &[(usize, Level)]) -> Result<Experiment, LoadError> {
         let mut loader = self.loader.clone();
         loader.levels = levels.iter().map(|(at, level)| (self.constants[*at].factor, *level)).collect();
-        loader.finish(&self.folder, &self.overrides, &self.shown)
+        loader.finish()
     }
 
     fn taking_part(&self, known: &[usize]) -> Vec<VariedConstant> {

@@ -42,6 +42,14 @@ struct RankedVariant<'v, 'r> {
     peak: f64,
 }
 
+impl<'v, 'r> RankedVariant<'v, 'r> {
+    /// `None`: it has no time or no peak to be ranked by.
+    fn of(&(at, label, variant): &Named<'v, 'r>) -> Option<Self> {
+        let (completion_s, peak) = (variant.ready_time()?, variant.median("peak_pulls")?);
+        Some(Self { at, label, variant, completion_s, peak })
+    }
+}
+
 /// Answers for all groups; intervals of differences are resampled from `seed`, as those of the tables are.
 pub(in crate::report) fn answer(
     variants: &[VariantResults<'_>],
@@ -107,16 +115,8 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
     let some_meet = meeting.contains(&true);
     let of_these = if about_limits.is_some() && some_meet { "Of these, " } else { "" };
     sentences.extend(about_limits);
-    let eligible: Vec<RankedVariant<'_, '_>> = all
-        .iter()
-        .zip(&meeting)
-        .filter(|(_, meets)| **meets || !some_meet)
-        .filter_map(|(&(at, label, variant), _)| {
-            let completion_s = variant.ready_time()?;
-            let peak = variant.median("peak_pulls")?;
-            Some(RankedVariant { at, label, variant, completion_s, peak })
-        })
-        .collect();
+    let eligible = all.iter().zip(&meeting).filter(|(_, meets)| **meets || !some_meet);
+    let eligible: Vec<_> = eligible.filter_map(|(named, _)| RankedVariant::of(named)).collect();
     let whole = |ranked: &RankedVariant<'_, '_>| ranked.variant.finished() == ranked.variant.runs.len();
     let any_whole = eligible.iter().any(whole);
     let ranked: Vec<RankedVariant<'_, '_>> =

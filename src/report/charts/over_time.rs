@@ -119,10 +119,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let heights: Vec<f64> = variants.iter().map(|variant| height_of(variant, quantity)).collect();
     let own_values = !overlay && differ(&heights);
     let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
-    let mut note = extent(&variants);
-    if let Some(displayed) = results.displayed() {
-        note.push_str(&format!("; line: replicate {}", displayed.replicate));
-    }
+    let mut note = extent(&variants) + &results.replicate_of("line");
     if replicates > 1 {
         note.push_str("; shade: p5–p95 of all runs");
     }

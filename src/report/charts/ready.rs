@@ -26,8 +26,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         x.low = span(&all).0.max(x.high / 1e5) / 1.2;
         x.high = span(&all).1 * 1.1;
     }
-    let displayed = results.displayed().map(|run| format!("; shown: replicate {}", run.replicate));
-    let subtitle = format!("{}{}", extent(&variants), displayed.unwrap_or_default());
+    let subtitle = extent(&variants) + &results.replicate_of("shown");
     let head = Head {
         subject: "Clusters ready on the new revision",
         findings: findings::half_ready(&variants, &ready),

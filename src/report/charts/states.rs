@@ -19,13 +19,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let ticks = ticks_from_zero(most as f64, 4, true);
     let top_value = (most as f64).max(1.0);
     let ticks: Vec<_> = ticks.into_iter().filter(|tick| tick.value <= top_value).collect();
-    let mut subtitle = extent(&variants);
-    if let Some(displayed) = results.displayed() {
-        subtitle.push_str(&format!("; shown: replicate {}", displayed.replicate));
-    }
-    if !alike {
-        subtitle.push_str("; time axes differ between panels");
-    }
+    let axes = if alike { "" } else { "; time axes differ between panels" };
+    let subtitle = extent(&variants) + &results.replicate_of("shown") + axes;
     let (areas, height) = panels(variants.len(), None);
     let head = Head { subject: "Cluster states over time", findings: findings::updating(&variants), note: subtitle };
     let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);

@@ -265,24 +265,29 @@ impl Drawing<'_> {
             let left = area.right + 14.0;
             mark(canvas, (left + 8.0, y), at, series_colour(at));
             write(canvas, &self.names[at], (left + 18.0, y + 4.0), SMALL, MUTED, Align::Left);
-            let mut taken = f64::NEG_INFINITY;
-            for (value, variant) in self.lines[at].points.iter().filter(|(_, variant)| unfinished(variant)) {
-                let x = self.x.at(self.axis.values[*value].place);
-                let text = format!("{} of {}", variant.finished(), variant.runs.len());
-                let half = text_width(&text, SMALL, Weight::Regular) / 2.0;
-                if x - half > taken && room > 12.0 {
-                    write(canvas, &text, (x, y + 4.0), SMALL, INK, Align::Middle);
-                    taken = x + half + 4.0;
-                } else {
-                    canvas.dot((x, y), 3.0, INK, 1.0);
-                    canvas.dot((x, y), 1.6, WHITE, 1.0);
-                    taken = taken.max(x + 4.0);
-                }
-            }
+            self.finished_runs(canvas, at, y, room > 12.0);
         }
         let title = "finished runs, if not all";
         let width = text_width(title, SMALL, Weight::Regular);
         write(canvas, title, (area.right - width, top - 7.0), SMALL, MUTED, Align::Left);
+    }
+
+    /// The finished runs of one line at height `y`: as numbers where there is room, else as dots.
+    fn finished_runs(&self, canvas: &mut Canvas, line: usize, y: f64, has_room: bool) {
+        let mut taken = f64::NEG_INFINITY;
+        for (value, variant) in self.lines[line].points.iter().filter(|(_, variant)| unfinished(variant)) {
+            let x = self.x.at(self.axis.values[*value].place);
+            let text = format!("{} of {}", variant.finished(), variant.runs.len());
+            let half = text_width(&text, SMALL, Weight::Regular) / 2.0;
+            if x - half > taken && has_room {
+                write(canvas, &text, (x, y + 4.0), SMALL, INK, Align::Middle);
+                taken = x + half + 4.0;
+            } else {
+                canvas.dot((x, y), 3.0, INK, 1.0);
+                canvas.dot((x, y), 1.6, WHITE, 1.0);
+                taken = taken.max(x + 4.0);
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::chosen;
 use crate::report::data::{Results, VariantResults};
-use crate::results::{PassRow, RunKey, StatusRow};
+use crate::results::{ClusterRow, PassRow, RunKey, StatusRow};
 
 /// The track of the scheduler's passes, and that of statuses; clusters follow.
 const PASSES: usize = 1;
@@ -124,20 +124,7 @@ fn clusters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResul
     for (at, cluster) in variant.clusters.iter().enumerate() {
         let track = FIRST_CLUSTER + at;
         writer.named("thread_name", process, track, &cluster.cluster)?;
-        let phases = [
-            ("apply", cluster.told_s, cluster.applied_s),
-            ("pull", cluster.first_pull_s, cluster.last_pull_s),
-            ("start", cluster.last_pull_s.or(cluster.applied_s), cluster.ready_s),
-        ];
-        for (name, from, to) in phases {
-            let Some((from, to)) = from.zip(to).filter(|(from, to)| from <= to) else { continue };
-            writer.event(&json!({
-                "ph": "X", "cat": "cluster", "name": name, "pid": process, "tid": track,
-                "ts": micros(from), "dur": micros(to - from),
-                "args": { "stage": cluster.stage, "pulls": cluster.pulls, "failed_pulls": cluster.failed_pulls,
-                    "received_bytes": cluster.received_bytes },
-            }))?;
-        }
+        phases(writer, process, track, cluster)?;
         if let Some(ready) = cluster.ready_s {
             writer.event(&json!({
                 "ph": "i", "s": "t", "cat": "cluster", "name": "ready", "pid": process, "tid": track,
@@ -148,36 +135,20 @@ fn clusters(writer: &mut EventWriter<'_>, process: usize, variant: &VariantResul
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::synthetic::{Fleet, six_settings};
-    use crate::report::tests::readable_quietly;
-
-    fn trace(variants: &[String]) -> io::Result<Value> {
-        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
-        let mut bytes = Vec::new();
-        write_trace(&results, variants, &mut bytes)?;
-        Ok(serde_json::from_slice(&bytes).expect("JSON"))
+fn phases(writer: &mut EventWriter<'_>, process: usize, track: usize, cluster: &ClusterRow) -> io::Result<()> {
+    let phases = [
+        ("apply", cluster.told_s, cluster.applied_s),
+        ("pull", cluster.first_pull_s, cluster.last_pull_s),
+        ("start", cluster.last_pull_s.or(cluster.applied_s), cluster.ready_s),
+    ];
+    for (name, from, to) in phases {
+        let Some((from, to)) = from.zip(to).filter(|(from, to)| from <= to) else { continue };
+        writer.event(&json!({
+            "ph": "X", "cat": "cluster", "name": name, "pid": process, "tid": track,
+            "ts": micros(from), "dur": micros(to - from),
+            "args": { "stage": cluster.stage, "pulls": cluster.pulls, "failed_pulls": cluster.failed_pulls,
+                "received_bytes": cluster.received_bytes },
+        }))?;
     }
-
-    #[test]
-    fn every_variant_is_a_process_with_a_track_for_each_cluster() {
-        let all = trace(&[]).expect("written");
-        let events = all["traceEvents"].as_array().expect("a list");
-        let named = |what: &str| events.iter().filter(|event| event["name"] == what).count();
-        assert_eq!(named("process_name"), 6);
-        let results = readable_quietly(&Fleet { replicates: 2, ..six_settings() });
-        let clusters = results.tables.clusters.len();
-        assert_eq!(named("thread_name"), 2 * 6 + clusters);
-        let ready = results.tables.clusters.iter().filter(|(_, row)| row.ready_s.is_some()).count();
-        assert_eq!(named("ready"), ready);
-        assert!(events.iter().all(|event| event["dur"].as_f64().is_none_or(|dur| dur >= 0.0)));
-    }
-
-    #[test]
-    fn an_unknown_variant_is_refused_with_those_that_there_are() {
-        let error = trace(&["none".to_owned()]).expect_err("there is no such variant").to_string();
-        assert!(error.starts_with("these results have no variant `none`; name one of `"), "{error}");
-    }
+    Ok(())
 }

@@ -10,7 +10,7 @@ use crate::report::answer::groups::Best;
 use crate::report::columns::{EXPOSED, FilledColumn, identical};
 use crate::report::data::VariantResults;
 use crate::report::format::percents;
-use crate::report::limits::AssertedLimit;
+use crate::report::limits::{AssertedLimit, mark};
 use crate::report::style::CurveStyle;
 use crate::results::READY_TIME;
 
@@ -146,11 +146,8 @@ fn done(variant: &VariantResults<'_>) -> String {
 /// The mark of a limit and the value that was compared.
 fn verdict(variant: &VariantResults<'_>, limit: &AssertedLimit) -> String {
     let Some(verdict) = limit.judge(variant) else { return "<td class=\"none\">–</td>".to_owned() };
-    let (class, mark, word) = match (verdict.holds, verdict.is_undecided()) {
-        (true, _) => ("ok", "✓", "met"),
-        (false, true) => ("bad", "?", "undecided"),
-        (false, false) => ("bad", "✗", "exceeded"),
-    };
+    let marks = [("ok", "✓", "met"), ("bad", "?", "undecided"), ("bad", "✗", "exceeded")];
+    let (class, mark, word) = mark(verdict.holds, verdict.is_undecided(), marks);
     // A number that JSON and HTML can hold stands for "never".
     let sort = if verdict.value.is_finite() { verdict.value } else { 1e300 };
     format!(

@@ -10,7 +10,7 @@ use crate::report::canvas::{Align, Canvas, Stroke};
 use crate::report::frame::{FOOTER, TOP, page, write, write_bold, write_fitted};
 use crate::report::style::{AXIS, GRID, INK, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
 use crate::report::text::{Weight, fitted_name};
-use crate::results::{DecisionEnd, DecisionRecord, Provenance, SensitivityRecord};
+use crate::results::{DecisionEnd, DecisionRecord, Provenance, SensitivityRecord, grouped};
 
 const ROW: f64 = 40.0;
 const HEADING: f64 = 44.0;
@@ -57,14 +57,8 @@ pub(super) fn draw(record: &SensitivityRecord, provenance: &Provenance) -> Optio
 
 /// The changed ends of each constant, the constant whose change is closest first.
 fn by_constant(decision: &DecisionRecord) -> Vec<Vec<&DecisionEnd>> {
-    let mut rows: Vec<Vec<&DecisionEnd>> = Vec::new();
-    for end in changes(decision) {
-        match rows.iter_mut().find(|ends| ends[0].constant == end.constant) {
-            Some(ends) => ends.push(end),
-            None => rows.push(vec![end]),
-        }
-    }
-    rows
+    let ends = changes(decision).into_iter().map(|end| (&end.constant, end));
+    grouped(ends).into_iter().map(|(_, ends)| ends).collect()
 }
 
 fn row(canvas: &mut Canvas, y: f64, ends: &[&DecisionEnd]) {

@@ -12,7 +12,7 @@ use itertools::Itertools;
 use super::canvas::Canvas;
 use super::format::in_unit;
 use super::wrap::{shortened, side_by_side, wrapped};
-use crate::results::{DecisionEnd, DecisionRecord, EffectRow, Provenance, SensitivityRecord};
+use crate::results::{DecisionEnd, DecisionRecord, EffectRow, Provenance, SensitivityRecord, grouped};
 
 /// Constants in a table of the text.
 const ROWS: usize = 8;
@@ -48,13 +48,8 @@ struct Panel<'r> {
 /// The variants on whose measure constants have the largest effects, relative to its value.
 fn panels<'r>(record: &'r SensitivityRecord, measure: &str, most: usize) -> Vec<Panel<'r>> {
     let of_measure = record.effects.iter().filter(|row| row.measure == measure && row.swing() > 0.0);
-    let mut panels: Vec<Panel<'r>> = Vec::new();
-    for row in of_measure {
-        match panels.iter_mut().find(|panel| panel.variant == row.variant) {
-            Some(panel) => panel.rows.push(row),
-            None => panels.push(Panel { variant: &row.variant, rows: vec![row] }),
-        }
-    }
+    let of_variants = grouped(of_measure.map(|row| (row.variant.as_str(), row)));
+    let mut panels: Vec<Panel<'r>> = of_variants.into_iter().map(|(variant, rows)| Panel { variant, rows }).collect();
     for panel in &mut panels {
         panel.rows.sort_by(|a, b| b.swing().total_cmp(&a.swing()));
     }

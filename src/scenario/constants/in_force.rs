@@ -35,18 +35,8 @@ pub(crate) fn resolved(source: &Source, tree: &Node) -> String {
     let _ = write!(text, "everywhere:\n{}strategies:\n", lines.text);
     for (key, choice) in tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default() {
         let Some(product) = product_of(tree, &key.text) else { continue };
-        let path = Path::of("strategies").key(&key.text).key(product.key);
         let mut lines = Lines { source, tree, product, indent: "    ", text: String::new() };
-        if let Some((_, written)) = choice.entries().iter().find(|(key, _)| key.text == product.key) {
-            lines.written(&path, written);
-        }
-        for (key, schema) in properties(places::whole(), &|key| OF_STRATEGY.contains(&key)) {
-            lines.setting(&Path::of(key), key, schema);
-        }
-        if tree.get(&Path::of("node").key("crashBackoff")).is_none() {
-            let value = Node::of_value(&product.restarts, &(0..0)).short_text();
-            lines.line("node.crashBackoff", &value, &format!("default of {}", product.key));
-        }
+        lines.strategy(&key.text, choice);
         let _ = writeln!(text, "  {}:  # {}\n{}", scalar(&key.text), product.key, lines.text.trim_end());
     }
     text
@@ -78,6 +68,20 @@ struct Lines<'e> {
 }
 
 impl Lines<'_> {
+    fn strategy(&mut self, name: &str, choice: &Node) {
+        let product = self.product;
+        if let Some((_, written)) = choice.entries().iter().find(|(key, _)| key.text == product.key) {
+            self.written(&Path::of("strategies").key(name).key(product.key), written);
+        }
+        for (key, schema) in properties(places::whole(), &|key| OF_STRATEGY.contains(&key)) {
+            self.setting(&Path::of(key), key, schema);
+        }
+        if self.tree.get(&Path::of("node").key("crashBackoff")).is_none() {
+            let value = Node::of_value(&product.restarts, &(0..0)).short_text();
+            self.line("node.crashBackoff", &value, &format!("default of {}", product.key));
+        }
+    }
+
     /// The lines of the setting at `path`, or of all below it. `place` is the path with `*` for every index.
     fn setting(&mut self, path: &Path, place: &str, schema: &'static Json) {
         let written = self.tree.get(path);

@@ -146,7 +146,7 @@ fn drawn<Q: Quantity>(node: &Node, part: VariedPart, change: ValueChange) -> Opt
 }
 
 /// Three significant digits.
-fn short(number: f64) -> String {
+pub(in crate::scenario) fn short(number: f64) -> String {
     if number.abs() < 1e-12 {
         return "0".to_owned();
     }

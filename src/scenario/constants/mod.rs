@@ -24,9 +24,11 @@ use std::sync::LazyLock;
 
 use crate::document::tree::Node;
 use crate::products::PRODUCTS;
+use crate::results::grouped;
 
 pub(crate) use in_force::resolved;
 pub use kind::ConstantKind;
+pub(super) use kind::short;
 pub use lay::Level;
 pub(crate) use lay::{LaidValue, StatedRanges, lay, lay_all, product_of};
 
@@ -274,15 +276,8 @@ pub fn all() -> impl Iterator<Item = &'static Constant> {
 /// All factors, in the order of their first constants.
 pub fn factors() -> &'static [ConstantGroup] {
     static FACTORS: LazyLock<Vec<ConstantGroup>> = LazyLock::new(|| {
-        let mut factors: Vec<ConstantGroup> = Vec::new();
-        for row in all() {
-            let name = row.name();
-            match factors.iter_mut().find(|factor| factor.name == name) {
-                Some(factor) => factor.rows.push(row),
-                None => factors.push(ConstantGroup { name, rows: vec![row] }),
-            }
-        }
-        factors
+        let groups = grouped(all().map(|row| (row.name(), row))).into_iter();
+        groups.map(|(name, rows)| ConstantGroup { name, rows }).collect()
     });
     &FACTORS
 }

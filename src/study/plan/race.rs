@@ -391,6 +391,17 @@ impl Race {
         (is_last_word && self.unshown(candidate).is_some()).then_some(CandidateStatus::Undecided)
     }
 
+    /// Whether the pairs show that `other` is greater.
+    fn is_greater(&self, base: &[f64], other: Vec<f64>) -> bool {
+        match &self.paired_ranks {
+            Some(ranks) => is_greater_in_pairs(base, &other, ranks, self.errors.paired),
+            None => {
+                let differences: Vec<f64> = base.iter().zip(&other).map(|(base, other)| other - base).collect();
+                means::is_above_zero(&differences, base[0], self.errors.paired)
+            }
+        }
+    }
+
     /// Compares a candidate with the leader. All runs of both finished.
     fn compared(&self, leader: usize, other: usize) -> CandidateStatus {
         if let Some(values) = &self.settings {
@@ -408,17 +419,8 @@ impl Race {
         if pairs < FIRST_LOOK {
             return CandidateStatus::Undecided;
         }
-        let base = self.values(leader, pairs);
-        let is_greater = |scale: f64| {
-            let other: Vec<f64> = self.values(other, pairs).iter().map(|value| value / scale).collect();
-            match &self.paired_ranks {
-                Some(ranks) => is_greater_in_pairs(&base, &other, ranks, self.errors.paired),
-                None => {
-                    let differences: Vec<f64> = base.iter().zip(&other).map(|(base, other)| other - base).collect();
-                    means::is_above_zero(&differences, base[0], self.errors.paired)
-                }
-            }
-        };
+        let (base, other) = (self.values(leader, pairs), self.values(other, pairs));
+        let is_greater = |scale: f64| self.is_greater(&base, other.iter().map(|value| value / scale).collect());
         match (is_greater(1.0), self.rules.indifference > 0.0 && is_greater(within)) {
             (true, _) => CandidateStatus::Slower,
             (false, true) => CandidateStatus::Equal,

@@ -18,6 +18,8 @@ mod tests;
 
 use std::sync::atomic::AtomicBool;
 
+use itertools::Itertools;
+
 use crate::results::{
     ConstantRange, DecisionEnd, DecisionRecord, EffectRow, Journal, Limit, Measure, READY_TIME, RunRow, ScreeningRow,
     SensitivityRecord, Statistic,
@@ -163,13 +165,9 @@ impl Headline {
         let limits = rules.limits.clone().or_else(|| plan.map(|plan| plan.limits.clone())).unwrap_or_default();
         let asserted = experiment.assertions.iter().map(|assertion| assertion.limit.measure());
         let is_ever_done = base.iter().flatten().any(RunRow::is_done);
-        let mut measures = vec![objective.0];
-        let more = limits.iter().map(Limit::measure).chain(asserted).chain(rules.measures.iter().copied());
-        for measure in more.chain(is_ever_done.then(|| named(READY_TIME))) {
-            if measures.iter().all(|known| known.name != measure.name) {
-                measures.push(measure);
-            }
-        }
+        let limited = limits.iter().map(Limit::measure).chain(asserted);
+        let more = limited.chain(rules.measures.iter().copied()).chain(is_ever_done.then(|| named(READY_TIME)));
+        let measures = [objective.0].into_iter().chain(more).unique_by(|measure| measure.name).collect();
         Self { objective, limits, measures }
     }
 

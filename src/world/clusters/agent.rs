@@ -22,7 +22,7 @@ use crate::world::ids::{ClusterId, NEW};
 use crate::world::meter::ClusterPhase;
 
 /// The state of an agent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Agent {
     instructed: Option<Revision>,
     /// The revision that the management cluster failed to apply while the cluster was offline; it is not kept.
@@ -56,21 +56,11 @@ impl Agent {
         let reported = applied.map(|revision| (revision, true, false));
         Self {
             instructed: applied,
-            missed: None,
-            applying: None,
-            waits: false,
             applied,
-            applies: 0,
-            instructions: 0,
-            reports: 0,
-            readiness_changes: 0,
             sent: reported,
-            arrives: SimTime::ZERO,
-            readiness_due: None,
-            seen: 0,
-            looks_from: SimTime::ZERO,
             saw_all_available: applied.is_some(),
             reported,
+            ..Self::default()
         }
     }
 }

@@ -23,7 +23,7 @@ struct Writer {
 }
 
 /// The state of one disk.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Disk {
     /// Bytes per second.
     rate: f64,
@@ -46,11 +46,7 @@ impl Disk {
             rate: spec.rate.get(),
             buffer: spec.buffer.get() as f64,
             decompress: decompress.get(),
-            dirty: 0.0,
-            written: 0.0,
-            now: SimTime::ZERO,
-            writers: Vec::new(),
-            event: None,
+            ..Self::default()
         }
     }
 

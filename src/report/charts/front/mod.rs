@@ -28,11 +28,7 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
             name: naming.name(&candidate.strategy, &candidate.settings),
             time: candidate.time,
             load: candidate.load,
-            style: match candidate.standing {
-                CandidateStatus::Best => MarkStyle::Chosen,
-                CandidateStatus::Breaks | CandidateStatus::Unfinished => MarkStyle::Exceeds,
-                CandidateStatus::Equal | CandidateStatus::Slower | CandidateStatus::Undecided => MarkStyle::Meets,
-            },
+            style: style_of(candidate.standing),
             weight: candidate.runs as f64 / most as f64,
         });
         WorldPanel { title: question.world.clone(), marks: marks.collect() }
@@ -49,6 +45,14 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
     let mut canvas = draw(&panels, &axes, provenance, [head.title(), &head.subtitle()], TOP + 8.0);
     legend(&mut canvas);
     canvas
+}
+
+const fn style_of(standing: CandidateStatus) -> MarkStyle {
+    match standing {
+        CandidateStatus::Best => MarkStyle::Chosen,
+        CandidateStatus::Breaks | CandidateStatus::Unfinished => MarkStyle::Exceeds,
+        CandidateStatus::Equal | CandidateStatus::Slower | CandidateStatus::Undecided => MarkStyle::Meets,
+    }
 }
 
 /// The setting that a plan chose, or how many of its worlds have one.
