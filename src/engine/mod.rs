@@ -13,10 +13,12 @@ pub(crate) mod heap;
 mod queue;
 mod reservations;
 mod run;
+mod strata;
 mod streams;
 mod ziggurat;
 
 pub use queue::{EventId, EventQueue};
 pub use reservations::Reservations;
 pub use run::{End, Model, Observer, run};
+pub use strata::stratified_unit;
 pub use streams::{EntityKey, Stream, Streams};

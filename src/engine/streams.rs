@@ -70,6 +70,12 @@ impl Streams {
         Self { root: chain(chain(0, seed), replicate) }
     }
 
+    /// The streams that all runs of an experiment with this `seed` share.
+    #[must_use]
+    pub const fn of_study(seed: u64) -> Self {
+        Self { root: chain(0, seed) }
+    }
+
     /// The stream of `entity` for `purpose`, positioned at its start.
     #[must_use]
     pub fn stream(&self, entity: impl Into<EntityKey>, purpose: &'static str) -> Stream {

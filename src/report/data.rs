@@ -7,8 +7,8 @@ use itertools::Itertools;
 use super::format::count;
 use super::style::CurveStyle;
 use crate::results::{
-    ClusterRow, ComparisonRow, Provenance, READY_TIME, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow,
-    UncertaintyRow, VariantInfo, compared, grouped, read_uncertainty,
+    ClusterRow, ComparisonRow, Provenance, READY_TIME, ReachRange, ResultsError, RunRow, Setting, SummaryRow, Tables,
+    TimelineRow, UncertaintyRow, VariantInfo, compared, grouped, read_uncertainty,
 };
 use crate::stats;
 
@@ -131,36 +131,7 @@ impl DisplayedRun {
     }
 }
 
-/// The targets of some runs that could be updated, and those that could not with the reasons: the least and the greatest
-/// number of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ReachRange {
-    targets: (u64, u64),
-    reachable: (u64, u64),
-    missing: (u64, u64),
-    obstacles: [((u64, u64), &'static str); 3],
-}
-
 impl ReachRange {
-    fn of(runs: &[&RunRow]) -> Self {
-        let range = |of: fn(&RunRow) -> u64| runs.iter().map(|run| of(run)).minmax().into_option().unwrap_or_default();
-        Self {
-            targets: range(|run| run.targets),
-            reachable: range(|run| run.reachable_targets),
-            missing: range(|run| run.targets - run.reachable_targets),
-            obstacles: [
-                (range(|run| run.paused_targets), "paused"),
-                (range(|run| run.agentless_targets), "without agent"),
-                (range(|run| run.offline_targets), "offline"),
-            ],
-        }
-    }
-
-    /// Whether every target of every run could be updated.
-    pub(super) const fn is_whole(&self) -> bool {
-        self.missing.1 == 0
-    }
-
     /// `297 of 301`.
     pub(super) fn of_all(&self) -> String {
         format!("{} of {}", range_of(self.reachable), range_of(self.targets))
@@ -168,7 +139,8 @@ impl ReachRange {
 
     /// `4 cannot be updated: 2 paused, 1 without agent, 1 offline`.
     pub(super) fn missing(&self) -> String {
-        let some = self.obstacles.iter().filter(|((_, high), _)| *high > 0);
+        let obstacles = [(self.paused, "paused"), (self.agentless, "without agent"), (self.offline, "offline")];
+        let some = obstacles.iter().filter(|((_, high), _)| *high > 0);
         let reasons = some.map(|(range, reason)| format!("{} {reason}", range_of(*range))).join(", ");
         format!("{} cannot be updated: {reasons}", range_of(self.missing))
     }
@@ -241,6 +213,17 @@ impl<'r> VariantResults<'r> {
         let ends = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by, &run.held_detail), run)));
         // `max_by_key` returns the last of equals, hence the reversed order.
         ends.into_iter().rev().max_by_key(|(_, runs)| runs.len()).map(|(_, runs)| runs[0])
+    }
+
+    /// The unfinished runs by outcome and rule that blocked them, the most frequent first.
+    pub(super) fn ends(&self) -> Vec<Vec<&'r RunRow>> {
+        let unfinished = self.runs.iter().filter(|run| !run.is_done());
+        let mut ends: Vec<Vec<&'r RunRow>> = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by), run)))
+            .into_iter()
+            .map(|(_, runs)| runs)
+            .collect();
+        ends.sort_by_key(|runs| std::cmp::Reverse(runs.len()));
+        ends
     }
 
     /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.

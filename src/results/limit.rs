@@ -12,6 +12,8 @@
 //! a sample. It holds, or fails, or is undecided, by the exact interval of the share (Clopper, Pearson). Its confidence
 //! is 95%, or as written: `… >= 95% with 99% confidence`.
 //!
+//! Behind a duration may stand in brackets the time of day that it was written as: `completion < 8h (06:00)`.
+//!
 //! A time that a run did not reach counts as later than every other. A limit applies to the simulated runs, not to all
 //! possible runs.
 
@@ -147,7 +149,7 @@ impl Limit {
             message,
             help: "write e.g. `P(bad_release_exposure <= 20%) >= 95%`".to_owned(),
         };
-        let (inner, demand) = rest.split_once(')').ok_or_else(|| error("`P(` has no `)`".to_owned()))?;
+        let (inner, demand) = rest.rsplit_once(')').ok_or_else(|| error("`P(` has no `)`".to_owned()))?;
         let limit = Self::parse_limit(inner)?;
         if limit.over != Statistic::Every {
             return Err(error(format!("`{limit}` is not a limit on single runs")));
@@ -443,7 +445,10 @@ impl Bound {
     fn parse(value: &str, measure: &Measure) -> Result<Self, String> {
         let text_of = |error: crate::units::UnitError| error.to_string();
         Ok(match measure.unit {
-            "s" => Self::Value(SimDuration::parse(value).map_err(text_of)?.as_secs_f64()),
+            "s" => {
+                let duration = value.split_once(" (").map_or(value, |(duration, _)| duration);
+                Self::Value(SimDuration::parse(duration).map_err(text_of)?.as_secs_f64())
+            }
             "bytes" => Self::Value(Bytes::parse(value).map_err(text_of)?.get() as f64),
             "bytes/s" => Self::Value(BytesPerSec::parse(value).map_err(text_of)?.get()),
             "1" => Self::Value(Share::parse(value).map_err(text_of)?.get()),

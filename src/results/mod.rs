@@ -27,6 +27,7 @@ mod objective;
 mod parquet;
 mod plan;
 mod provenance;
+mod reach;
 mod rows;
 mod sensitivity;
 mod shard;
@@ -60,6 +61,7 @@ pub use provenance::{
     BuildInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE, PrecisionAsked, PrecisionFound,
     Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo, sha256, to_json,
 };
+pub use reach::ReachRange;
 pub use rows::*;
 pub use sensitivity::{
     ConstantRange, DecisionEnd, DecisionRecord, EffectRow, SENSITIVITY_FILE, ScreeningRow, SensitivityRecord,
@@ -67,7 +69,7 @@ pub use sensitivity::{
 };
 pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};
 pub use shard_set::{SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
-pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below};
+pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below, share_below_at};
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};
 pub use uncertainty::{DrawnConstant, UncertaintyRow, read_uncertainty, uncertainty_tables};

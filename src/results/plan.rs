@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::provenance::read_record;
 use super::tables::to_csv;
-use super::{ResultsError, RunRow, Setting};
+use super::{ReachRange, ResultsError, RunRow, Setting};
 
 /// The name of the plan file. It distinguishes the folder of a plan from one of plain results.
 pub const PLAN_FILE: &str = "plan.json";
@@ -71,6 +71,9 @@ pub struct Question {
     pub answers: Vec<StrategyAnswer>,
     /// The best variant of all strategies. `None`: no setting meets the limits.
     pub best: Option<String>,
+    /// Whether the runs show that it is, with the plan's confidence.
+    #[serde(default)]
+    pub is_best_shown: bool,
     /// In the experiment's order.
     pub candidates: Vec<Candidate>,
 }
@@ -78,6 +81,9 @@ pub struct Question {
 /// The best setting of one strategy in one world.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct StrategyAnswer {
+    /// The targets that its rollouts could update, and the others; empty without an answer.
+    #[serde(default)]
+    pub reach: ReachRange,
     /// The strategy's name in the experiment file.
     pub strategy: String,
     /// The answer. `None`: no setting meets the limits.
@@ -260,8 +266,13 @@ mod tests {
             load: span,
             limits: Vec::new(),
         };
-        let question =
-            Question { world: "clusters=9".to_owned(), answers: Vec::new(), best: None, candidates: vec![candidate] };
+        let question = Question {
+            world: "clusters=9".to_owned(),
+            answers: Vec::new(),
+            best: None,
+            is_best_shown: false,
+            candidates: vec![candidate],
+        };
         let plan = PlanRecord {
             schema_version: PlanRecord::SCHEMA_VERSION,
             objective: "completion_median".to_owned(),

@@ -138,13 +138,19 @@ pub fn paired_differences(pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<f6
 /// pairs.
 #[must_use]
 pub fn share_below(differences: &[f64]) -> Option<Interval> {
+    share_below_at(differences, LEVEL)
+}
+
+/// As [`share_below`], with an interval of this level.
+#[must_use]
+pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
     let halves = |difference: &f64| match difference.partial_cmp(&0.0) {
         Some(Ordering::Less) => 2_u32,
         Some(Ordering::Equal) => 1,
         _ => 0,
     };
     let below = f64::from(differences.iter().map(halves).sum::<u32>()) / 2.0;
-    stats::share_interval(below, differences.len(), LEVEL)
+    stats::share_interval(below, differences.len(), level)
 }
 
 /// One measure of one variant, its `reference` left empty.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::assertion::AssertionFields;
+use super::clock::ClockTime;
 use super::distribution::DistributionFile;
 use super::file_plan::PlanFile;
 use super::file_uncertainty::UncertaintyFields;
@@ -44,6 +45,9 @@ pub(crate) struct ExperimentFile {
     /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
     #[serde(default = "horizon")]
     pub(crate) horizon: SimDuration,
+    /// Time of day at which the rollout starts, e.g. `22:00` or `Fri 22:00`. Limits may then end at a time of day:
+    /// `completion_p95 < 06:00`.
+    pub(crate) starts_at: Option<ClockTime>,
     /// Number of clusters in all groups of `fleet`, of which each takes a share.
     pub(crate) clusters: Option<u64>,
     /// Groups of similar clusters. This, `inventory`, or both.

@@ -5,6 +5,7 @@ use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
 use super::check::{CheckedWorld, Checker};
+use super::clock::clocked_limit;
 use super::constants::{Level, StatedRanges, lay_all, product_of, resolved};
 use super::file::ExperimentFile;
 use super::import::inventory::InventoryCluster;
@@ -19,7 +20,6 @@ use crate::document::reader::{self, Kind, ReadError};
 use crate::document::text_or::TextOr;
 use crate::document::tree::{self, Node, Value};
 use crate::products::{Configuration, ProductEntry, Strategy, StrategyChoice};
-use crate::results::Limit;
 use crate::world::{AgentSpec, PlatformSpec};
 
 /// The name of the file in an experiment's folder.
@@ -431,7 +431,7 @@ impl Checker<'_> {
                 self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
             }
             let at = self.place(path.key("limit"), &path);
-            let limit = self.parsed(&at, Limit::parse(&written.limit));
+            let limit = self.parsed(&at, clocked_limit(&written.limit, file));
             assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));
         }
         assertions

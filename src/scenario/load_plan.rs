@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::check::Checker;
+use super::clock::clocked_limit;
 use super::file::ExperimentFile;
 use super::file_plan::PlanFile;
 use super::load::Loader;
@@ -13,7 +14,7 @@ use super::{Experiment, Plan};
 use crate::document::path::Path;
 use crate::document::problem::{Place, Problem};
 use crate::document::tree::Node;
-use crate::results::{Limit, MeasureError, Objective, Setting};
+use crate::results::{MeasureError, Objective, Setting};
 
 /// The objective by default.
 const OBJECTIVE: &str = "reachable_ready_median";
@@ -47,7 +48,7 @@ impl Checker<'_> {
         let mut limits = Vec::new();
         for (index, text) in written.limits.iter().flatten().enumerate() {
             let at = path.key("limits").index(index);
-            limits.extend(self.parsed(&at, Limit::parse(text)).map(|limit| (at, limit)));
+            limits.extend(self.parsed(&at, clocked_limit(text, file)).map(|limit| (at, limit)));
         }
         if written.limits.is_none() {
             for (index, asserted) in file.assert.iter().flatten().enumerate() {
@@ -56,7 +57,7 @@ impl Checker<'_> {
                     let message =
                         format!("this limit applies only to `{strategy}`; a plan needs limits for all candidates");
                     self.report(&at, message, "write the limits of the plan as `plan: {limits: […]}`");
-                } else if let (None, Ok(limit)) = (&asserted.0.strategy, Limit::parse(&asserted.0.limit)) {
+                } else if let (None, Ok(limit)) = (&asserted.0.strategy, clocked_limit(&asserted.0.limit, file)) {
                     limits.push((at, limit));
                 }
             }

@@ -5,6 +5,7 @@
 
 mod assertion;
 mod check;
+mod clock;
 pub mod constants;
 mod distribution;
 mod faults;

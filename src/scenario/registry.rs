@@ -7,11 +7,18 @@ use crate::world::{HostSpec, NamedRegistry, OverLimit, RegistryPreset, RegistryS
 /// Settings that are laid over those of a preset field by field; others replace the preset's.
 const NESTED: &[&str] = &["token", "blobs"];
 
+/// The name of `registry` in results.
+const FIRST: &str = "registry";
+
 impl Checker<'_> {
     /// The registries beside the first.
     pub(super) fn registries(&mut self, written: &[NamedRegistry]) -> Vec<NamedRegistry> {
         let list = Path::of("registries");
         self.unique(&list, written.iter().map(|registry| registry.name.as_str()).enumerate());
+        for (index, named) in written.iter().enumerate().filter(|(_, named)| named.name == FIRST) {
+            let message = format!("`{}` is the name of the first registry in results", named.name);
+            self.report(&list.index(index).key("name"), message, "give this one another name");
+        }
         let mut registries = written.to_vec();
         for (index, named) in registries.iter_mut().enumerate() {
             named.spec = self.registry(&list.index(index).key("registry"), named.spec.preset);

@@ -67,6 +67,7 @@ use clusters::pod::Pod;
 use distribution::Delivery;
 use distribution::setup::CacheLinks;
 use faults::FaultProcesses;
+use faults::strata::FaultDraws;
 use nodes::catalog::Catalog;
 use nodes::node::NodeState;
 use nodes::pull::Pull;
@@ -120,7 +121,7 @@ impl<'s> World<'s> {
             registries: (0..=spec.registries.len()).map(|at| Registry::new(spec.registry_at(at))).collect(),
             transfers: Transfers::new(network, links, catalog.blobs),
             delivery: Delivery::default(),
-            faults: FaultProcesses::default(),
+            faults: FaultProcesses::new(FaultDraws::new(spec, &streams, seed, replicate)),
             meter: Meter::new(spec.clusters.len() as u64, 1 + spec.registries.len()),
             totals: Totals::default(),
             reports: Vec::new(),

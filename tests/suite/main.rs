@@ -36,6 +36,7 @@ mod program;
 mod random_worlds;
 mod report_page;
 mod result_tables;
+mod risk;
 mod scale_out;
 mod sensitivity;
 mod shards;

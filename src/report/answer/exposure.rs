@@ -4,11 +4,11 @@
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
 use super::groups::{Best, Named};
-use super::sentence::{completion, differences_of, mean_of, not_significant, some_of};
+use super::sentence::{completion, may_be_too, some_of};
 use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
-use crate::results::RunRow;
+use crate::results::{RunRow, contenders};
 
 /// A variant's exposure.
 struct Exposed<'v, 'r> {
@@ -58,14 +58,7 @@ pub(in crate::report) fn sentences<'v>(
             verb(&worst),
             clusters(&worst)
         ));
-        let count = |run: &RunRow| Some(run.exposed_targets as f64);
-        let ties = exposed.iter().filter(|other| {
-            other.median > least.median
-                && mean_of(&differences_of(least.variant, other.variant, count), seed)
-                    .is_some_and(|between| between.contains(0.0))
-        });
-        let ties: Vec<String> = ties.map(|one| format!("`{}`", one.label)).collect();
-        sentences.extend(not_significant(&ties, &format!("`{}`", least.label)));
+        sentences.extend(equally_exposed(&exposed, least.median, seed));
     }
     sentences.push(completing(&exposed));
     let best = Best {
@@ -74,6 +67,18 @@ pub(in crate::report) fn sentences<'v>(
         ..Best::default()
     };
     (best, fewest.iter().map(|exposed| exposed.label).collect())
+}
+
+/// The variants that may expose as few clusters, compared for all together.
+fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option<String> {
+    let runs: Vec<Vec<&RunRow>> = exposed.iter().map(|one| one.variant.runs.clone()).collect();
+    let (_, contenders) = contenders(&runs, |run| Some(run.exposed_targets as f64), seed);
+    let ties = exposed
+        .iter()
+        .zip(contenders)
+        .filter(|(one, contender)| one.median > least && contender.is_some_and(|contender| contender.may_be_best));
+    let ties: Vec<String> = ties.map(|(one, _)| format!("`{}`", one.label)).collect();
+    may_be_too(&ties, "may expose as few", exposed.len())
 }
 
 /// The variants that complete nevertheless, or that none does.
@@ -189,7 +194,7 @@ mod tests {
         let lead = comparisons([1, 1, 50, 50]).lead;
         assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
         let lead = comparisons([60, 1, 50, 50]).lead;
-        assert_eq!(lead, "Which variant exposes the fewest clusters depends on defect.");
+        assert_eq!(lead, "The variant that exposes the fewest clusters depends on defect.");
         let lead = comparisons([60, 1, 60, 50]).lead;
         assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
     }

@@ -2,7 +2,7 @@
 //!
 //! A rollout is complete when all reachable targets are ready; those that cannot be updated are counted with the reason.
 //! Within each group of variants that are compared: with limits, how many meet all of them; the fastest, with the
-//! interval of its median and the variants that do not differ significantly from it; the one with the lowest peak of
+//! interval of its median and the variants that may be as fast; the one with the lowest peak of
 //! pulls and its cost in time, as the paired difference; the lowest peak within twice the fastest time; and how many
 //! do not complete, with the rules that block them. Where a defective revision was rolled out, the variant that
 //! exposes the fewest clusters comes first instead ([`exposure`]). Only variants whose runs all completed are ranked
@@ -16,11 +16,11 @@ mod sentence;
 use std::cmp::Ordering;
 
 use self::groups::{Best, Named, VariantGroup};
-use self::sentence::{completion, differences_of, listed, mean_of, not_significant, pulls, some_of, with_ends};
+use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, some_of, with_ends};
 use crate::report::data::VariantResults;
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded};
-use crate::results::{RunRow, Setting, contenders, distinct, share_below};
+use crate::results::{RunRow, Setting, contenders, distinct, share_below, share_below_at};
 
 /// The answer to an experiment's question.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +32,9 @@ pub(in crate::report) struct PageAnswer {
     /// The best variants of each group.
     pub(in crate::report) best: Vec<Best>,
 }
+
+/// The error of the statement which variants may be the fastest.
+const ERROR: f64 = 0.05;
 
 /// A variant that is ranked.
 struct RankedVariant<'v, 'r> {
@@ -106,7 +109,7 @@ fn lead(variants: &[VariantResults<'_>], groups: &[VariantGroup], winners: &[Vec
         })
         .map(|(name, _)| name)
         .collect();
-    format!("Which variant {does} depends on {}.", listed(&names))
+    format!("The variant that {does} depends on {}.", listed(&names))
 }
 
 fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64, sentences: &mut Vec<String>) -> Best {
@@ -206,30 +209,29 @@ fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> V
     differences_of(base.variant, other.variant, time)
 }
 
-/// The other variants that may be the fastest. With times for all runs, the comparison holds for all variants together.
+/// The other variants that may be the fastest, compared for all variants together.
 fn equally_fast(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>], seed: u64) -> Option<String> {
-    let names = |is_tie: &dyn Fn(usize) -> bool| -> Vec<String> {
-        let ties = (0..ranked.len()).filter(|&place| ranked[place].at != fastest.at && is_tie(place));
-        ties.map(|place| format!("`{}`", ranked[place].label)).collect()
-    };
     let runs: Vec<Vec<&RunRow>> = ranked.iter().map(|ranked| ranked.variant.runs.clone()).collect();
     let (_, contenders) = contenders(&runs, |run| run.reachable_ready_s, seed);
-    if contenders.iter().any(Option::is_none) {
-        return not_significant(&names(&|place| may_be_equal(fastest, &ranked[place], seed)), "it");
-    }
-    let ties = names(&|place| contenders[place].is_some_and(|contender| contender.may_be_best));
-    let whose = if ranked.len() > 2 { format!(", for all {} variants together", ranked.len()) } else { String::new() };
-    (!ties.is_empty()).then(|| format!("{} may be as fast (95% confidence{whose}).", some_of(&ties)))
+    let has_times = contenders.iter().all(Option::is_some);
+    let may_be_first = |place: usize| match contenders[place] {
+        Some(contender) if has_times => contender.may_be_best,
+        _ => may_be_ahead(place, ranked),
+    };
+    let ties = (0..ranked.len()).filter(|&place| ranked[place].at != fastest.at && may_be_first(place));
+    let ties: Vec<String> = ties.map(|place| format!("`{}`", ranked[place].label)).collect();
+    may_be_too(&ties, "may be as fast", ranked.len())
 }
 
-/// Whether the order of two variants may be chance: the interval of the mean difference contains zero or, where a run
-/// did not finish, that of the share of runs in which one is ahead contains a half.
-fn may_be_equal(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u64) -> bool {
-    let differences = differences(base, other);
-    match mean_of(&differences, seed) {
-        Some(between) => between.contains(0.0),
-        None => differences.len() > 1 && share_below(&differences).is_some_and(|share| share.contains(0.5)),
-    }
+/// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it in
+/// more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
+fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
+    let others = || (0..ranked.len()).filter(|other| *other != place);
+    let level = 1.0 - 2.0 * ERROR / others().count() as f64;
+    others().all(|other| {
+        let differences = differences(&ranked[place], &ranked[other]);
+        differences.len() > 1 && share_below_at(&differences, level).is_some_and(|share| share.low <= 0.5)
+    })
 }
 
 /// `It is faster than `b`, the next, in 19 of 20 pairs of runs with equal random numbers (95% CI of the share:

@@ -71,17 +71,10 @@ pub(in crate::report) fn mean_of(differences: &[f64], seed: u64) -> Option<stats
     if differences.iter().all(|difference| difference.is_finite()) { interval_of_mean(differences, seed) } else { None }
 }
 
-/// States that variants cannot be distinguished from another one, called `it`; nothing without names.
-pub(in crate::report) fn not_significant(names: &[String], it: &str) -> Option<String> {
-    let verb = match names.len() {
-        0 => return None,
-        1 => "does",
-        _ => "do",
-    };
-    Some(format!(
-        "{} {verb} not differ significantly from {it} (the 95% CI of the paired difference includes zero).",
-        some_of(names)
-    ))
+/// `a and b may be as fast (95% confidence, for all 4 variants together).` Nothing without names.
+pub(in crate::report) fn may_be_too(names: &[String], claim: &str, compared: usize) -> Option<String> {
+    let whose = if compared > 2 { format!(", for all {compared} variants together") } else { String::new() };
+    (!names.is_empty()).then(|| format!("{} {claim} (95% confidence{whose}).", some_of(names)))
 }
 
 #[cfg(test)]

@@ -45,7 +45,11 @@ fn answers(plan: &PlanRecord, question: &Question, width: usize) -> String {
     let mut text = String::new();
     for answer in &question.answers {
         let is_best = several && answer.variant.is_some() && answer.variant == question.best;
-        let mark = if is_best { " (best overall)" } else { "" };
+        let mark = match (is_best, question.is_best_shown) {
+            (false, _) => "",
+            (true, true) => " (best overall)",
+            (true, false) => " (best overall by its estimate)",
+        };
         text.push_str(&wrapped(&sentence(plan, question, answer, mark), width, "  "));
     }
     text
@@ -80,6 +84,9 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
             percent(plan.confidence),
             percent_down(kept.share_at_least),
         ));
+    }
+    if !answer.reach.is_whole() {
+        text.push_str(&format!(" {}.", answer.reach.missing()));
     }
     text + &doubts(plan, question, answer)
 }

@@ -36,7 +36,8 @@ pub(super) fn draw(
     let most: Vec<&str> = screened.first()?.1.iter().take(3).map(|row| short_name(&row.constant)).collect();
     let rows: usize = screened.iter().map(|(_, rows)| rows.len()).sum();
     let height = TOP + screened.len() as f64 * HEADING + rows as f64 * ROW + 60.0 + FOOTER;
-    let title = format!("Screened together, {} move {measure} most", most.join(", "));
+    let title =
+        format!("Largest effects on {} when all constants vary: {}", measure.replace('_', " "), most.join(", "));
     let subtitle = format!(
         "bar: mu*, mean size of the change over a whole range; line: sigma; {} trajectories of one run each",
         record.trajectories

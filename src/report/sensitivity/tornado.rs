@@ -34,7 +34,7 @@ pub(super) fn draw(
     let rows: usize = panels.iter().map(|panel| panel.rows.len().min(ROWS)).sum();
     let height = TOP + KEY + panels.len() as f64 * HEADING + rows as f64 * ROW + 60.0 + FOOTER;
     let most: Vec<&str> = top.rows.iter().take(4).map(|row| short_name(&row.constant)).collect();
-    let title = format!("{measure} depends most on {}", most.join(", "));
+    let title = format!("Largest effects on {}: {}", measure.replace('_', " "), most.join(", "));
     let subtitle = format!(
         "each constant at the ends of its range, the others at their values; medians of {} run{}; one scale",
         record.replicates,

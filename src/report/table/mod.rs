@@ -3,13 +3,15 @@
 mod json;
 mod names;
 
+use itertools::Itertools;
+
 use super::answer::{answer, groups};
 use super::columns::{FilledColumn, identical};
 use super::data::{Results, VariantResults};
 use super::format::{ended, percents};
 use super::limits::AssertedLimit;
 use super::wrap::{letters, wrapped};
-use crate::results::READY_TIME;
+use crate::results::{READY_TIME, RunRow};
 use names::Names;
 
 pub use json::{SCHEMA_VERSION, json};
@@ -199,15 +201,33 @@ fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Fitted
     fitted
 }
 
+/// `4 of 20 runs stalled, blocked by maxUnavailable`, or with several ends `6 of 20 runs are incomplete: 4 stalled, …`.
+fn ends(variant: &VariantResults<'_>) -> Option<String> {
+    let ends = variant.ends();
+    let end = |runs: &Vec<&RunRow>| {
+        let run = runs[0];
+        let held = if runs.iter().all(|other| other.held_detail == run.held_detail) {
+            run.held()
+        } else {
+            run.held_by.clone()
+        };
+        let rule = if held.is_empty() { String::new() } else { format!(", blocked by {held}") };
+        format!("{}{rule}", ended(run.outcome))
+    };
+    let (missing, runs) = (variant.runs.len() - variant.finished(), variant.runs.len());
+    match ends.as_slice() {
+        [] => None,
+        [all] => Some(format!("{missing} of {runs} runs {}", end(all))),
+        several => {
+            let each = several.iter().map(|runs| format!("{} {}", runs.len(), end(runs))).join("; ");
+            Some(format!("{missing} of {runs} runs did not complete: {each}"))
+        }
+    }
+}
+
 /// A line for each variant with unfinished runs: how many, and why.
 fn unfinished(variants: &[VariantResults<'_>], width: usize) -> String {
-    let line = |variant: &VariantResults<'_>| {
-        let run = variant.unfinished()?;
-        let held = run.held();
-        let (missing, runs) = (variant.runs.len() - variant.finished(), variant.runs.len());
-        let rule = if held.is_empty() { String::new() } else { format!(", blocked by {held}") };
-        Some(format!("{}: {missing} of {runs} runs {}{rule}.", variant.name(), ended(run.outcome)))
-    };
+    let line = |variant: &VariantResults<'_>| Some(format!("{}: {}.", variant.name(), ends(variant)?));
     let lines: Vec<String> = variants.iter().filter_map(line).collect();
     let mut text: String = lines.iter().take(UNFINISHED_MAX).map(|line| wrapped(line, width, "  ")).collect();
     if let Some(more) = lines.len().checked_sub(UNFINISHED_MAX).filter(|&more| more > 0) {

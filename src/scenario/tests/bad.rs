@@ -27,6 +27,23 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
                  under `via`)"],
         ),
         (
+            "release:\n",
+            "registries: [{name: registry}]\nrelease:\n",
+            &["10:21: registries[0].name: `registry` is the name of the first registry in results (help: give this \
+                 one another name)"],
+        ),
+        (
+            "seed: 1\n",
+            "startsAt: 24:00\n",
+            &["3:11: startsAt: `24:00` is not a time of day such as `22:00` or `Fri 22:00`"],
+        ),
+        (
+            "seed: 1\n",
+            "assert: [completion < 06:00]\n",
+            &["3:10: assert[0]: `06:00` is a time of day, and the rollout has no time at which it starts (help: add \
+                 e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`)"],
+        ),
+        (
             "{name: shop, manifest",
             "{name: shop, registry: hub, manifest",
             &[

@@ -3,9 +3,10 @@
 //! made again by a simple rule.
 
 use super::Heat;
+use super::overall::{Winner, best};
 use crate::results::{
     Candidate, CandidateStatus, Estimate, ExhaustiveSearch, Limit, LoadAxis, Measure, PlanRecord, Question, READY_TIME,
-    RunRow, Setting, Statistic, StrategyAnswer, WithinLimits, grouped,
+    ReachRange, RunRow, Setting, Statistic, StrategyAnswer, WithinLimits, grouped,
 };
 use crate::scenario::{Experiment, Plan};
 
@@ -38,29 +39,32 @@ pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, lo
     let answered = heats.iter().map(|heat| (heat.world.clone(), answer(heat, experiment, plan, load)));
     let question = |(world, parts): (String, Vec<(StrategyAnswer, Vec<Candidate>)>)| {
         let (answers, candidates): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let best = best_of_all(&answers, heats, experiment, plan);
-        Question { world, answers, best, candidates: candidates.concat() }
+        let heats: Vec<&Heat> = heats.iter().filter(|heat| heat.world == world).collect();
+        let best = best_of_all(&answers, &heats, experiment, plan);
+        let is_best_shown = best.as_ref().is_some_and(|(_, is_shown)| *is_shown);
+        Question { world, answers, best: best.map(|(best, _)| best), is_best_shown, candidates: candidates.concat() }
     };
     grouped(answered).into_iter().map(question).collect()
 }
 
-/// The best of the strategies' best, over common replicates.
-fn best_of_all(answers: &[StrategyAnswer], heats: &[Heat], experiment: &Experiment, plan: &Plan) -> Option<String> {
-    let found = answers.iter().filter_map(|answer| answer.variant.as_ref());
-    let values = |variant: &String| -> Vec<f64> {
+/// The best of the strategies' answers, and whether the runs show it.
+fn best_of_all(
+    answers: &[StrategyAnswer],
+    heats: &[&Heat],
+    experiment: &Experiment,
+    plan: &Plan,
+) -> Option<(String, bool)> {
+    let found: Vec<&String> = answers.iter().filter_map(|answer| answer.variant.as_ref()).collect();
+    let mut winners = Vec::new();
+    for variant in found {
         let settings = experiment.variants.iter().find(|other| other.label == *variant).map(|other| &other.settings);
-        if let Some(rank) = settings.and_then(|settings| plan.objective.rank(settings)) {
-            return vec![rank];
-        }
-        let rows = heats.iter().flat_map(|heat| &heat.runs).flatten();
-        rows.filter(|row| row.variant == *variant).map(|row| plan.objective.of(row)).collect()
-    };
-    let best = found.reduce(|best, other| {
-        let (a, b) = (values(best), values(other));
-        let common = a.len().min(b.len());
-        if plan.objective.over().of(&b[..common]) < plan.objective.over().of(&a[..common]) { other } else { best }
-    });
-    best.cloned()
+        let rows = heats.iter().flat_map(|heat| &heat.runs).flatten().filter(|row| row.variant == *variant);
+        let values = rows.map(|row| plan.objective.of(row)).collect();
+        winners.push(Winner { variant, values, setting: settings.and_then(|settings| plan.objective.rank(settings)) });
+    }
+    let candidates = heats.iter().map(|heat| heat.variants.len()).sum();
+    let (best, is_shown) = best(&winners, plan.objective.over(), plan.confidence, candidates)?;
+    Some((best.clone(), is_shown))
 }
 
 fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> (StrategyAnswer, Vec<Candidate>) {
@@ -74,7 +78,9 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
     let is_confirmed = leader.is_none_or(|at| heat.race.is_confirmed(at));
     let scales: Vec<f64> =
         plan.limits.iter().map(|limit| limit.at_most().unwrap_or(1.0).abs()).map(|most| most.max(1e-9)).collect();
+    let reach = leader.map(|at| ReachRange::of(&heat.runs[at].iter().collect::<Vec<&RunRow>>()));
     let answer = StrategyAnswer {
+        reach: reach.unwrap_or_default(),
         strategy: heat.strategy.clone(),
         variant: leader.map(label),
         closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },

@@ -7,6 +7,7 @@
 mod answer;
 mod bounds;
 mod means;
+mod overall;
 mod race;
 #[cfg(test)]
 mod tests;

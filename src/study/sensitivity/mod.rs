@@ -206,12 +206,13 @@ fn effects(sampler: &Sampler<'_>, found: &OneAtATime, constants: &[usize], headl
         let constant = &sampler.varied.constants()[at];
         for measure in &headline.measures {
             for (place, label) in sampler.labels().enumerate() {
+                let product = sampler.product(place);
                 rows.push(EffectRow {
                     constant: constant.name.to_owned(),
                     basis: constant.basis().to_owned(),
-                    low: constant.text_at(-1.0),
-                    value: constant.text_at(0.0),
-                    high: constant.text_at(1.0),
+                    low: constant.text_of(product, -1.0),
+                    value: constant.text_of(product, 0.0),
+                    high: constant.text_of(product, 1.0),
                     variant: label.to_owned(),
                     measure: measure.name.to_owned(),
                     unit: measure.unit.to_owned(),

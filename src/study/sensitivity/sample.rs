@@ -50,6 +50,11 @@ impl<'s> Sampler<'s> {
         self.variants.iter().map(|&at| self.varied.base().variants[at].label.as_str())
     }
 
+    /// The product of the variant at this place.
+    pub(super) fn product(&self, place: usize) -> Option<&'static str> {
+        self.varied.product(&self.varied.base().variants[self.variants[place]].strategy)
+    }
+
     /// The runs of these replicates at each combination of levels.
     pub(super) fn samples(
         &mut self,

@@ -90,7 +90,7 @@ impl World<'_> {
             // At least 1 byte per second, so that every transfer ends.
             BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
         };
-        let draws = ClusterDraws::draw(self.spec, &self.streams, key);
+        let draws = ClusterDraws::draw(self.spec, &self.streams, &self.faults.draws, key);
         let node = &self.spec.node;
         let nic = draw(&node.nic, "nic");
         let downlink = slowed(draw(&spec.downlink, "downlink"), draws.slow);

@@ -1,8 +1,8 @@
 //! Random properties of each cluster, drawn before the run.
 
-use crate::engine::{EntityKey, Streams, dist};
+use crate::engine::{EntityKey, Streams};
 use crate::units::SimTime;
-use crate::world::faults::spec::SlowSpec;
+use crate::world::faults::strata::{FaultDraws, ShareFault};
 use crate::world::spec::WorldSpec;
 
 /// Random properties of one cluster.
@@ -19,15 +19,19 @@ pub(crate) struct ClusterDraws {
 }
 
 impl ClusterDraws {
-    pub(crate) fn draw(spec: &WorldSpec, streams: &Streams, cluster: EntityKey) -> Self {
+    pub(crate) fn draw(spec: &WorldSpec, streams: &Streams, draws: &FaultDraws, cluster: EntityKey) -> Self {
         let faults = &spec.faults;
-        let offline = dist::bernoulli(&mut streams.stream(cluster, "offline"), faults.offline.share.get()).then(|| {
+        let is_hit = |fault| draws.hits(fault, faults, streams, cluster);
+        let offline = is_hit(ShareFault::Offline).then(|| {
             let back = faults.offline.comes_back.as_ref()?;
             Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
         });
-        let defective = dist::bernoulli(&mut streams.stream(cluster, "defect"), faults.defect.share.get());
-        let not_found = dist::bernoulli(&mut streams.stream(cluster, "not found"), faults.not_found.get());
-        let slow = SlowSpec::draw(faults.slow.as_ref(), streams, cluster);
-        Self { offline, defective, not_found, slow }
+        let slow = faults.slow.as_ref().filter(|_| is_hit(ShareFault::Slow));
+        Self {
+            offline,
+            defective: is_hit(ShareFault::Defect),
+            not_found: is_hit(ShareFault::NotFound),
+            slow: slow.map_or(1.0, |slow| slow.factor(streams, cluster)),
+        }
     }
 }

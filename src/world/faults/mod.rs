@@ -10,6 +10,7 @@
 //! | `pulls` | attempts that break, and images that do not exist |
 //! | `defect` | a revision that crashes or is not ready, immediately or later |
 //! | `node_loss` | nodes that fail and return |
+//! | `strata` | failures spread evenly over the runs of a study |
 //! | `spec` | the settings |
 //!
 //! Clusters that are offline from the start are drawn in `clusters::cluster_draws`. Each kind draws from its own
@@ -30,22 +31,31 @@ mod regional;
 mod renewal;
 mod slow;
 pub(crate) mod spec;
-use crate::world::event::{Event, FaultEvent, Queue};
-use crate::world::faults::spec::CutKind;
-#[cfg(test)]
-mod tests;
+pub(crate) mod strata;
 
 use crate::units::SimTime;
 use crate::world::World;
+use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::faults::spec::CutKind;
+use crate::world::faults::strata::FaultDraws;
 use crate::world::ids::{ClusterId, NodeId};
+#[cfg(test)]
+mod tests;
 
 /// The processes of failures in one world.
 #[derive(Debug, Default)]
 pub(crate) struct FaultProcesses {
     /// Pending events of processes that never end.
     pub(crate) pending_events: usize,
+    pub(crate) draws: FaultDraws,
     /// By regional outage: the number of its current turn.
     regional_turns: Vec<u64>,
+}
+
+impl FaultProcesses {
+    pub(crate) fn new(draws: FaultDraws) -> Self {
+        Self { draws, ..Self::default() }
+    }
 }
 
 impl FaultEvent {

@@ -11,8 +11,15 @@ use crate::units::SimTime;
 use crate::world::World;
 use crate::world::event::{FaultEvent, Queue};
 use crate::world::faults::renewal::Renewal;
-use crate::world::faults::spec::{CutKind, RegionalOutageSpec};
+use crate::world::faults::spec::{CutKind, FaultSpec, RegionalOutageSpec};
 use crate::world::ids::ClusterId;
+
+impl FaultSpec {
+    /// By regional outage: its key in the random streams.
+    pub(super) fn regional_keys(&self) -> Vec<EntityKey> {
+        self.regional.iter().enumerate().map(|(at, outage)| outage.key(at)).collect()
+    }
+}
 
 impl RegionalOutageSpec {
     /// The effect of each outage on its clusters.
@@ -31,7 +38,7 @@ impl RegionalOutageSpec {
         EntityKey::of(&if is_brownout { format!("brownout of {name}") } else { name })
     }
 
-    const fn renewal(&self) -> Option<Renewal<'_>> {
+    pub(super) const fn renewal(&self) -> Option<Renewal<'_>> {
         match (&self.between, &self.repair) {
             (Some(between), Some(repair)) => Some(Renewal {
                 between,
@@ -61,7 +68,7 @@ impl<'s> World<'s> {
             self.schedule_fault(from + window.lasts, FaultEvent::RegionalEnds(number), queue);
         }
         if let Some(renewal) = spec.renewal() {
-            let standing = renewal.start(&self.streams, spec.key(at));
+            let standing = renewal.start(&self.streams, self.faults.draws.regional(at));
             self.faults.regional_turns[at] = standing.turn;
             if standing.is_down {
                 for &cluster in &spec.clusters {
@@ -87,7 +94,8 @@ impl<'s> World<'s> {
         let spec = self.regional(at);
         self.cut_region(at, queue);
         if let Some(renewal) = spec.renewal() {
-            let lasts = renewal.repair_time(&self.streams, spec.key(at), self.faults.regional_turns[at]);
+            let lasts =
+                renewal.repair_time(&self.streams, self.faults.draws.regional(at), self.faults.regional_turns[at]);
             self.schedule_fault(queue.now() + lasts, FaultEvent::RegionalEnds(at as u32), queue);
         }
     }
@@ -100,7 +108,8 @@ impl<'s> World<'s> {
         }
         if let Some(renewal) = spec.renewal() {
             self.faults.regional_turns[at] += 1;
-            let next = renewal.time_to_failure(&self.streams, spec.key(at), self.faults.regional_turns[at]);
+            let next =
+                renewal.time_to_failure(&self.streams, self.faults.draws.regional(at), self.faults.regional_turns[at]);
             self.schedule_fault(queue.now() + next, FaultEvent::RegionalBegins(at as u32), queue);
         }
     }

@@ -12,6 +12,8 @@ use crate::world::quantity::{DurationModel, FactorModel};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct FaultSpec {
+    /// Random failures of the runs of a study: independent, or spread evenly over the runs.
+    pub draws: FaultDrawKind,
     /// Clusters that are offline when the rollout starts.
     pub offline: OfflineSpec,
     /// Outages of single clusters, before and during the rollout. `{}` takes the defaults.
@@ -31,6 +33,18 @@ pub struct FaultSpec {
     /// Nodes that fail and come back. `{}` takes the defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_loss: Option<NodeLossSpec>,
+}
+
+/// Random failures of the runs of a study.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FaultDrawKind {
+    /// Each run draws its own failures.
+    #[default]
+    Independent,
+    /// Regional outages, and the numbers of clusters that are offline, defective, slow or without images, are spread
+    /// evenly over the runs. A rare failure then occurs in nearly as many runs as it should.
+    Stratified,
 }
 
 /// Clusters that are offline when the rollout starts.

@@ -35,7 +35,11 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
     });
     let panels: Vec<WorldPanel> = panels.collect();
     let key = naming.key();
-    let time = if plan.unit == "s" { plan.objective.replace('_', " ") } else { "median time until ready".to_owned() };
+    let time = match plan.objective.strip_prefix("reachable_ready_").filter(|_| plan.unit == "s") {
+        Some(statistic) => format!("time until ready ({statistic})"),
+        None if plan.unit == "s" => plan.objective.replace('_', " "),
+        None => "time until ready (median)".to_owned(),
+    };
     let axes = FrontAxes { load: &plan.load, time };
     let subtitle = format!(
         "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
@@ -55,21 +59,30 @@ const fn style_of(standing: CandidateStatus) -> MarkStyle {
     }
 }
 
-/// The setting that a plan chose, or how many of its worlds have one.
+/// Most worlds whose settings the title names.
+const NAMED_WORLDS: usize = 4;
+
+/// The setting that a plan chose in each world, or in how many worlds it chose one.
 fn chosen(panels: &[WorldPanel]) -> Vec<String> {
-    let chosen: Vec<&Mark> =
-        panels.iter().filter_map(|panel| panel.marks.iter().find(|mark| mark.style == MarkStyle::Chosen)).collect();
-    let names: Vec<&str> = chosen.iter().map(|mark| mark.name.as_str()).unique().collect();
-    match (panels.len(), chosen.as_slice(), names.as_slice()) {
-        (_, [], _) => vec!["No setting meets the limits".to_owned()],
-        (1, [mark], _) => vec![format!("{} is the best setting that meets the limits", mark.name)],
-        (worlds, all, [only]) if all.len() == worlds => {
-            vec![format!("{only} is the best setting that meets the limits in all {worlds} worlds")]
+    let choice = |panel: &WorldPanel| panel.marks.iter().position(|mark| mark.style == MarkStyle::Chosen);
+    let chosen: Vec<(&str, &str)> = panels
+        .iter()
+        .filter_map(|panel| Some((panel.marks[choice(panel)?].name.as_str(), panel.title.as_str())))
+        .collect();
+    let mut names = chosen.iter().map(|(name, _)| *name).unique();
+    let (first, second) = (names.next(), names.next());
+    vec![match (panels.len(), chosen.len(), first, second) {
+        (_, 0, ..) => "No setting meets the limits".to_owned(),
+        (1, _, Some(only), _) => format!("{only} is the best setting that meets the limits"),
+        (worlds, all, Some(only), None) if all == worlds => {
+            format!("{only} is the best setting that meets the limits in all {worlds} worlds")
         }
-        (worlds, all, names) => {
-            vec![format!("{} of {worlds} worlds have a setting that meets the limits: {}", all.len(), names.join(", "))]
+        (worlds, all, ..) if all == worlds && all <= NAMED_WORLDS => {
+            let each = chosen.iter().map(|(name, world)| format!("{name} for {world}"));
+            format!("Best settings that meet the limits: {}", each.collect::<Vec<String>>().join(", "))
         }
-    }
+        (worlds, all, ..) => format!("A setting meets the limits in {all} of {worlds} worlds"),
+    }]
 }
 
 /// Most worlds in the chart of plain results.

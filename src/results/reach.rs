@@ -1,0 +1,50 @@
+//! Targets of a variant that its rollout could reach and update, and the reasons of the others, over its runs.
+//!
+//! The counts of one run are columns of `runs.csv`; this is their range.
+
+use itertools::Itertools;
+use serde::{Deserialize, Serialize};
+
+use super::RunRow;
+
+/// The least and the greatest number of targets over runs.
+type Range = (u64, u64);
+
+/// Numbers of targets over the runs of a variant, each from the least to the greatest.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ReachRange {
+    /// All targets.
+    pub targets: Range,
+    /// Those that could be updated.
+    pub reachable: Range,
+    /// Those that could not.
+    pub missing: Range,
+    /// Of these: paused.
+    pub paused: Range,
+    /// Of these: without an agent.
+    pub agentless: Range,
+    /// Of these: offline at the end.
+    pub offline: Range,
+}
+
+impl ReachRange {
+    /// The ranges over these runs; zeros without runs.
+    #[must_use]
+    pub fn of(runs: &[&RunRow]) -> Self {
+        let range = |of: fn(&RunRow) -> u64| runs.iter().map(|run| of(run)).minmax().into_option().unwrap_or_default();
+        Self {
+            targets: range(|run| run.targets),
+            reachable: range(|run| run.reachable_targets),
+            missing: range(|run| run.targets - run.reachable_targets),
+            paused: range(|run| run.paused_targets),
+            agentless: range(|run| run.agentless_targets),
+            offline: range(|run| run.offline_targets),
+        }
+    }
+
+    /// Whether every target of every run could be updated.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.missing.1 == 0
+    }
+}

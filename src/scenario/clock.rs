@@ -1,0 +1,190 @@
+//! Times of day: `startsAt`, and limits such as `completion_p95 < 06:00`.
+//!
+//! A time of day in a limit is the first one after the start of the rollout. With days of the week, `startsAt: Fri 22:00`
+//! and `completion < Mon 06:00` are 56 h apart.
+//!
+//! Left out: dates, time zones and changes to summer time, which a simulated week does not have. Windows of outages and
+//! of the registry are durations from the start.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use super::file::ExperimentFile;
+use crate::results::{Limit, MeasureError};
+
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const DAY: u32 = 24 * 60;
+const WEEK: u32 = 7 * DAY;
+
+/// A time of day, on any day or on a day of the week.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "String")]
+pub(crate) struct ClockTime {
+    day: Option<u32>,
+    /// Of the day.
+    minute: u32,
+}
+
+impl ClockTime {
+    fn parse(text: &str) -> Option<Self> {
+        let (day, time) = match text.trim().split_once(' ') {
+            Some((day, time)) => (Some(DAYS.iter().position(|known| known.eq_ignore_ascii_case(day))? as u32), time),
+            None => (None, text.trim()),
+        };
+        let (hours, minutes) = time.trim().split_once(':')?;
+        let number = |text: &str, below: u32| -> Option<u32> {
+            let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|number| is_number && *number < below)
+        };
+        let minutes = number(minutes, 60).filter(|_| minutes.len() == 2)?;
+        Some(Self { day, minute: number(hours, 24)? * 60 + minutes })
+    }
+
+    /// Minutes from this time to the next `end`: more than 0. `None` where only `end` has a day of the week.
+    fn minutes_until(self, end: Self) -> Option<u32> {
+        let (period, from, to) = match (self.day, end.day) {
+            (Some(from), Some(to)) => (WEEK, from * DAY + self.minute, to * DAY + end.minute),
+            (_, None) => (DAY, self.minute, end.minute),
+            (None, Some(_)) => return None,
+        };
+        Some((to + period - from - 1) % period + 1)
+    }
+}
+
+impl TryFrom<String> for ClockTime {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("`{text}` is not a time of day such as `22:00` or `Fri 22:00`"))
+    }
+}
+
+impl fmt::Display for ClockTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(day) = self.day {
+            write!(f, "{} ", DAYS[day as usize])?;
+        }
+        write!(f, "{:02}:{:02}", self.minute / 60, self.minute % 60)
+    }
+}
+
+impl JsonSchema for ClockTime {
+    fn schema_name() -> Cow<'static, str> {
+        "ClockTime".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A time of day, e.g. `22:00` or `Fri 22:00`.",
+            "type": "string",
+            "pattern": "^((Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?([01]?[0-9]|2[0-3]):[0-5][0-9]$",
+            "examples": ["22:00", "Fri 22:00"],
+        })
+    }
+}
+
+/// The limit with a duration in place of its time of day, which follows in brackets: `completion < 8h (06:00)`. A limit
+/// without a time of day is unchanged.
+///
+/// # Errors
+/// A message and a fix.
+pub(super) fn in_durations<'t>(limit: &'t str, start: Option<ClockTime>) -> Result<Cow<'t, str>, (String, String)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == ':' || c == ' ';
+    let Some(colon) = limit.find(':') else { return Ok(limit.into()) };
+    let from = limit[..colon].rfind(|c| !is_part(c)).map_or(0, |at| at + 1);
+    let to = limit[colon..].find(|c| !is_part(c)).map_or(limit.len(), |at| colon + at);
+    // `… >= 95% with 99% confidence` has no colon, so the whole part is the time.
+    let written = limit[from..to].trim();
+    let refused = |message: String, help: &str| Err((message, help.to_owned()));
+    let Some(end) = ClockTime::parse(written) else {
+        return refused(format!("`{written}` is not a time of day"), "write e.g. `06:00`, `Mon 06:00`, or a duration");
+    };
+    let Some(start) = start else {
+        return refused(
+            format!("`{end}` is a time of day, and the rollout has no time at which it starts"),
+            "add e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`",
+        );
+    };
+    let Some(minutes) = start.minutes_until(end) else {
+        return refused(
+            format!("`{end}` has a day of the week, and `startsAt: {start}` has none"),
+            "add the day to `startsAt`, e.g. `Fri 22:00`, or remove it from the limit",
+        );
+    };
+    let duration = match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes}m"),
+        (hours, 0) => format!("{hours}h"),
+        (hours, minutes) => format!("{hours}h{minutes}m"),
+    };
+    let space = if limit[from..to].starts_with(' ') { " " } else { "" };
+    Ok(format!("{}{space}{duration} ({end}){}", &limit[..from], &limit[to..]).into())
+}
+
+/// Reads a limit of this experiment.
+///
+/// # Errors
+/// The error, with a fix.
+pub(super) fn clocked_limit(written: &str, file: &ExperimentFile) -> Result<Limit, MeasureError> {
+    let refused = |(message, help)| MeasureError { message, help };
+    Limit::parse(&in_durations(written, file.starts_at).map_err(refused)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(limit: &str, start: &str) -> String {
+        in_durations(limit, ClockTime::parse(start)).expect("a time of day").into_owned()
+    }
+
+    #[test]
+    fn a_time_of_day_is_the_next_one_after_the_start() {
+        for (limit, start, expected) in [
+            ("completion_p95 < 06:00", "22:00", "completion_p95 < 8h (06:00)"),
+            ("completion<6:00", "22:15", "completion<7h45m (06:00)"),
+            ("completion <= 22:00", "22:00", "completion <= 24h (22:00)"),
+            ("completion <= 22:30", "Fri 22:00", "completion <= 30m (22:30)"),
+            ("completion < Mon 06:00", "Fri 22:00", "completion < 56h (Mon 06:00)"),
+            ("completion < Fri 21:00", "Fri 22:00", "completion < 167h (Fri 21:00)"),
+            ("P(completion <= 06:00) >= 99%", "22:00", "P(completion <= 8h (06:00)) >= 99%"),
+            (
+                "P(completion > 06:00) <= 1% with 99% confidence",
+                "5:00",
+                "P(completion > 1h (06:00)) <= 1% with 99% confidence",
+            ),
+            ("completion < 4h", "22:00", "completion < 4h"),
+        ] {
+            let found = resolved(limit, start);
+            assert_eq!(found, expected);
+            let parsed = Limit::parse(&found).expect("a limit");
+            assert_eq!(Limit::parse(&parsed.to_string()).expect("its own text").to_string(), parsed.to_string());
+        }
+    }
+
+    #[test]
+    fn a_limit_in_brackets_has_the_value_of_its_duration() {
+        let limit = Limit::parse(&resolved("completion <= 06:00", "22:00")).expect("a limit");
+        assert_eq!(limit.at_most(), Some(8.0 * 3_600.0));
+    }
+
+    #[test]
+    fn times_that_cannot_be_placed_are_refused_with_the_fix() {
+        for (limit, start, message) in [
+            ("completion < 06:00", None, "`06:00` is a time of day, and the rollout has no time at which it starts"),
+            (
+                "completion < Mon 06:00",
+                Some("22:00"),
+                "`Mon 06:00` has a day of the week, and `startsAt: 22:00` has none",
+            ),
+            ("completion < 25:00", Some("22:00"), "`25:00` is not a time of day"),
+            ("completion < 6:0", Some("22:00"), "`6:0` is not a time of day"),
+            ("completion < Foo 06:00", Some("22:00"), "`Foo 06:00` is not a time of day"),
+        ] {
+            let (found, _) = in_durations(limit, start.and_then(ClockTime::parse)).expect_err("refused");
+            assert_eq!(found, message);
+        }
+    }
+}

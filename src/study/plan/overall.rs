@@ -1,0 +1,104 @@
+//! The best of the strategies' answers in one world, and whether the runs show that it is.
+//!
+//! Each strategy has its own race. Their winners have the same replicates, so they are compared in pairs, with bounds
+//! that assume no distribution. Any two of all candidates might have been compared, so each pair has an equal part of
+//! the error.
+//!
+//! Left out: further runs to decide between strategies. Where the runs do not show the best, the answer says so.
+
+use super::bounds::{is_greater_in_pairs, looks_to, paired_ranks};
+use super::means;
+use crate::results::Statistic;
+
+/// The answer of one strategy: its variant, and the objective of each run, or the setting that is the objective.
+pub(super) struct Winner<'a> {
+    pub(super) variant: &'a String,
+    pub(super) values: Vec<f64>,
+    pub(super) setting: Option<f64>,
+}
+
+impl Winner<'_> {
+    fn is_better(&self, other: &Self, over: Statistic) -> bool {
+        if let (Some(own), Some(other)) = (self.setting, other.setting) {
+            return own < other;
+        }
+        let common = self.values.len().min(other.values.len());
+        over.of(&self.values[..common]) < over.of(&other.values[..common])
+    }
+
+    /// Whether the runs show that this one has the smaller statistic; wrong with probability `error`.
+    fn is_shown_better(&self, other: &Self, over: Statistic, error: f64) -> bool {
+        if let (Some(own), Some(other)) = (self.setting, other.setting) {
+            return own < other;
+        }
+        let common = self.values.len().min(other.values.len());
+        let Some(runs) = looks_to(common).take_while(|look| *look <= common).last() else { return false };
+        let (base, other) = (&self.values[..runs], &other.values[..runs]);
+        if base.iter().chain(other).any(|value| value.is_infinite()) {
+            return false;
+        }
+        match over {
+            Statistic::Every => false,
+            Statistic::Mean => {
+                let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
+                means::is_above_zero(&differences, base[0], error)
+            }
+            Statistic::Quantile(p) => is_greater_in_pairs(base, other, &paired_ranks(p, error, common), error),
+        }
+    }
+}
+
+/// The best of the winners, and whether it is shown to be. `candidates` are those of all strategies.
+pub(super) fn best<'a>(
+    winners: &[Winner<'a>],
+    over: Statistic,
+    confidence: f64,
+    candidates: usize,
+) -> Option<(&'a String, bool)> {
+    let best = winners.iter().reduce(|best, other| if other.is_better(best, over) { other } else { best })?;
+    let pairs = candidates * candidates.saturating_sub(1);
+    let error = (1.0 - confidence) / pairs.max(1) as f64;
+    let others = winners.iter().filter(|other| other.variant != best.variant);
+    let is_shown = others.into_iter().all(|other| best.is_shown_better(other, over, error));
+    Some((best.variant, is_shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Streams, dist};
+
+    /// Whether the faster of two is named, and shown, when one takes `by` seconds less; each run has 10 s of noise.
+    fn found(by: f64, over: Statistic, seed: u64) -> (bool, bool) {
+        let streams = Streams::new(seed, 0);
+        let values = |name: &str, less: f64| -> Vec<f64> {
+            let run = |at| 100.0 - less + 10.0 * dist::unit(&mut streams.stream_nth(name, "noise", at));
+            (0..170).map(run).collect()
+        };
+        let names = ["a".to_owned(), "b".to_owned()];
+        let winner = |at: usize, less| Winner { variant: &names[at], values: values(&names[at], less), setting: None };
+        let (best, is_shown) = best(&[winner(0, 0.0), winner(1, by)], over, 0.95, 10).expect("there are two");
+        (best == "b", is_shown)
+    }
+
+    #[test]
+    fn a_clear_difference_is_shown_and_equal_strategies_are_not_told_apart() {
+        for over in [Statistic::Mean, Statistic::Quantile(0.5)] {
+            assert_eq!(found(8.0, over, 1), (true, true), "{over:?}");
+            let wrong = (0..100).filter(|&seed| found(0.0, over, seed).1).count();
+            assert!(wrong <= 5, "{over:?}: {wrong} of 100 pairs of equals");
+        }
+        assert_eq!(found(8.0, Statistic::Every, 1), (true, false), "no runs bound a greatest value");
+    }
+
+    #[test]
+    fn settings_are_exact_and_one_winner_needs_no_comparison() {
+        let names = ["a".to_owned(), "b".to_owned()];
+        let winner = |at: usize, setting| Winner { variant: &names[at], values: Vec::new(), setting: Some(setting) };
+        let over = Statistic::Mean;
+        assert_eq!(best(&[winner(0, 2.0), winner(1, 1.0)], over, 0.95, 4), Some((&names[1], true)));
+        assert_eq!(best(&[winner(0, 1.0), winner(1, 1.0)], over, 0.95, 4), Some((&names[0], false)));
+        assert_eq!(best(&[winner(0, 2.0)], over, 0.95, 4), Some((&names[0], true)));
+        assert_eq!(best(&[], over, 0.95, 4), None);
+    }
+}
