@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use super::RunRow;
 
 /// The least and the greatest number of targets over runs.
-type Range = (u64, u64);
+type TargetRange = (u64, u64);
 
 /// Numbers of targets over the runs of a variant, each from the least to the greatest.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ReachRange {
     /// All targets.
-    pub targets: Range,
+    pub targets: TargetRange,
     /// Those that could be updated.
-    pub reachable: Range,
+    pub reachable: TargetRange,
     /// Those that could not.
-    pub missing: Range,
+    pub missing: TargetRange,
     /// Of these: paused.
-    pub paused: Range,
+    pub paused: TargetRange,
     /// Of these: without an agent.
-    pub agentless: Range,
+    pub agentless: TargetRange,
     /// Of these: offline at the end.
-    pub offline: Range,
+    pub offline: TargetRange,
 }
 
 impl ReachRange {

@@ -12,7 +12,6 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::file::ExperimentFile;
 use crate::results::{Limit, MeasureError};
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -123,13 +122,13 @@ pub(super) fn in_durations<'t>(limit: &'t str, start: Option<ClockTime>) -> Resu
     Ok(format!("{}{space}{duration} ({end}){}", &limit[..from], &limit[to..]).into())
 }
 
-/// Reads a limit of this experiment.
+/// Reads a limit of an experiment that starts at this time of day.
 ///
 /// # Errors
 /// The error, with a fix.
-pub(super) fn clocked_limit(written: &str, file: &ExperimentFile) -> Result<Limit, MeasureError> {
+pub(super) fn clocked_limit(written: &str, start: Option<ClockTime>) -> Result<Limit, MeasureError> {
     let refused = |(message, help)| MeasureError { message, help };
-    Limit::parse(&in_durations(written, file.starts_at).map_err(refused)?)
+    Limit::parse(&in_durations(written, start).map_err(refused)?)
 }
 
 #[cfg(test)]

@@ -431,7 +431,7 @@ impl Checker<'_> {
                 self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
             }
             let at = self.place(path.key("limit"), &path);
-            let limit = self.parsed(&at, clocked_limit(&written.limit, file));
+            let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at));
             assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));
         }
         assertions

@@ -48,7 +48,7 @@ impl Checker<'_> {
         let mut limits = Vec::new();
         for (index, text) in written.limits.iter().flatten().enumerate() {
             let at = path.key("limits").index(index);
-            limits.extend(self.parsed(&at, clocked_limit(text, file)).map(|limit| (at, limit)));
+            limits.extend(self.parsed(&at, clocked_limit(text, file.starts_at)).map(|limit| (at, limit)));
         }
         if written.limits.is_none() {
             for (index, asserted) in file.assert.iter().flatten().enumerate() {
@@ -57,7 +57,9 @@ impl Checker<'_> {
                     let message =
                         format!("this limit applies only to `{strategy}`; a plan needs limits for all candidates");
                     self.report(&at, message, "write the limits of the plan as `plan: {limits: […]}`");
-                } else if let (None, Ok(limit)) = (&asserted.0.strategy, clocked_limit(&asserted.0.limit, file)) {
+                } else if let (None, Ok(limit)) =
+                    (&asserted.0.strategy, clocked_limit(&asserted.0.limit, file.starts_at))
+                {
                     limits.push((at, limit));
                 }
             }
