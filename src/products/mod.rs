@@ -25,6 +25,7 @@ pub mod external;
 mod fleet;
 pub mod kubefleet;
 mod load;
+mod prefix_counts;
 pub mod rancher_fleet;
 mod requests;
 pub(crate) mod selection;

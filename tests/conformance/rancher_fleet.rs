@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fleetsim::rollout::Revision;
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleSummary, BundleView, ClusterGroup, ClusterView, FleetCluster, FleetLimitError,
     IntOrString, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
 };
+use fleetsim::rollout::{Revision, TargetSet};
 use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -90,6 +90,10 @@ fn check_trace(case: &Value) -> Result<(), String> {
 /// The controller's loop over a bundle in which agents do what the record says.
 struct Loop {
     fleet: RancherFleet,
+    /// Makes every pass over what changed, and must decide as `fleet`.
+    quick: RancherFleet,
+    /// The clusters as the last pass saw them.
+    known: Vec<ClusterView>,
     view: BundleView,
     /// Cluster indices in the order of names.
     order: Vec<u32>,
@@ -107,7 +111,8 @@ impl Loop {
             BundleView { paused: case.init.bundle_paused, clusters: vec![ClusterView::new(wanted); order.len()] };
         let strategy = case.strategy.clone().unwrap_or_default();
         let fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
-        let mut loop_ = Self { fleet, view, order, parts: Value::Null };
+        let (quick, known) = (fleet.clone(), view.clusters.clone());
+        let mut loop_ = Self { fleet, quick, known, view, order, parts: Value::Null };
         for stored in &case.init.bds {
             let id = |version: u32| (version > 0).then_some(Revision(version));
             let deployment = BundleDeployment {
@@ -150,7 +155,11 @@ impl Loop {
                 let version = Revision(version.expect("a version"));
                 self.each(list, |cluster| cluster.wanted = version);
             }
-            "strategy" => self.fleet.set_strategy(parse::<Option<RolloutStrategy>>(&operation[1]).unwrap_or_default()),
+            "strategy" => {
+                let strategy = parse::<Option<RolloutStrategy>>(&operation[1]).unwrap_or_default();
+                self.fleet.set_strategy(strategy.clone());
+                self.quick.set_strategy(strategy);
+            }
             "bundlePaused" => self.view.paused = operation[1].as_bool().expect("true or false"),
             "pause" => self.each(list, |cluster| cluster.paused = true),
             "unpause" => self.each(list, |cluster| cluster.paused = false),
@@ -180,6 +189,13 @@ impl Loop {
     fn pass(&mut self) -> Map<String, Value> {
         let before = self.view.clusters.clone();
         let pass = self.fleet.reconcile(SimTime::ZERO, &self.view);
+        let mut changed = TargetSet::new(before.len());
+        for index in (0..before.len()).filter(|&index| before[index] != self.known[index]) {
+            changed.insert(index as u32);
+        }
+        let quick = self.quick.reconcile_changed(SimTime::ZERO, &self.view, &changed);
+        assert_eq!(quick, pass, "a pass over what changed decides as one over all");
+        self.known.clone_from(&before);
         self.view.store(&pass);
         let changed = |order: &[u32], test: &dyn Fn(Option<BundleDeployment>, Option<BundleDeployment>) -> bool| {
             let is_changed = |index: &&u32| {

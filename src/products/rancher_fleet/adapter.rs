@@ -11,12 +11,13 @@
 //! Left out: Helm values, with which a pass gets each target's Secret first.
 
 use super::display::DisplayController;
+use super::tally::{ClusterTally, is_attached};
 use super::{RancherFleetStrategy, clusters};
 use crate::products::{Change, Clusters, Controller, Decision, Deploy, Happened, Run, StatusLog};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
-use crate::rollout::{Hold, Revision};
+use crate::rollout::{Hold, Revision, TargetSet};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -35,8 +36,12 @@ pub(super) struct BundleController<'s> {
     fleet: crate::products::Fleet<'s>,
     /// The clusters as the rules see them.
     clusters: Vec<FleetCluster>,
-    /// Clusters in the order of their names.
+    /// Clusters in the order of their names, and the place of each cluster there.
     by_name: Vec<usize>,
+    ranks: Vec<usize>,
+    /// Clusters whose view has changed since the last pass.
+    changed: TargetSet,
+    tally: ClusterTally,
     /// The content that each deployment is labelled with: that of the bundle when it was written last.
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
@@ -67,6 +72,9 @@ impl<'s> BundleController<'s> {
         let view = BundleView { paused: false, clusters: views.collect() };
         let mut by_name: Vec<usize> = (0..clusters.len()).collect();
         by_name.sort_by_key(|&cluster| &clusters[cluster].name);
+        let mut ranks = vec![0; clusters.len()];
+        by_name.iter().enumerate().for_each(|(rank, &cluster)| ranks[cluster] = rank);
+        let (changed, tally) = (TargetSet::all(clusters.len()), ClusterTally::new(clusters.len()));
         let deployments = view.clusters.iter().map(|cluster| cluster.deployment.as_ref());
         let display = DisplayController::new(run.control_loop, run.streams, deployments);
         let labelled = view.clusters.iter().map(|cluster| cluster.deployment.and_then(|it| it.staged)).collect();
@@ -78,6 +86,9 @@ impl<'s> BundleController<'s> {
             fleet,
             clusters,
             by_name,
+            ranks,
+            changed,
+            tally,
             labelled,
             stored: None,
             status: (!is_new).then(|| BundleStatus::settled(world.clusters.len() as u32)),
@@ -88,42 +99,64 @@ impl<'s> BundleController<'s> {
     }
 
     /// The requests of a pass: for each target with a deployment one for its Secret, and one if the deployment changes;
-    /// at the end the bundle's status.
-    fn request(&mut self, before: &[Option<BundleDeployment>], decision: &mut Decision) {
+    /// at the end the bundle's status. `stored`: the clusters that storing the pass changed, with their deployments from
+    /// before, by index.
+    fn request(&mut self, stored: &[(u32, Option<BundleDeployment>)], decision: &mut Decision) {
         if std::mem::take(&mut self.is_new) {
             decision.requests.in_turn(FINALIZER_REQUESTS);
         }
-        let newest = self.view.clusters.iter().map(|cluster| cluster.wanted).max();
+        // All clusters want the same revision.
+        let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
         if newest > self.stored {
             self.stored = newest;
             decision.requests.in_turn(1);
         }
-        for &cluster in &self.by_name {
-            let view = &self.view.clusters[cluster];
-            let Some(after) = view.deployment.filter(|_| view.targeted && view.registered) else { continue };
-            decision.requests.in_turn(1);
-            // The deployment is labelled with the bundle's content, whether it may have it yet or not.
-            let is_labelled = self.labelled[cluster].replace(view.wanted) == Some(view.wanted);
-            if is_labelled && before[cluster].is_some_and(|before| spec(&before) == spec(&after)) {
-                continue;
-            }
-            decision.requests.in_turn(1);
-            let after_requests = decision.requests.len();
-            let is_held = self.was_stopped && before[cluster].is_some_and(|before| before.paused != after.paused);
-            match before[cluster] {
-                None => self.created.push((after_requests, cluster)),
-                Some(before) if before.deployed == after.deployed && !is_held => continue,
-                Some(_) => {}
-            }
-            if let Some(revision) = after.deployed {
-                decision.deploys.push(Deploy { cluster: ClusterId(cluster as u32), revision, after_requests });
-            }
+        let mut ranks: Vec<usize> = self.changed.iter().map(|cluster| self.ranks[cluster as usize]).collect();
+        ranks.extend(stored.iter().map(|(cluster, _)| self.ranks[*cluster as usize]));
+        ranks.sort_unstable();
+        ranks.dedup();
+        for &rank in &ranks {
+            self.tally.attached.set(rank, is_attached(&self.view.clusters[self.by_name[rank]]));
         }
+        let mut targets = 0;
+        ranks.retain(|&rank| is_attached(&self.view.clusters[self.by_name[rank]]));
+        for rank in ranks {
+            // One for each target so far.
+            let up_to = self.tally.attached.below(rank + 1);
+            decision.requests.in_turn(up_to - std::mem::replace(&mut targets, up_to));
+            self.request_write(self.by_name[rank], stored, decision);
+        }
+        decision.requests.in_turn(self.tally.attached.len() - targets);
         // Deployments of clusters that are no longer targets go at last.
-        let orphans = (0..before.len())
-            .filter(|&cluster| before[cluster].is_some() && self.view.clusters[cluster].deployment.is_none());
+        let orphans = stored
+            .iter()
+            .filter(|(cluster, before)| before.is_some() && self.view.clusters[*cluster as usize].deployment.is_none());
         decision.requests.in_turn(orphans.count());
         decision.requests.in_turn(1);
+    }
+
+    /// The request that writes a target's deployment, if it changes.
+    fn request_write(&mut self, cluster: usize, stored: &[(u32, Option<BundleDeployment>)], decision: &mut Decision) {
+        let view = &self.view.clusters[cluster];
+        let Some(after) = view.deployment else { return };
+        let place = stored.binary_search_by_key(&(cluster as u32), |(cluster, _)| *cluster);
+        let before = place.map_or(Some(after), |place| stored[place].1);
+        // The deployment is labelled with the bundle's content, whether it may have it yet or not.
+        let is_labelled = self.labelled[cluster].replace(view.wanted) == Some(view.wanted);
+        if is_labelled && before.is_some_and(|before| spec(&before) == spec(&after)) {
+            return;
+        }
+        decision.requests.in_turn(1);
+        let after_requests = decision.requests.len();
+        let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);
+        match before {
+            None => self.created.push((after_requests, cluster)),
+            Some(before) if before.deployed == after.deployed && !is_held => return,
+            Some(_) => {}
+        }
+        if let Some(revision) = after.deployed {
+            decision.deploys.push(Deploy { cluster: ClusterId(cluster as u32), revision, after_requests });
+        }
     }
 }
 
@@ -147,6 +180,7 @@ impl Controller for BundleController<'_> {
         deployment.non_modified = true;
         let is_changed = *deployment != before;
         if is_changed {
+            self.changed.insert(report.cluster.0);
             self.display.sees(cluster, deployment, now);
         }
         is_changed
@@ -156,6 +190,7 @@ impl Controller for BundleController<'_> {
         match change {
             Change::Release(revision) => {
                 self.view.clusters.iter_mut().for_each(|cluster| cluster.wanted = *revision);
+                self.changed.insert_all();
             }
             Change::Stop(is_stopped) => (self.view.paused, self.was_stopped) = (*is_stopped, true),
             Change::Labels(cluster, labels) => {
@@ -164,22 +199,29 @@ impl Controller for BundleController<'_> {
                 (cluster.labels, cluster.groups) = (labels.clone(), groups);
                 self.scheduler.set_clusters(self.clusters.clone());
             }
-            Change::Selected(cluster, is_selected) => self.view.clusters[cluster.index()].targeted = *is_selected,
+            Change::Selected(cluster, is_selected) => {
+                self.view.clusters[cluster.index()].targeted = *is_selected;
+                self.changed.insert(cluster.0);
+            }
             Change::Approve { .. } => return None,
         }
         Some(true)
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
-        let pass = self.scheduler.reconcile(now, &self.view);
+        let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
+        self.tally.update(&self.view, self.changed.iter());
         // The bundle's status is Ready when the pass counts all targets as ready.
-        let complete = self.view.clusters.iter().all(ClusterView::is_done);
+        let complete = self.tally.is_complete();
         let mut decision =
-            Decision { unavailable: unavailable(&self.view), wake_at: pass.wake_at, complete, ..Decision::default() };
-        let before: Vec<Option<BundleDeployment>> =
-            self.view.clusters.iter().map(|cluster| cluster.deployment).collect();
-        self.view.store(&pass);
-        self.request(&before, &mut decision);
+            Decision { unavailable: self.tally.unavailable, wake_at: pass.wake_at, complete, ..Decision::default() };
+        let changes = self.scheduler.stored_by(&pass);
+        let stored: Vec<(u32, Option<BundleDeployment>)> =
+            changes.iter().map(|&cluster| (cluster, self.view.clusters[cluster as usize].deployment)).collect();
+        self.view.store_to(&pass, changes.iter().copied());
+        self.request(&stored, &mut decision);
+        self.changed.clear();
+        changes.into_iter().for_each(|cluster| _ = self.changed.insert(cluster));
         decision.created = self.created.len();
         self.status = Some(pass.status);
         decision
@@ -236,10 +278,4 @@ impl Controller for BundleController<'_> {
         }
         stages
     }
-}
-
-/// Deployments that Fleet counts as unavailable.
-fn unavailable(view: &BundleView) -> u64 {
-    let deployments = view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref());
-    deployments.filter(|deployment| deployment.is_unavailable()).count() as u64
 }

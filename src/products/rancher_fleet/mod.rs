@@ -4,6 +4,7 @@ mod adapter;
 mod config;
 mod display;
 mod explain;
+mod tally;
 mod version;
 
 use serde_json::json;

@@ -56,11 +56,7 @@ pub(super) fn documented(
             let is_not_ready = waits || not_ready(partition, seen) > gate_limit(partition, is_partition_limit_set);
             outcome.unavailable_partitions += i64::from(is_not_ready);
         }
-        outcome.partitions.push(PartitionStatus {
-            count: partition.members.len() as i64,
-            max_unavailable: partition.max_unavailable,
-            unavailable: not_ready(partition, seen),
-        });
+        outcome.partitions.push(PartitionStatus::of(partition, not_ready(partition, seen)));
     }
     outcome
 }

@@ -23,10 +23,11 @@
 //! partitions is open by default, because `maxUnavailable` is 100 %. An off-schedule cluster is promoted and then
 //! counts as unavailable. Offline clusters are not detected, and nothing times out.
 //!
-//! A pass costs a few nanoseconds per target: partitions are recomputed only when targets, clusters or strategy
-//! change. Left out: the selection of targets (target customization, `doNotDeploy`), Policies, sharding, values
+//! A pass over all costs a few nanoseconds per target: partitions are recomputed only when targets, clusters or strategy
+//! change. A pass over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: the selection of targets (target customization, `doNotDeploy`), Policies, sharding, values
 //! secrets, and a cache that lags behind the controller's own writes.
 
+mod changed;
 mod cluster;
 mod conditions;
 mod config;
@@ -34,6 +35,7 @@ mod documented;
 mod explain;
 mod go_float;
 mod hold;
+mod ledger;
 mod limit;
 mod matcher;
 mod observe;
@@ -57,6 +59,7 @@ pub use partition::{Partition, Partitioning, StrategyError};
 pub use status::{BundleState, BundleStatus, BundleSummary, PartitionStatus};
 pub use view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
+use ledger::BundleLedger;
 use observe::Observation;
 use pass::PassOutcome;
 
@@ -73,6 +76,8 @@ pub struct RancherFleet {
     plan: Result<Partitioning, StrategyError>,
     /// Reused between passes to avoid allocation.
     seen: Observation,
+    /// The clusters as the last pass over what changed saw them.
+    ledger: Option<BundleLedger>,
 }
 
 impl RancherFleet {
@@ -89,6 +94,7 @@ impl RancherFleet {
             is_target: Vec::new(),
             plan: Ok(Partitioning::default()),
             seen: Observation::default(),
+            ledger: None,
         };
         fleet.set_clusters(clusters);
         fleet
@@ -97,6 +103,7 @@ impl RancherFleet {
     /// Replaces the strategy, as a change of the bundle does.
     pub fn set_strategy(&mut self, strategy: RolloutStrategy) {
         self.strategy = strategy;
+        self.ledger = None;
         self.plan = self.partition(&self.is_target);
     }
 
@@ -105,6 +112,7 @@ impl RancherFleet {
         self.by_name = by_name(&clusters, |cluster| &cluster.name);
         self.is_target = vec![true; clusters.len()];
         self.clusters = clusters;
+        self.ledger = None;
         self.plan = self.partition(&self.is_target);
     }
 
@@ -140,12 +148,13 @@ impl RancherFleet {
         }
     }
 
-    /// One pass of the bundle reconciler.
+    /// One pass of the bundle reconciler. It looks at every cluster; [`Self::reconcile_changed`] looks at few.
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
     pub fn reconcile(&mut self, _now: SimTime, view: &BundleView) -> Pass<BundleAction, BundleStatus> {
         assert_eq!(view.clusters.len(), self.clusters.len(), "the view has one entry for each cluster");
+        self.ledger = None;
         let mut seen = std::mem::take(&mut self.seen);
         seen.observe(view, &self.by_name, &self.is_target);
         if seen.targets_changed {
@@ -157,22 +166,9 @@ impl RancherFleet {
             Ok(plan) => {
                 let mut outcome = self.decide(plan, view, &mut seen);
                 outcome.actions.extend(seen.orphans.iter().map(|&target| BundleAction::Delete(target)));
-                Pass {
-                    actions: outcome.actions,
-                    wake_at: None,
-                    status: BundleStatus {
-                        error: None,
-                        unavailable: outcome.unavailable,
-                        max_unavailable: plan.max_unavailable,
-                        unavailable_partitions: outcome.unavailable_partitions,
-                        max_unavailable_partitions: plan.max_unavailable_partitions,
-                        newly_created: outcome.newly_created,
-                        summary: seen.summary,
-                        not_ready: std::mem::take(&mut seen.not_ready),
-                        partitions: outcome.partitions,
-                        stores_flags: seen.stores_flags || outcome.newly_created > 0,
-                    },
-                }
+                let not_ready = std::mem::take(&mut seen.not_ready);
+                let status = BundleStatus::of(plan, &mut outcome, seen.summary, not_ready, seen.stores_flags);
+                Pass { actions: outcome.actions, wake_at: None, status }
             }
         };
         self.seen = seen;

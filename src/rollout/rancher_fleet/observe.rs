@@ -5,10 +5,10 @@
 
 use super::super::{Revision, TargetId};
 use super::status::{BundleState, BundleSummary};
-use super::view::{BundleDeployment, BundleView};
+use super::view::{BundleDeployment, BundleView, ClusterView};
 
 /// Number of not-ready targets that a bundle's status lists.
-const LISTED: usize = 10;
+pub(super) const LISTED: usize = 10;
 
 /// The state of a cluster as far as the rules need it. Deployments count only where the cluster is a registered
 /// target.
@@ -33,6 +33,67 @@ pub(super) mod flag {
 
 /// The wanted id is staged, deployed and applied, and the deployment is ready.
 const SETTLED: u8 = flag::STAGED | flag::DONE;
+
+/// One cluster as a pass sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// [`flag`]s.
+    pub(super) flags: u8,
+    pub(super) state: BundleState,
+    pub(super) is_targeted: bool,
+    /// Its deployment is one of a target, and unavailable.
+    pub(super) is_unavailable: bool,
+    /// The stored `paused` or `offSchedule` of its deployment is out of date.
+    pub(super) is_stale: bool,
+    /// Its deployment no longer belongs to a target and must be deleted.
+    pub(super) is_orphan: bool,
+}
+
+impl Seen {
+    #[inline]
+    pub(super) fn of(cluster: &ClusterView, is_bundle_paused: bool) -> Self {
+        let is_paused = cluster.paused || is_bundle_paused;
+        let mut flags = if cluster.registered { flag::REGISTERED } else { 0 };
+        flags |= if is_paused { flag::PAUSED } else { 0 };
+        let seen = Self { flags, is_targeted: cluster.targeted, ..Self::default() };
+        match &cluster.deployment {
+            Some(deployment) if cluster.targeted && cluster.registered => {
+                seen.with_deployment(deployment, cluster, is_paused)
+            }
+            // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no cluster.
+            Some(stored) => Self { is_orphan: !stored.off_schedule, ..seen },
+            None => seen,
+        }
+    }
+
+    #[inline]
+    fn with_deployment(self, deployment: &BundleDeployment, cluster: &ClusterView, is_paused: bool) -> Self {
+        let is_unavailable = deployment.is_unavailable();
+        let own = flags_of(deployment, cluster.wanted) | if is_unavailable { flag::UNAVAILABLE } else { 0 };
+        let flags = self.flags | own;
+        let state = if flags & SETTLED == SETTLED && deployment.non_modified {
+            BundleState::Ready
+        } else {
+            BundleState::of(deployment, Some(cluster.wanted))
+        };
+        let is_stale = deployment.paused != is_paused || deployment.off_schedule != cluster.off_schedule;
+        Self { flags, state, is_unavailable, is_stale, ..self }
+    }
+}
+
+impl Default for Seen {
+    /// A cluster that is no target.
+    fn default() -> Self {
+        Self {
+            flags: 0,
+            state: BundleState::Pending,
+            is_targeted: false,
+            is_unavailable: false,
+            is_stale: false,
+            is_orphan: false,
+        }
+    }
+}
 
 /// The result of observing a view.
 #[derive(Clone, Debug, Default)]
@@ -59,42 +120,20 @@ impl Observation {
         flags.resize(view.clusters.len(), 0);
         *self = Self { flags, ..Self::default() };
         for &index in by_name {
-            let cluster = &view.clusters[index as usize];
-            self.targets_changed |= cluster.targeted != is_target[index as usize];
-            let attached = cluster.targeted && cluster.registered;
-            let mut flags = if cluster.registered { flag::REGISTERED } else { 0 };
-            let is_paused = cluster.paused || view.paused;
-            flags |= if is_paused { flag::PAUSED } else { 0 };
-            let state = match &cluster.deployment {
-                Some(deployment) if attached => {
-                    let is_unavailable = deployment.is_unavailable();
-                    self.unavailable += i64::from(is_unavailable);
-                    self.stores_flags |=
-                        deployment.paused != is_paused || deployment.off_schedule != cluster.off_schedule;
-                    flags |= flags_of(deployment, cluster.wanted) | if is_unavailable { flag::UNAVAILABLE } else { 0 };
-                    if flags & SETTLED == SETTLED && deployment.non_modified {
-                        BundleState::Ready
-                    } else {
-                        BundleState::of(deployment, Some(cluster.wanted))
-                    }
-                }
-                Some(stored) => {
-                    // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to
-                    // no cluster.
-                    if !stored.off_schedule {
-                        self.orphans.push(TargetId(index));
-                    }
-                    BundleState::Pending
-                }
-                None => BundleState::Pending,
-            };
-            if !cluster.targeted {
+            let seen = Seen::of(&view.clusters[index as usize], view.paused);
+            self.targets_changed |= seen.is_targeted != is_target[index as usize];
+            self.unavailable += i64::from(seen.is_unavailable);
+            self.stores_flags |= seen.is_stale;
+            if seen.is_orphan {
+                self.orphans.push(TargetId(index));
+            }
+            if !seen.is_targeted {
                 continue;
             }
-            self.flags[index as usize] = flags;
-            self.summary.add(state);
-            if state != BundleState::Ready && self.not_ready.len() < LISTED {
-                self.not_ready.push((TargetId(index), state));
+            self.flags[index as usize] = seen.flags;
+            self.summary.add(seen.state);
+            if seen.state != BundleState::Ready && self.not_ready.len() < LISTED {
+                self.not_ready.push((TargetId(index), seen.state));
             }
         }
     }

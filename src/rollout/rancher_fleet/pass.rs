@@ -9,7 +9,7 @@
 use super::super::TargetId;
 use super::observe::{Observation, flag};
 use super::partition::{Partition, Partitioning};
-use super::status::PartitionStatus;
+use super::status::{BundleState, BundleStatus, BundleSummary, PartitionStatus};
 use super::view::{BundleAction, BundleView};
 
 /// New deployments per pass where `maxNew` is absent.
@@ -25,6 +25,30 @@ pub(super) struct PassOutcome {
     pub(super) unavailable_partitions: i64,
     /// Processed partitions; later ones were not reached.
     pub(super) reached: usize,
+}
+
+impl BundleStatus {
+    /// The status after a pass with this outcome, whose partitions it takes. The other values are from before the pass.
+    pub(super) fn of(
+        plan: &Partitioning,
+        outcome: &mut PassOutcome,
+        summary: BundleSummary,
+        not_ready: Vec<(TargetId, BundleState)>,
+        is_any_stale: bool,
+    ) -> Self {
+        Self {
+            error: None,
+            unavailable: outcome.unavailable,
+            max_unavailable: plan.max_unavailable,
+            unavailable_partitions: outcome.unavailable_partitions,
+            max_unavailable_partitions: plan.max_unavailable_partitions,
+            newly_created: outcome.newly_created,
+            summary,
+            not_ready,
+            partitions: std::mem::take(&mut outcome.partitions),
+            stores_flags: is_any_stale || outcome.newly_created > 0,
+        }
+    }
 }
 
 /// Processes the partitions until too many of them are unavailable.
@@ -47,11 +71,7 @@ pub(super) fn shipped(plan: &Partitioning, max_new: i64, view: &BundleView, seen
 }
 
 fn status_before(partition: &Partition, seen: &Observation) -> PartitionStatus {
-    PartitionStatus {
-        count: partition.members.len() as i64,
-        max_unavailable: partition.max_unavailable,
-        unavailable: seen.count(&partition.members, flag::UNAVAILABLE),
-    }
+    PartitionStatus::of(partition, seen.count(&partition.members, flag::UNAVAILABLE))
 }
 
 /// `maxNew` limits creations in the whole pass; staging is not limited.

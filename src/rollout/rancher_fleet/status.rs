@@ -7,7 +7,7 @@
 //! unchanged. Their words are in `conditions.rs`.
 
 use super::super::{Pass, Revision, TargetId};
-use super::partition::StrategyError;
+use super::partition::{Partition, StrategyError};
 use super::view::{BundleAction, BundleDeployment, BundleView};
 
 /// The state of one deployment, from best to worst as Fleet ranks them.
@@ -68,6 +68,13 @@ pub struct PartitionStatus {
     /// Shipped rules: its unavailable deployments *before* the pass, which is not the number that the gate compares.
     /// Documented rules: its NotReady clusters after the pass.
     pub unavailable: i64,
+}
+
+impl PartitionStatus {
+    pub(super) const fn of(partition: &Partition, unavailable: i64) -> Self {
+        let count = partition.members.len() as i64;
+        Self { count, max_unavailable: partition.max_unavailable, unavailable }
+    }
 }
 
 impl BundleStatus {
@@ -139,6 +146,10 @@ impl BundleSummary {
         self.0[state as usize] += 1;
     }
 
+    pub(super) fn remove(&mut self, state: BundleState) {
+        self.0[state as usize] -= 1;
+    }
+
     /// The worst state that occurs. `None`: no deployment, or all are `Ready`.
     #[must_use]
     pub fn worst(&self) -> Option<BundleState> {
@@ -155,6 +166,14 @@ impl BundleView {
     /// If Fleet has no such action, or it names a cluster that is not in the view or a deployment that does not
     /// exist.
     pub fn store(&mut self, pass: &Pass<BundleAction, BundleStatus>) {
+        self.store_to(pass, 0..self.clusters.len() as u32);
+    }
+
+    /// As [`Self::store`], where the pass changes no other clusters than these.
+    ///
+    /// # Panics
+    /// As [`Self::store`].
+    pub fn store_to(&mut self, pass: &Pass<BundleAction, BundleStatus>, clusters: impl IntoIterator<Item = u32>) {
         if pass.status.error.is_some() {
             return;
         }
@@ -167,8 +186,10 @@ impl BundleView {
             }
         }
         if pass.status.stores_flags {
-            for cluster in self.clusters.iter_mut().filter(|cluster| cluster.targeted && cluster.registered) {
-                if let Some(deployment) = &mut cluster.deployment {
+            for index in clusters {
+                let cluster = &mut self.clusters[index as usize];
+                let is_target = cluster.targeted && cluster.registered;
+                if let Some(deployment) = cluster.deployment.as_mut().filter(|_| is_target) {
                     deployment.paused = cluster.paused || self.paused;
                     deployment.off_schedule = cluster.off_schedule;
                 }

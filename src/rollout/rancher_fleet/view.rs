@@ -66,6 +66,16 @@ pub enum BundleAction {
     Delete(TargetId),
 }
 
+impl BundleAction {
+    /// The cluster that it is about.
+    #[must_use]
+    pub const fn target(&self) -> TargetId {
+        match self {
+            Self::Create(target) | Self::Stage(target, _) | Self::Deploy(target, _) | Self::Delete(target) => *target,
+        }
+    }
+}
+
 impl ClusterView {
     /// A registered target that runs nothing yet.
     #[must_use]

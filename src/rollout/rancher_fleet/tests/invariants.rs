@@ -10,7 +10,7 @@ fn id() -> impl Strategy<Value = Option<Revision>> {
 }
 
 prop_compose! {
-    fn cluster()(
+    pub(super) fn cluster()(
         flags in any::<[bool; 8]>(),
         ids in (id(), id(), id()),
         wanted in prop_oneof![1 => Just(OLD), 4 => Just(NEW)],
@@ -32,7 +32,7 @@ prop_compose! {
     }
 }
 
-fn strategy() -> impl Strategy<Value = &'static str> {
+pub(super) fn strategy() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "{}",
         "{maxUnavailable: 2}",
@@ -45,7 +45,7 @@ fn strategy() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-fn fleet_of(count: usize) -> Vec<FleetCluster> {
+pub(super) fn fleet_of(count: usize) -> Vec<FleetCluster> {
     clusters(&[("a", count / 2), ("b", count - count / 2)])
 }
 

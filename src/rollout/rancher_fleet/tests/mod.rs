@@ -5,6 +5,7 @@
 //! index. Each event is followed by a pass, which is stored. Outcome: the clusters created and promoted, or the hold
 //! where none was promoted.
 
+mod changed;
 mod documented;
 mod invariants;
 mod shipped;

@@ -1,0 +1,126 @@
+//! A pass over what changed decides as a pass over all clusters, over random bundles.
+//!
+//! Larger bundles than those that debug builds check by themselves, and several changes between passes.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::super::{TargetId, TargetSet};
+use super::invariants::{cluster, fleet_of, strategy};
+use super::*;
+
+/// Clusters of a bundle; above the number that debug builds check.
+const CLUSTERS: usize = 90;
+
+/// Something that happens between two passes, to a cluster by its number.
+#[derive(Clone, Debug)]
+enum Event {
+    /// The cluster's view is replaced.
+    Replace(usize, ClusterView),
+    /// The agent applies what is deployed, and reports whether it is ready.
+    Apply(usize, bool),
+    /// The bundle is paused, or goes on.
+    Pause(bool),
+    /// All clusters want another version.
+    Release(Revision),
+    /// The strategy is replaced.
+    Strategy(&'static str),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (0..CLUSTERS, cluster()).prop_map(|(at, view)| Event::Replace(at, view)),
+        20 => (0..CLUSTERS, prop::bool::weighted(0.9)).prop_map(|(at, is_ready)| Event::Apply(at, is_ready)),
+        1 => any::<bool>().prop_map(Event::Pause),
+        1 => prop_oneof![Just(OLD), Just(NEW), Just(Revision(3))].prop_map(Event::Release),
+        1 => strategy().prop_map(Event::Strategy),
+    ]
+}
+
+/// Two schedulers over one view: one looks at all clusters in every pass, one at those that changed.
+struct Twins {
+    full: RancherFleet,
+    quick: RancherFleet,
+    view: BundleView,
+    changed: TargetSet,
+}
+
+impl Twins {
+    fn happen(&mut self, event: &Event) {
+        match event {
+            Event::Replace(at, cluster) => self.view.clusters[*at] = *cluster,
+            Event::Apply(at, is_ready) => {
+                let Some(deployment) = self.view.clusters[*at].deployment.as_mut() else { return };
+                (deployment.applied, deployment.ready) = (deployment.deployed, *is_ready);
+            }
+            Event::Pause(is_paused) => self.view.paused = *is_paused,
+            Event::Release(revision) => {
+                self.view.clusters.iter_mut().for_each(|cluster| cluster.wanted = *revision);
+                self.changed.insert_all();
+            }
+            Event::Strategy(text) => {
+                let strategy: RolloutStrategy = serde_saphyr::from_str(text).expect("valid");
+                self.full.set_strategy(strategy.clone());
+                self.quick.set_strategy(strategy);
+            }
+        }
+        if let Event::Replace(at, _) | Event::Apply(at, _) = event {
+            self.changed.insert(*at as u32);
+        }
+    }
+
+    /// Both make a pass, which is stored unless it is lost. Panics when they differ.
+    fn pass(&mut self, is_stored: bool) {
+        let full = self.full.reconcile(SimTime::ZERO, &self.view);
+        let quick = self.quick.reconcile_changed(SimTime::ZERO, &self.view, &self.changed);
+        assert_eq!(quick, full);
+        assert_eq!(self.quick.plan, self.full.plan);
+        self.changed.clear();
+        if is_stored {
+            let stored = self.quick.stored_by(&quick);
+            let mut expected = self.view.clone();
+            expected.store(&full);
+            self.view.store_to(&quick, stored.iter().copied());
+            assert_eq!(self.view, expected, "no other cluster is changed by storing the pass");
+            stored.into_iter().for_each(|index| _ = self.changed.insert(index));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn passes_over_what_changed_decide_as_passes_over_all(
+        clusters in vec(cluster(), CLUSTERS),
+        yaml in strategy(),
+        is_documented in any::<bool>(),
+        rounds in vec((vec(event(), 0..12), prop::bool::weighted(0.8)), 1..15),
+    ) {
+        let rules = if is_documented { RuleSet::Documented } else { RuleSet::Shipped };
+        let full = RancherFleet::new(serde_saphyr::from_str(yaml).expect("valid"), rules, fleet_of(CLUSTERS));
+        let quick = full.clone();
+        let (view, changed) = (BundleView { paused: false, clusters }, TargetSet::all(CLUSTERS));
+        let mut twins = Twins { full, quick, view, changed };
+        for (events, is_stored) in rounds {
+            events.iter().for_each(|event| twins.happen(event));
+            twins.pass(is_stored);
+        }
+    }
+}
+
+#[test]
+fn a_change_that_is_not_named_is_not_seen() {
+    let full = RancherFleet::new(RolloutStrategy::default(), RuleSet::Shipped, fleet_of(CLUSTERS));
+    let view = BundleView { paused: false, clusters: vec![ClusterView::settled(OLD); CLUSTERS] };
+    let mut quick = full;
+    let none = TargetSet::new(CLUSTERS);
+    assert!(quick.reconcile_changed(SimTime::ZERO, &view, &none).actions.is_empty(), "the first pass looks at all");
+    let mut later = view;
+    later.clusters[3].wanted = NEW;
+    assert!(quick.reconcile_changed(SimTime::ZERO, &later, &none).actions.is_empty(), "the test above can fail");
+    let mut named = none;
+    named.insert(3);
+    let pass = quick.reconcile_changed(SimTime::ZERO, &later, &named);
+    assert_eq!(pass.actions, [BundleAction::Stage(TargetId(3), NEW), BundleAction::Deploy(TargetId(3), NEW)]);
+}
