@@ -26,6 +26,16 @@ pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64
             half_widths: judged.iter().map(|judged| (judged.measure.name.to_owned(), judged.half_width)).collect(),
         })
         .collect();
+    let text = in_text(precision, variants, &judged, &found);
+    (found, text)
+}
+
+fn in_text(
+    precision: &Precision,
+    variants: &[VariantRecord],
+    judged: &[Vec<MeasurePrecision>],
+    found: &[PrecisionFound],
+) -> String {
     let runs = || found.iter().map(|found| found.runs);
     let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
     let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
@@ -37,13 +47,12 @@ pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64
         precision.to,
         measures.join(" and "),
     );
-    for ((variant, found), judged) in variants.iter().zip(&found).zip(&judged).filter(|((_, found), _)| !found.reached)
-    {
+    for ((variant, found), judged) in variants.iter().zip(found).zip(judged).filter(|((_, found), _)| !found.reached) {
         let open = judged.iter().filter(|judged| !judged.is_precise).map(|judged| in_words(judged, found.runs));
         let open: Vec<String> = open.collect();
         text.push_str(&format!("  not reached by {} in {} runs: {}\n", variant.variant, found.runs, open.join(", ")));
     }
-    (found, text)
+    text
 }
 
 /// `completion_s ±7.3%`; for a measure that some runs lack, with the number of runs that have it.

@@ -81,6 +81,23 @@ pub(crate) struct Place {
     pub(crate) span: Range<usize>,
 }
 
+impl Place {
+    /// The part of its first line to show, and the place in that part.
+    fn excerpt(&self) -> (Range<usize>, Range<usize>) {
+        let (text, start) = (&self.source.text, self.span.start);
+        let line = self.source.line_at(start);
+        // Point at what is on the first line; an empty span is widened to one character where there is one.
+        let width = text[start..line.end].chars().next().map_or(0, char::len_utf8);
+        let end = self.span.end.min(line.end).max(start + width);
+        // Of a long line, such as JSON without line ends, show the part around the place.
+        let before = text[line.start..start].char_indices().rev().nth(MOST_BESIDE - 1);
+        let from = before.map_or(line.start, |(at, _)| line.start + at);
+        let end = text[start..end].char_indices().nth(MOST_BESIDE).map_or(end, |(at, _)| start + at);
+        let to = text[end..line.end].char_indices().nth(MOST_BESIDE).map_or(line.end, |(at, _)| end + at);
+        (from..to, start - from..end - from)
+    }
+}
+
 /// One thing that is wrong with an experiment.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -136,23 +153,10 @@ impl Problem {
         let report = match &self.place {
             None => title.element(annotate_snippets::Origin::path(&self.file)).elements(help),
             Some(place) => {
-                let text = &place.source.text;
-                let line = place.source.line_at(place.span.start);
-                // Point at what is on the first line; an empty span is widened to one character where there is one.
-                let width = text[place.span.start..line.end].chars().next().map_or(0, char::len_utf8);
-                let end = place.span.end.min(line.end).max(place.span.start + width);
-                // Of a long line, such as JSON without line ends, show the part around the place.
-                let before = text[line.start..place.span.start].char_indices().rev().nth(MOST_BESIDE - 1);
-                let from = before.map_or(line.start, |(at, _)| line.start + at);
-                let end = text[place.span.start..end]
-                    .char_indices()
-                    .nth(MOST_BESIDE)
-                    .map_or(end, |(at, _)| place.span.start + at);
-                let to = text[end..line.end].char_indices().nth(MOST_BESIDE).map_or(line.end, |(at, _)| end + at);
-                let (line, span) = (from..to, place.span.start - from..end - from);
+                let (line, span) = place.excerpt();
                 title
                     .element(
-                        Snippet::source(&text[line])
+                        Snippet::source(&place.source.text[line])
                             .line_start(self.line().unwrap_or(1))
                             .path(&self.file)
                             .annotation(AnnotationKind::Primary.span(span).label(&self.field)),

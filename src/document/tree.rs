@@ -277,19 +277,20 @@ impl Node {
                 Value::List(items.into_iter().map(|item| Self::of_json(item, at)).collect())
             }
             serde_json::Value::Object(fields) => {
-                let mut entries = Vec::new();
-                for (text, field) in fields {
-                    let is_flat = text.starts_with('~');
-                    let node = Self::of_json(field, at);
-                    match node.value {
-                        Value::Map(inner) if is_flat => entries.extend(inner),
-                        _ => entries.push((Key { at: at.clone(), text }, node)),
-                    }
-                }
-                Value::Map(entries)
+                Value::Map(fields.into_iter().flat_map(|(text, field)| Self::of_field(text, field, at)).collect())
             }
         };
         Self::made(at.clone(), value)
+    }
+
+    /// The entries of a field: one, or those of a group that is written in its parent's map.
+    fn of_field(text: String, field: serde_json::Value, at: &Range<usize>) -> Vec<(Key, Self)> {
+        let is_flat = text.starts_with('~');
+        let node = Self::of_json(field, at);
+        match node.value {
+            Value::Map(inner) if is_flat => inner,
+            _ => vec![(Key { at: at.clone(), text }, node)],
+        }
     }
 
     /// The value as JSON, without places.

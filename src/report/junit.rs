@@ -17,18 +17,15 @@ pub fn junit(results: &Results) -> String {
     for limit in JudgedLimit::all(results, &variants) {
         for &(variant, verdict) in &limit.verdicts {
             tests += 1;
+            failures += usize::from(!verdict.holds);
             let name = escaped(&format!("{} [{}]", limit.asserted.limit, variant.name()));
             let case = format!("    <testcase classname=\"{suite}\" name=\"{name}\"");
-            if verdict.holds {
-                cases.push_str(&format!("{case}/>\n"));
-                continue;
-            }
-            failures += 1;
             let (words, why) = limit.in_words(variant, verdict);
-            let message = escaped(&words);
-            let why = escaped(&why.unwrap_or_default());
-            cases
-                .push_str(&format!("{case}>\n      <failure message=\"{message}\">{why}</failure>\n    </testcase>\n"));
+            let [message, why] = [words, why.unwrap_or_default()].map(|text| escaped(&text));
+            cases.push_str(&match verdict.holds {
+                true => format!("{case}/>\n"),
+                false => format!("{case}>\n      <failure message=\"{message}\">{why}</failure>\n    </testcase>\n"),
+            });
         }
     }
     let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\"");

@@ -70,20 +70,23 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
             width,
             "  ",
         ));
-        let column = |head: &str, cell: &dyn Fn(&UncertaintyRow) -> String| -> Vec<String> {
-            std::iter::once(head.to_owned()).chain(rows.iter().map(|row| cell(row))).collect()
-        };
-        let median = |value: Option<f64>| in_unit(value.unwrap_or(f64::INFINITY), unit);
-        let columns = [
-            column("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
-            column("median", &|row| median(row.luck_median)),
-            column("luck alone", &|row| range(row.luck_low, row.luck_high, unit)),
-            column("total", &|row| range(row.total_low, row.total_high, unit)),
-            column("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
-        ];
-        side_by_side(&columns, 1).iter().for_each(|line| text.push_str(&format!("{}\n", line.trim_end())));
+        text.push_str(&table(&rows, unit));
     }
     text
+}
+
+fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
+    let column = |head: &str, cell: &dyn Fn(&UncertaintyRow) -> String| -> Vec<String> {
+        std::iter::once(head.to_owned()).chain(rows.iter().map(|row| cell(row))).collect()
+    };
+    let columns = [
+        column("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
+        column("median", &|row| in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
+        column("luck alone", &|row| range(row.luck_low, row.luck_high, unit)),
+        column("total", &|row| range(row.total_low, row.total_high, unit)),
+        column("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
+    ];
+    side_by_side(&columns, 1).iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 #[cfg(test)]

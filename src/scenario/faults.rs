@@ -27,22 +27,26 @@ impl Checker<'_> {
         if let Some(back) = &mut faults.offline.comes_back {
             self.resolve(&path.key("offline").key("return"), back);
         }
-        if let Some(outages) = &mut faults.outages {
-            let path = path.key("outages");
-            self.renewal(&path, &mut outages.between, &mut outages.repair);
-            self.brownout(&path, outages.downlink);
-        }
+        self.renewals(&path, &mut faults);
         for (at, one) in faults.regional.iter_mut().enumerate() {
             self.regional(&path.key("regional").index(at), one, clusters, regions);
         }
         if let Some(slow) = &mut faults.slow {
             self.resolve(&path.key("slow").key("factor"), &mut slow.factor);
         }
+        self.defect(&path.key("defect"), &mut faults.defect, workloads);
+        faults
+    }
+
+    fn renewals(&mut self, path: &Path, faults: &mut FaultSpec) {
+        if let Some(outages) = &mut faults.outages {
+            let path = path.key("outages");
+            self.renewal(&path, &mut outages.between, &mut outages.repair);
+            self.brownout(&path, outages.downlink);
+        }
         if let Some(loss) = &mut faults.node_loss {
             self.renewal(&path.key("nodeLoss"), &mut loss.between, &mut loss.repair);
         }
-        self.defect(&path.key("defect"), &mut faults.defect, workloads);
-        faults
     }
 
     /// Failures and repairs in turn. Without means there would be no typical state at the start of the rollout.

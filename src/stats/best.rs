@@ -94,6 +94,18 @@ fn critical_values(variants: &[Vec<f64>], pairs: &Pairs, level: f64, resamples: 
     if runs < FEWEST || count > MOST_VARIANTS {
         return vec![bonferroni; count];
     }
+    let place = ((resamples + 1) as f64 * level).ceil() as usize - 1;
+    let student = t_quantile(level, degrees);
+    let quantile = |mut ratios: Vec<f64>| {
+        let (_, &mut critical, _) = ratios.select_nth_unstable_by(place.min(resamples - 1), f64::total_cmp);
+        if critical.is_finite() { critical.max(student) } else { bonferroni.max(student) }
+    };
+    greatest_ratios(variants, pairs, resamples, seed).into_iter().map(quantile).collect()
+}
+
+/// Of each variant, its greatest ratio in every resample.
+fn greatest_ratios(variants: &[Vec<f64>], pairs: &Pairs, resamples: usize, seed: u64) -> Vec<Vec<f64>> {
+    let (count, runs) = (variants.len(), variants[0].len());
     let mut greatest: Vec<Vec<f64>> = vec![Vec::with_capacity(resamples); count];
     let mut indices = Indices::new(seed);
     for _ in 0..resamples {
@@ -108,13 +120,7 @@ fn critical_values(variants: &[Vec<f64>], pairs: &Pairs, level: f64, resamples: 
         }
         greatest.iter_mut().zip(most).for_each(|(all, most)| all.push(most));
     }
-    let place = ((resamples + 1) as f64 * level).ceil() as usize - 1;
-    let student = t_quantile(level, degrees);
-    let quantile = |mut ratios: Vec<f64>| {
-        let (_, &mut critical, _) = ratios.select_nth_unstable_by(place.min(resamples - 1), f64::total_cmp);
-        if critical.is_finite() { critical.max(student) } else { bonferroni.max(student) }
-    };
-    greatest.into_iter().map(quantile).collect()
+    greatest
 }
 
 /// Student's ratio of a pair in a resample of replicates; 0 for a pair that always differs by the same.

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::process::ProcessError;
 use crate::results::{Journal, ResultsError, RunId, RunRecord, RunRow, VariantRecord, displayed_replicate};
-use crate::scenario::{Experiment, LoadError};
+use crate::scenario::{Experiment, LoadError, Precision};
 use crate::sim;
 use details::Details;
 use precision::Looks;
@@ -145,21 +145,7 @@ pub fn simulate(
     }
     study.extend(&vec![experiment.replicates; variants])?;
     if let Some(precision) = &experiment.precision {
-        let mut looks: Vec<Option<Looks>> = vec![Some(Looks::default()); variants];
-        loop {
-            let mut wanted = study.counts();
-            for (at, variant) in looks.iter_mut().enumerate() {
-                let more = variant.as_mut().and_then(|looks| looks.look(precision, &study.runs[at], experiment.seed));
-                match more {
-                    Some(more) => wanted[at] = more,
-                    None => *variant = None,
-                }
-            }
-            if looks.iter().all(Option::is_none) {
-                break;
-            }
-            study.extend(&wanted)?;
-        }
+        study.extend_until_precise(precision)?;
     }
     study.finish()
 }
@@ -266,6 +252,24 @@ impl<W: StudyObserver> Study<'_, W> {
     fn keeps_details(&self, variant: usize) -> bool {
         let has_room = self.details.has_room() || self.details.is_wanted && self.journal.shard().is_some();
         self.experiment.variants[variant].scenario.strategy.command().is_none() && has_room
+    }
+
+    fn extend_until_precise(&mut self, precision: &Precision) -> Result<(), StudyError> {
+        let mut looks: Vec<Option<Looks>> = vec![Some(Looks::default()); self.runs.len()];
+        loop {
+            let mut wanted = self.counts();
+            for (at, variant) in looks.iter_mut().enumerate() {
+                let more = |looks: &mut Looks| looks.look(precision, &self.runs[at], self.experiment.seed);
+                match variant.as_mut().and_then(more) {
+                    Some(more) => wanted[at] = more,
+                    None => *variant = None,
+                }
+            }
+            if looks.iter().all(Option::is_none) {
+                return Ok(());
+            }
+            self.extend(&wanted)?;
+        }
     }
 
     /// The records of all variants, each with the details of its displayed run.

@@ -84,12 +84,7 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
         text.push('\n');
         text.push_str(&decided(decision, width));
     }
-    for (measure, unit) in &record.measures {
-        for panel in panels(record, measure, VARIANTS) {
-            text.push_str(&format!("\n{measure} of {}: {}\n", panel.variant, value(panel.rows[0].at_value, unit)));
-            text.push_str(&table(&panel, unit));
-        }
-    }
+    text.push_str(&tables(record));
     let without: Vec<&str> =
         record.constants.iter().filter(|constant| !constant.has_effect).map(|c| c.constant.as_str()).collect();
     if !without.is_empty() {
@@ -98,6 +93,18 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
     }
     text.push('\n');
     text.push_str(&effort(record, width));
+    text
+}
+
+/// The constants that move each measure most, by variant.
+fn tables(record: &SensitivityRecord) -> String {
+    let mut text = String::new();
+    for (measure, unit) in &record.measures {
+        for panel in panels(record, measure, VARIANTS) {
+            text.push_str(&format!("\n{measure} of {}: {}\n", panel.variant, value(panel.rows[0].at_value, unit)));
+            text.push_str(&table(&panel, unit));
+        }
+    }
     text
 }
 

@@ -69,28 +69,33 @@ impl StudiedDecision {
                 if places.iter().all(holds) { "holds" } else { "is exceeded" }.to_owned()
             }
             Self::Best { objective, limits, names, .. } => {
-                let meets = |runs: &[RunRow]| {
-                    let rows: Vec<&RunRow> = runs.iter().collect();
-                    limits.iter().all(|limit| limit.judge(&rows).holds)
-                };
-                let value = |runs: &[RunRow]| {
-                    let values: Vec<f64> =
-                        runs.iter().map(|run| (objective.0.of)(run).unwrap_or(f64::INFINITY)).collect();
-                    objective.1.of(&values)
-                };
-                let candidates = names.iter().filter(|(place, _)| meets(&runs[*place]));
-                let values: Vec<(&str, f64)> =
-                    candidates.map(|(place, name)| (name.as_str(), value(&runs[*place]))).collect();
-                let finite = values.iter().filter(|(_, value)| value.is_finite());
-                let Some(best) = finite.copied().reduce(|best, other| if other.1 < best.1 { other } else { best })
-                else {
-                    return "none".to_owned();
-                };
-                let is_as_good = |(name, value): &(&str, f64)| {
-                    Some(*name) == earlier && *value <= best.1 + INDIFFERENCE * best.1.abs()
-                };
-                values.iter().find(|candidate| is_as_good(candidate)).unwrap_or(&best).0.to_owned()
+                best(runs, *objective, limits, names, earlier).unwrap_or("none").to_owned()
             }
         }
     }
+}
+
+/// The candidate that meets the limits and has the least of the objective; the `earlier` one if it is as good.
+fn best<'n>(
+    runs: &SampleRuns,
+    objective: (&Measure, Statistic),
+    limits: &[Limit],
+    names: &'n [(usize, String)],
+    earlier: Option<&str>,
+) -> Option<&'n str> {
+    let meets = |runs: &[RunRow]| {
+        let rows: Vec<&RunRow> = runs.iter().collect();
+        limits.iter().all(|limit| limit.judge(&rows).holds)
+    };
+    let value = |runs: &[RunRow]| {
+        let values: Vec<f64> = runs.iter().map(|run| (objective.0.of)(run).unwrap_or(f64::INFINITY)).collect();
+        objective.1.of(&values)
+    };
+    let candidates = names.iter().filter(|(place, _)| meets(&runs[*place]));
+    let values: Vec<(&'n str, f64)> = candidates.map(|(place, name)| (name.as_str(), value(&runs[*place]))).collect();
+    let finite = values.iter().filter(|(_, value)| value.is_finite());
+    let best = finite.copied().reduce(|best, other| if other.1 < best.1 { other } else { best })?;
+    let is_as_good =
+        |(name, value): &&(&str, f64)| Some(*name) == earlier && *value <= best.1 + INDIFFERENCE * best.1.abs();
+    Some(values.iter().find(is_as_good).unwrap_or(&best).0)
 }

@@ -305,10 +305,7 @@ impl World<'_> {
             Some(probe) => {
                 let slow = self.clusters[cluster.index()].draws.slow;
                 let able = slowed(self.draw(id, &self.spec.workloads[workload].start, "start", start), slow);
-                // Probes are sent every period from the start; those before the initial delay are skipped.
-                let missed = able.max(probe.initial_delay).as_nanos().div_ceil(probe.period.as_nanos());
-                let after = probe.period * (missed + u64::from(probe.success_threshold) - 1);
-                queue.schedule_in(after, Event::Workload(WorkloadEvent::PodReady { pod: id, start }));
+                queue.schedule_in(probe.succeeds(able), Event::Workload(WorkloadEvent::PodReady { pod: id, start }));
             }
         }
     }
@@ -341,6 +338,16 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
+    /// When a container starts again whose back-off ends at `opens`.
+    fn restarts_at(&mut self, id: PodId, now: SimTime, opens: SimTime) -> SimTime {
+        let mut at = if self.platform.restarts.by == Restarter::Diego { opens } else { now };
+        // The crash itself causes a sync; during the back-off each sync fails and schedules the next.
+        while at < opens {
+            at = at + self.until_next_sync(id, opens - at);
+        }
+        at
+    }
+
     pub(crate) fn crashed(&mut self, id: PodId, queue: &mut Queue) {
         if self.take_pod_event(id) != PodPhase::Running {
             return;
@@ -356,14 +363,7 @@ impl World<'_> {
         self.totals.crashes += 1;
         self.set_troubled(id, true);
         if let Some(wait) = wait {
-            let (opens, mut at) = (now + wait, now);
-            if self.platform.restarts.by == Restarter::Diego {
-                at = opens;
-            }
-            // The crash itself causes a sync; during the back-off each sync fails and schedules the next.
-            while at < opens {
-                at = at + self.until_next_sync(id, opens - at);
-            }
+            let at = self.restarts_at(id, now, now + wait);
             self.pods[id.index()].crashes.restarts(at);
             self.schedule_for_pod(id, at - now, Event::Workload(WorkloadEvent::Restart(id)), queue);
         }

@@ -220,6 +220,15 @@ pub struct ProbeSpec {
     pub success_threshold: u32,
 }
 
+impl ProbeSpec {
+    /// Time from the start of a container until its probe has succeeded, if it can answer after `able`.
+    pub(crate) fn succeeds(&self, able: SimDuration) -> SimDuration {
+        // Probes are sent every period from the start; those before the initial delay are skipped.
+        let missed = able.max(self.initial_delay).as_nanos().div_ceil(self.period.as_nanos());
+        self.period * (missed + u64::from(self.success_threshold) - 1)
+    }
+}
+
 impl Default for ProbeSpec {
     fn default() -> Self {
         Self { initial_delay: SimDuration::ZERO, period: default::PROBE_PERIOD, success_threshold: 1 }

@@ -64,8 +64,7 @@ impl CacheStore {
 
     /// Looks up a blob for a request.
     pub(super) fn look_up(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> CacheLookup {
-        let at = usize::from(blob);
-        let (pull, _) = waiter;
+        let (at, (pull, _)) = (usize::from(blob), waiter);
         if self.whole[at].is_some_and(|since| now - since < self.ttl) {
             return CacheLookup::Hit;
         }
@@ -76,15 +75,11 @@ impl CacheStore {
         if self.coalesce != Coalesce::None {
             match self.running[at] {
                 Some(fill) if self.coalesce == Coalesce::Stream => return CacheLookup::Filling(fill),
-                Some(_) => {
+                None if !self.leads.iter().any(|&(led, _)| led == blob) => {}
+                _ => {
                     self.waiters.push((blob, waiter));
                     return CacheLookup::Waits;
                 }
-                None if self.leads.iter().any(|&(led, _)| led == blob) => {
-                    self.waiters.push((blob, waiter));
-                    return CacheLookup::Waits;
-                }
-                None => {}
             }
         }
         if self.most.is_some_and(|most| self.leads.len() as u32 + self.fills >= most) {

@@ -48,6 +48,21 @@ impl World<'_> {
         self.delivery.pre_pull.filter(|pre_pull| !pre_pull.released).map(|pre_pull| pre_pull.open)
     }
 
+    /// Where an image of the release is missing in a cluster: the nodes, and the first workload with the image.
+    fn missing_images(&self, cluster: ClusterId) -> Vec<(ClusterId, NodeId, usize)> {
+        let mut missing = Vec::new();
+        for node in self.nodes_of(cluster).filter(|&node| !self.nodes[node].down).map(NodeId::at) {
+            for (workload, spec) in self.spec.workloads.iter().enumerate() {
+                let is_first = self.spec.workloads[..workload].iter().all(|other| other.image != spec.image);
+                let image = Catalog::revision(spec.image, true);
+                if is_first && !self.nodes[node.index()].present[usize::from(image.0)] {
+                    missing.push((cluster, node, workload));
+                }
+            }
+        }
+        missing
+    }
+
     /// The next group of clusters begins.
     pub(crate) fn pre_pull_group(&mut self, queue: &mut Queue) {
         let pre_pull = self.delivery.pre_pull.as_mut().expect("groups belong to a pre-pull");
@@ -58,20 +73,9 @@ impl World<'_> {
             queue.schedule_in(pre_pull.spec.every, Event::Distribution(DistributionEvent::PrePullGroup));
         }
         // All pulls are counted before the first one may end.
-        let mut wanted = Vec::new();
-        for cluster in
-            (first..last).map(ClusterId::at).filter(|cluster| self.clusters[cluster.index()].cuts.has_network())
-        {
-            for node in self.nodes_of(cluster).filter(|&node| !self.nodes[node].down).map(NodeId::at) {
-                for (workload, spec) in self.spec.workloads.iter().enumerate() {
-                    let is_first = self.spec.workloads[..workload].iter().all(|other| other.image != spec.image);
-                    let image = Catalog::revision(spec.image, true);
-                    if is_first && !self.nodes[node.index()].present[usize::from(image.0)] {
-                        wanted.push((cluster, node, workload));
-                    }
-                }
-            }
-        }
+        let has_network = |cluster: &ClusterId| self.clusters[cluster.index()].cuts.has_network();
+        let clusters = (first..last).map(ClusterId::at).filter(has_network);
+        let wanted: Vec<(ClusterId, NodeId, usize)> = clusters.flat_map(|id| self.missing_images(id)).collect();
         self.delivery.pre_pull.as_mut().expect("as above").open += wanted.len() as u32;
         for (cluster, node, workload) in wanted {
             self.pre_pull_image(cluster, node, workload, queue);

@@ -18,7 +18,7 @@ use crate::units::SimDuration;
 use crate::world::distribution::method::{DistributionMethod, RouteQuery};
 use crate::world::distribution::spec::SpegelSpec;
 use crate::world::ids::NodeId;
-use crate::world::nodes::node::Blob;
+use crate::world::nodes::node::{Blob, NodeState};
 use crate::world::registry::request::Request;
 use crate::world::transfers::links::Leg;
 use crate::world::transfers::payload::{BlobSource, Routing};
@@ -43,26 +43,9 @@ impl Spegel {
 
     /// Another node of the cluster that holds the requested content.
     fn holder(&mut self, query: &RouteQuery<'_>) -> Option<NodeId> {
-        let image = usize::from(query.image.0);
-        let holds = |at: &usize| {
-            let node = &query.nodes[*at];
-            match query.blob() {
-                None => {
-                    node.present[image]
-                        && query.catalog.image(query.image).layers.iter().all(|layer| {
-                            // Without its blobs the manifest is gone too (garbage collection follows the leases).
-                            node.blobs[usize::from(layer.blob)] == Blob::Whole
-                        })
-                }
-                Some(blob) => {
-                    let announced =
-                        (0..node.present.len()).any(|at| node.present[at] && query.catalog.contains(at, blob));
-                    announced && node.blobs[usize::from(blob)] == Blob::Whole
-                }
-            }
-        };
         let me = query.node.index();
-        let holders: Vec<usize> = query.members.clone().filter(|&at| at != me).filter(holds).collect();
+        let holds = |at: &usize| *at != me && holds(&query.nodes[*at], query);
+        let holders: Vec<usize> = query.members.clone().filter(holds).collect();
         if holders.is_empty() {
             return None;
         }
@@ -71,6 +54,17 @@ impl Spegel {
         let drawn = dist::unit(&mut query.streams.stream_nth(query.nodes[me].key, "peer", nth));
         Some(NodeId::at(holders[((drawn * holders.len() as f64) as usize).min(holders.len() - 1)]))
     }
+}
+
+/// Whether a node announces the blob or manifest that is asked for.
+fn holds(node: &NodeState, query: &RouteQuery<'_>) -> bool {
+    // Without its blobs the manifest is gone too (garbage collection follows the leases).
+    let is_whole = |blob: u16| node.blobs[usize::from(blob)] == Blob::Whole;
+    let Some(blob) = query.blob() else {
+        let layers = &query.catalog.image(query.image).layers;
+        return node.present[usize::from(query.image.0)] && layers.iter().all(|layer| is_whole(layer.blob));
+    };
+    is_whole(blob) && (0..node.present.len()).any(|at| node.present[at] && query.catalog.contains(at, blob))
 }
 
 impl DistributionMethod for Spegel {
