@@ -13,6 +13,7 @@
 //! | `problem` | one error with its place and fix |
 //! | `text_or` | fields that are a text or a map |
 //! | `yaml` | values as YAML text |
+//! | `yaml_error` | errors of the YAML reader in our words |
 
 pub(crate) mod context;
 pub(crate) mod files;
@@ -23,6 +24,7 @@ pub(crate) mod reader;
 pub(crate) mod text_or;
 pub(crate) mod tree;
 pub(crate) mod yaml;
+mod yaml_error;
 
 pub use files::InputFile;
 pub use problem::{LoadError, Problem};

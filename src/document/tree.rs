@@ -2,7 +2,7 @@
 //!
 //! The tree stands between the YAML reader and the file types because three things need it: an error found after
 //! reading (a selector that matches nothing) still points at its line; a sweep sets a value at a path and reads again;
-//! and one bad value must not hide the next. All that is known of the YAML crate's interface is in this file.
+//! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in `yaml_error`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use itertools::Itertools;
 use serde::Deserialize;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Spanned;
 use sha2::Digest;
 
 use super::path::{Path, Step};
-use super::problem::{Place, Problem, Source};
+use super::problem::{Problem, Source};
+use super::yaml_error::{self, span};
 
 /// A value and where it was written.
 #[derive(Clone, Debug)]
@@ -98,63 +98,8 @@ pub(crate) fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box
     };
     match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
         Ok(raw) => Ok(located(raw, source)),
-        Err(error) => Err(Box::new(yaml_problem(&error, source))),
+        Err(error) => Err(Box::new(yaml_error::problem(&error, source))),
     }
-}
-
-fn yaml_problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
-    use serde_saphyr::Error;
-    let error = error.without_snippet();
-    let inner = match error {
-        Error::AliasError { error, .. } => error.without_snippet(),
-        other => other,
-    };
-    let (message, help) = match inner {
-        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
-            ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels")
-        }
-        Error::Budget { .. }
-        | Error::AliasReplayLimitExceeded { .. }
-        | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. }
-        | Error::AliasReplayCounterOverflow { .. } => (
-            "the YAML grows beyond any sensible size when it is read".to_owned(),
-            "an experiment needs at most 250 000 values; write repeated clusters as one group with a range, or as an \
-             inventory in JSON",
-        ),
-        Error::DuplicateMappingKey { key, .. } => (
-            format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
-            "keep one of the two; which one was meant cannot be told",
-        ),
-        Error::MultipleDocuments { .. } => {
-            ("the file holds several YAML documents".to_owned(), "keep one; `---` starts a new document")
-        }
-        other if plain_message(other).starts_with("recursion limit") => {
-            ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels")
-        }
-        other => (format!("not YAML: {}", plain_message(other)), "quote texts that hold `: `, `#`, `{` or `[`"),
-    };
-    let at = error.location().map_or(0..0, |location| span(&location, source));
-    Problem::at(Place { source: Arc::clone(source), span: at }, "", message).with_help(help)
-}
-
-/// The YAML reader's own words without the place, which is told apart.
-fn plain_message(error: &serde_saphyr::Error) -> String {
-    let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-    message.split(" at line ").next().unwrap_or_default().to_owned()
-}
-
-/// The bytes a location covers, kept within the text.
-fn span(location: &Location, source: &Source) -> Range<usize> {
-    let whole = source.text.len();
-    let offset = location.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
-    let start = match offset {
-        Some(offset) if source.text.is_char_boundary(offset) => offset.min(whole),
-        _ => source.offset(location.line() as usize, location.column() as usize),
-    };
-    let len = location.span().byte_len().and_then(|len| usize::try_from(len).ok()).unwrap_or(0);
-    let end = start.saturating_add(len).min(whole);
-    start..if source.text.is_char_boundary(end) { end } else { start }
 }
 
 fn located(raw: Spanned<Raw>, source: &Source) -> Node {
@@ -233,6 +178,22 @@ impl Node {
     /// A value that no file holds, e.g. a map made on the way to a swept value.
     fn made(at: Range<usize>, value: Value) -> Self {
         Self { at, value, struck: false }
+    }
+
+    /// Moves every place towards the end of the text by some bytes.
+    pub(crate) fn shift(&mut self, bytes: usize) {
+        let shift = |at: &mut Range<usize>| *at = at.start + bytes..at.end + bytes;
+        shift(&mut self.at);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.shift(bytes)),
+            Value::Map(entries) => {
+                for (key, node) in entries {
+                    shift(&mut key.at);
+                    node.shift(bytes);
+                }
+            }
+            _ => {}
+        }
     }
 
     pub(crate) fn entries(&self) -> &[(Key, Self)] {

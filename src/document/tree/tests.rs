@@ -79,3 +79,28 @@ fn what_is_not_yaml_says_so_at_its_place() {
         assert!(problem.message.contains(message), "{problem}");
     }
 }
+
+#[test]
+fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
+    for (text, line, message, help) in [
+        ("a:\n\tb: 1\n", 2, "a tab in the indentation", "replace the tabs"),
+        ("a:\n  b: 1\n \tc: 2\n", 3, "a tab in the indentation", "replace the tabs"),
+        ("fleet:\n\t- name: x\n\t  nodes: 3\n", 2, "a tab in the indentation", "replace the tabs"),
+        ("a: &x [1, *x]\n", 1, "this alias repeats a value that contains the alias itself", "move the anchor"),
+        ("a: &x\n  b: {c: *x}\n", 2, "this alias repeats a value that contains the alias itself", "move the anchor"),
+        ("a: *nothing\n", 1, "not YAML", "name the value with `&name`"),
+        ("a: 1\nb: [.nan]\n", 2, "value `.nan` is not a finite number", "remove its line"),
+        ("a: -.INF\n", 1, "value `-.INF` is not a finite number", "remove its line"),
+    ] {
+        let problem = parse(&source(text)).expect_err(message);
+        assert!(problem.message.contains(message), "{text:?}: {problem}");
+        assert_eq!(problem.line(), Some(line), "{text:?}: {problem}");
+        assert!(problem.to_string().contains(help), "{text:?}: {problem}");
+    }
+    // A tab that is not an indentation is not the fault.
+    for text in ["a: [1,\n\t2]\n", "{\n\t\"a\": 1\n}\n"] {
+        assert!(parse(&source(text)).is_ok(), "{text:?}");
+    }
+    let problem = parse(&source("a:\tb: c\n")).expect_err("two colons");
+    assert!(!problem.message.contains("indentation"), "{problem}");
+}

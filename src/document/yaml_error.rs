@@ -1,0 +1,107 @@
+//! Errors of the YAML reader in our words, with a fix for those that people meet often.
+//!
+//! The reader's own words are kept for the others. A tab in an indentation is reported at the tab, because the reader
+//! notices some of them only at the next key.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_saphyr::Location;
+use serde_saphyr::budget::BudgetBreach;
+
+use super::problem::{Place, Problem, Source};
+
+/// An error of the reader at its place.
+pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
+    let error = error.without_snippet();
+    let at = error.location().map_or(0..0, |location| span(&location, source));
+    let place = |span| Place { source: Arc::clone(source), span };
+    if is_of_syntax(error)
+        && let Some(tab) = tab_in_indentation(&source.text, at.start)
+    {
+        let help = "replace the tabs at the beginning of lines by spaces";
+        return Problem::at(place(tab..tab), "", "a tab in the indentation; YAML indents with spaces").with_help(help);
+    }
+    let (message, help) = in_words(error);
+    Problem::at(place(at), "", message).with_help(help)
+}
+
+/// The message, and the fix.
+fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
+    use serde_saphyr::Error;
+    let inner = match error {
+        Error::AliasError { error, .. } => error.without_snippet(),
+        other => other,
+    };
+    let deep = || ("the YAML is nested too deeply".to_owned(), "an experiment needs no more than 64 levels");
+    match inner {
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => deep(),
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. }
+        | Error::AliasReplayCounterOverflow { .. } => (
+            "the YAML grows beyond any sensible size when it is read".to_owned(),
+            "an experiment needs at most 250 000 values; write repeated clusters as one group with a range, or as an \
+             inventory in JSON",
+        ),
+        Error::DuplicateMappingKey { key, .. } => (
+            format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
+            "keep one of the two; which one was meant cannot be told",
+        ),
+        Error::MultipleDocuments { .. } => {
+            ("the file holds several YAML documents".to_owned(), "keep one; `---` starts a new document")
+        }
+        Error::RecursiveReferencesRequireWeakTypes { .. } => (
+            "this alias repeats a value that contains the alias itself, so it would never end".to_owned(),
+            "move the anchor (`&name`) to a value without this alias, or write the value out here",
+        ),
+        Error::UnknownAnchor { .. } => (
+            format!("not YAML: {}", plain_message(inner)),
+            "name the value with `&name` above this line, or quote the text if it begins with `*`",
+        ),
+        other if plain_message(other).starts_with("recursion limit") => deep(),
+        other if plain_message(other).ends_with("is not a finite number") => (
+            plain_message(other),
+            "write a finite number; to leave a limit out, remove its line; quote a text that only looks like a number",
+        ),
+        other => (format!("not YAML: {}", plain_message(other)), "quote texts that hold `: `, `#`, `{` or `[`"),
+    }
+}
+
+/// Whether the text is not YAML at all, as opposed to YAML of an unwanted form.
+fn is_of_syntax(error: &serde_saphyr::Error) -> bool {
+    in_words(error).0.starts_with("not YAML: ")
+}
+
+/// A tab in the indentation of the line at `at`, of the line after it, or of the line before it.
+fn tab_in_indentation(text: &str, at: usize) -> Option<usize> {
+    let start_of = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let here = start_of(at);
+    let after = text[at..].find('\n').map(|length| at + length + 1);
+    let before = here.checked_sub(1).map(start_of);
+    let tab = |start: usize| {
+        let line = text[start..].lines().next().unwrap_or_default();
+        Some(start + line[..line.len() - line.trim_start().len()].find('\t')?)
+    };
+    [Some(here), after, before].into_iter().flatten().find_map(tab)
+}
+
+/// The YAML reader's own words without the place, which is told apart.
+fn plain_message(error: &serde_saphyr::Error) -> String {
+    let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    message.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// The bytes a location covers, kept within the text.
+pub(super) fn span(location: &Location, source: &Source) -> Range<usize> {
+    let whole = source.text.len();
+    let offset = location.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
+    let start = match offset {
+        Some(offset) if source.text.is_char_boundary(offset) => offset.min(whole),
+        _ => source.offset(location.line() as usize, location.column() as usize),
+    };
+    let len = location.span().byte_len().and_then(|len| usize::try_from(len).ok()).unwrap_or(0);
+    let end = start.saturating_add(len).min(whole);
+    start..if source.text.is_char_boundary(end) { end } else { start }
+}
