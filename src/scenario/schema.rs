@@ -1,8 +1,18 @@
 //! The JSON Schema of the experiment file, for editors and for reading.
+//!
+//! A released experiment stays valid: fields and choices are added, and none vanishes, changes its type or becomes
+//! required. `docs/experiment.schema.released.txt` lists them, and a test holds the schema to it. A change that breaks
+//! this raises [`VERSION`].
 
 use serde_json::{Map, Value};
 
 use super::file::ExperimentFile;
+
+/// Version of the format of experiment files.
+const VERSION: u32 = 1;
+
+/// Where the schema is published.
+const ID: &str = "https://raw.githubusercontent.com/fleetsim/fleetsim/main/docs/experiment.schema.json";
 
 /// The JSON Schema (2020-12) of an experiment file. `docs/experiment.schema.json` holds the same, and experiments
 /// begin with a line that points editors to it.
@@ -10,6 +20,10 @@ use super::file::ExperimentFile;
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(ExperimentFile).to_value();
     write_defaults_as_a_user_would(&mut schema);
+    if let Value::Object(fields) = &mut schema {
+        fields.insert("$id".to_owned(), ID.into());
+        fields.insert("version".to_owned(), VERSION.into());
+    }
     schema
 }
 
@@ -75,6 +89,109 @@ mod tests {
         for (key, child) in children {
             walk(child, &format!("{path}/{key}"), see);
         }
+    }
+
+    /// A type in one word: a name of the definitions, or JSON's own.
+    fn type_of(schema: &Value) -> String {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let all = |values: &Vec<Value>, each: &dyn Fn(&Value) -> String| {
+            let mut words: Vec<String> = values.iter().map(each).filter(|word| word != "null").collect();
+            words.sort();
+            words.dedup();
+            words.join(" or ")
+        };
+        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+            return name.rsplit('/').next().unwrap_or_default().to_owned();
+        }
+        match (schema.get("type"), schema.get("anyOf").or_else(|| schema.get("oneOf"))) {
+            (Some(Value::Array(types)), _) => all(types, &text),
+            (Some(Value::String(name)), _) if name == "array" => {
+                format!("list of {}", schema.get("items").map_or_else(|| "anything".to_owned(), type_of))
+            }
+            (Some(name), _) => text(name),
+            (None, Some(Value::Array(choices))) => all(choices, &type_of),
+            (None, _) => "anything".to_owned(),
+        }
+    }
+
+    /// Everything that a user can write: fields with their types, choices, and required fields.
+    fn lines(schema: &Value, path: &str, found: &mut std::collections::BTreeSet<String>) {
+        let Value::Object(fields) = schema else {
+            schema.as_array().into_iter().flatten().for_each(|child| lines(child, path, found));
+            return;
+        };
+        let of = |key: &str| fields.get(key).and_then(Value::as_object).into_iter().flatten();
+        found.extend(of("properties").map(|(name, field)| format!("{path}.{name}: {}", type_of(field))));
+        let choices = fields.get("enum").and_then(Value::as_array).into_iter().flatten().chain(fields.get("const"));
+        found.extend(choices.map(|choice| format!("{path} may be {choice}")));
+        let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
+        found.extend(required.map(|name| format!("{path} requires {name}")));
+        for (name, child) in of("properties") {
+            lines(child, &format!("{path}.{name}"), found);
+        }
+        for (name, child) in of("$defs") {
+            lines(child, name, found);
+        }
+        for (_, child) in
+            fields.iter().filter(|(key, _)| !["properties", "$defs", "default", "examples"].contains(&key.as_str()))
+        {
+            lines(child, path, found);
+        }
+    }
+
+    #[test]
+    fn what_was_released_is_still_valid() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/experiment.schema.released.txt");
+        let mut now = std::collections::BTreeSet::new();
+        lines(&schema(), "experiment", &mut now);
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        let released: std::collections::BTreeSet<String> = written.lines().map(str::to_owned).collect();
+        let is_demand = |line: &&String| line.contains(" requires ");
+        let gone: Vec<&String> = released.difference(&now).filter(|line| !is_demand(line)).collect();
+        assert!(
+            gone.is_empty(),
+            "experiments that were valid have these; keep them, or raise the format's version: {gone:#?}"
+        );
+        let is_old = |line: &&String| {
+            let owner = line.split(" requires ").next().unwrap_or_default();
+            released.iter().any(|known| known.starts_with(&format!("{owner}.")))
+        };
+        let demanded: Vec<&String> = now.difference(&released).filter(is_demand).filter(is_old).collect();
+        assert!(demanded.is_empty() || released.is_empty(), "experiments that were valid lack these: {demanded:#?}");
+        if now != released && std::env::var_os("UPDATE_SCHEMA").is_some() {
+            let text: Vec<String> = now.into_iter().collect();
+            std::fs::write(path, text.join("\n") + "\n").expect("docs can be written");
+            return;
+        }
+        let new: Vec<&String> = now.symmetric_difference(&released).collect();
+        assert!(new.is_empty(), "{path} lacks {new:#?}; `UPDATE_SCHEMA=1 cargo test --lib schema` writes them");
+    }
+
+    #[test]
+    fn a_field_that_changes_its_type_and_a_choice_that_vanishes_are_noticed() {
+        let found = |schema: &str| {
+            let mut found = std::collections::BTreeSet::new();
+            lines(&serde_json::from_str(schema).expect("JSON"), "experiment", &mut found);
+            found.into_iter().collect::<Vec<_>>()
+        };
+        let before = found(
+            r##"{"properties": {"a": {"$ref": "#/$defs/Rate"}, "b": {"type": ["integer", "null"]}}, "required": ["a"],
+            "$defs": {"Rate": {"type": "string"}, "Kind": {"enum": ["x", "y"]}}}"##,
+        );
+        assert_eq!(
+            before,
+            [
+                "Kind may be \"x\"",
+                "Kind may be \"y\"",
+                "experiment requires \"a\"",
+                "experiment.a: Rate",
+                "experiment.b: integer"
+            ]
+        );
+        assert_eq!(
+            found(r#"{"properties": {"a": {"type": "array", "items": {"type": "string"}}}}"#),
+            ["experiment.a: list of string"]
+        );
     }
 
     #[test]

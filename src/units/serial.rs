@@ -105,9 +105,9 @@ impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVi
     }
 }
 
-/// Reads, writes and describes a quantity as text: its name in the schema, what is expected, a pattern and examples.
+/// Reads, writes and describes a quantity as text: its name in the schema, what is expected, and examples.
 macro_rules! quantity {
-    ($($type:ty, $name:literal, $expecting:literal, $pattern:literal, $examples:tt;)*) => {$(
+    ($($type:ty, $name:literal, $expecting:literal, $examples:tt;)*) => {$(
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(TextVisitor { expecting: $expecting, read: <$type>::parse })
@@ -126,30 +126,28 @@ macro_rules! quantity {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                text_schema($expecting, $pattern, &json!($examples))
+                text_schema($expecting, &<$type>::pattern(), &json!($examples))
             }
         }
     )*};
 }
 
-/// The schema of a text with a unit.
+/// The schema of a text with a unit; `pattern` without anchors.
 fn text_schema(expecting: &str, pattern: &str, examples: &Value) -> Schema {
     json_schema!({
         "type": "string",
         "description": format!("Text with a unit: {expecting}."),
-        "pattern": pattern,
+        "pattern": format!(r"^\s*{pattern}\s*$"),
         "examples": examples,
     })
 }
 
 quantity! {
-    SimDuration, "Duration", "a duration with a unit (ns, us, ms, s, m, h, d)", r"^\s*[0-9].*$", ["90s", "1m30s", "24h"];
-    Bytes, "Size", "an amount of data with a unit (B, kB, MB, GB, KiB, MiB, GiB)", r"^\s*[0-9].*[A-Za-z]\s*$",
-        ["200 MiB", "30 MB"];
-    BytesPerSec, "Rate", "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s)", r"^\s*[0-9].*[A-Za-z]\s*$",
-        ["10 Gbit/s", "1.25 GB/s"];
-    PerSecond, "PerTime", "a rate with a unit (/s, /min, /h)", r"^\s*[0-9].*/(s|min|h)\s*$", ["1000/s", "600/min"];
-    Share, "Percent", "a share in percent", r"^\s*[0-9].*%\s*$", ["3%", "0.2 %"];
+    SimDuration, "Duration", "a duration with a unit (ns, us, ms, s, m, h, d)", ["90s", "1m30s", "24h"];
+    Bytes, "Size", "an amount of data with a unit (B, kB, MB, GB, KiB, MiB, GiB)", ["200 MiB", "30 MB"];
+    BytesPerSec, "Rate", "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s)", ["10 Gbit/s", "1.25 GB/s"];
+    PerSecond, "PerTime", "a rate with a unit (/s, /min, /h)", ["1000/s", "600/min"];
+    Share, "Percent", "a share in percent", ["3%", "0.2 %"];
 }
 
 impl<'de> Deserialize<'de> for Factor {
@@ -229,7 +227,7 @@ pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(deser
 
 /// A limit greater than 0 that may be off. An `Option` in Rust; in text a word means `None`.
 macro_rules! or_word {
-    ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $word:literal, $expecting:literal, $pattern:literal,
+    ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $word:literal, $expecting:literal,
      $examples:tt) => {
         $(#[$doc])*
         pub mod $module {
@@ -273,7 +271,7 @@ macro_rules! or_word {
                 }
 
                 fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                    text_schema($expecting, $pattern, &json!($examples))
+                    text_schema($expecting, &format!("({}|{})", <$type>::pattern(), $word), &json!($examples))
                 }
             }
         }
@@ -287,7 +285,6 @@ or_word!(
     "RateLimit",
     "unlimited",
     "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s), or `unlimited`",
-    r"^\s*([0-9].*[A-Za-z]\s*|unlimited)$",
     ["88 MB/s", "unlimited"]
 );
 or_word!(
@@ -297,7 +294,6 @@ or_word!(
     "Timeout",
     "off",
     "a duration with a unit (ns, us, ms, s, m, h, d), or `off`",
-    r"^\s*([0-9].*|off)$",
     ["5m", "off"]
 );
 
@@ -309,6 +305,73 @@ mod tests {
         let written = serde_json::to_value(value).expect("a quantity is text");
         assert_eq!(written, text, "{value:?}");
         assert_eq!(serde_json::from_value::<T>(written).expect("it reads back"), value);
+    }
+
+    /// Whether an editor accepts a text: its type's pattern.
+    fn accepts<T: JsonSchema>(text: &str) -> bool {
+        let schema = T::json_schema(&mut SchemaGenerator::default());
+        let pattern = schema.get("pattern").and_then(Value::as_str).expect("a text has a pattern");
+        regex::Regex::new(pattern).expect("a regular expression").is_match(text)
+    }
+
+    #[test]
+    fn an_editor_refuses_what_the_program_refuses() {
+        let refused = [
+            accepts::<BytesPerSec>("2 Gbit"),
+            accepts::<BytesPerSec>("10 GB"),
+            accepts::<BytesPerSec>("100"),
+            accepts::<BytesPerSec>("unlimited"),
+            accepts::<Bytes>("30 MB/s"),
+            accepts::<Bytes>("30 mb"),
+            accepts::<SimDuration>("90"),
+            accepts::<SimDuration>("5 minutes"),
+            accepts::<SimDuration>("1m30"),
+            accepts::<PerSecond>("1000"),
+            accepts::<PerSecond>("1000/d"),
+            accepts::<Share>("3"),
+            accepts::<Share>("-3%"),
+            accepts::<off::Text>("none"),
+        ];
+        assert_eq!(refused, [false; 14]);
+        let accepted = [
+            accepts::<BytesPerSec>("2 Gbit/s"),
+            accepts::<BytesPerSec>("100Mbps"),
+            accepts::<unlimited::Text>("unlimited"),
+            accepts::<unlimited::Text>(" 88 MB/s "),
+            accepts::<Bytes>("1_000.5 MiB"),
+            accepts::<SimDuration>("1h2m3.5s"),
+            accepts::<SimDuration>("0"),
+            accepts::<SimDuration>("1.5 h"),
+            accepts::<PerSecond>("600 /min"),
+            accepts::<Share>("0.2 %"),
+            accepts::<off::Text>("off"),
+            accepts::<off::Text>("5m"),
+        ];
+        assert_eq!(accepted, [true; 12]);
+    }
+
+    proptest::proptest! {
+        /// Texts out of range are the only ones on which editor and program may differ.
+        #[test]
+        fn patterns_accept_the_texts_that_are_read(
+            text in r"[ +]?[0-9.]{0,3}[0-9_]{0,2} ?(ns|us|ms|s|m|min|h|d|B|kB|MiB|GB|bit/s|Gbit/s|Mbps|MB/s|/s|/min|%|x)?([0-9]s)? ?",
+        ) {
+            fn agree<T: WithUnit + JsonSchema>(text: &str) {
+                let is_read = match T::parse(text) {
+                    Ok(_) | Err(text::UnitError::OutOfRange { .. }) => true,
+                    Err(_) => false,
+                };
+                // A number may begin with any separator, which no pattern needs to encourage.
+                if !text.trim_start_matches([' ', '+', '.']).starts_with('_') {
+                    assert_eq!(accepts::<T>(text), is_read, "{text:?} as {}", T::schema_name());
+                }
+            }
+            agree::<SimDuration>(&text);
+            agree::<Bytes>(&text);
+            agree::<BytesPerSec>(&text);
+            agree::<PerSecond>(&text);
+            agree::<Share>(&text);
+        }
     }
 
     #[test]

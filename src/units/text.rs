@@ -70,6 +70,9 @@ pub struct Notation<T> {
     to: fn(T) -> f64,
 }
 
+/// A decimal number as a regular expression, see [`split_number`].
+const NUMBER: &str = r"\+?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)";
+
 /// A quantity that is written as a number with a unit.
 pub trait WithUnit: Copy + PartialEq + 'static {
     /// How it is written.
@@ -86,6 +89,13 @@ pub trait WithUnit: Copy + PartialEq + 'static {
             return Err(Self::NOTATION.not_a_number(value));
         }
         Self::NOTATION.of_base(value, number * size)
+    }
+
+    /// A regular expression (ECMA 262) of the texts that [`WithUnit::parse`] reads, apart from their range; to be put
+    /// between anchors.
+    #[must_use]
+    fn pattern() -> String {
+        format!(r"{NUMBER}\s*{}", Self::NOTATION.any_unit())
     }
 
     /// The shortest text with one of the printed units that [`WithUnit::parse`] reads as the same.
@@ -137,6 +147,10 @@ impl WithUnit for SimDuration {
             rest = after;
         }
         Self::NOTATION.of_base(value, nanos.unwrap_or(0.0))
+    }
+
+    fn pattern() -> String {
+        format!(r"(({NUMBER}\s*{}\s*)+|\+?(0[0_]*(\.[0_]*)?|\.0[0_]*))", Self::NOTATION.any_unit())
     }
 
     fn exact(self) -> String {
@@ -258,6 +272,12 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
 }
 
 impl<T> Notation<T> {
+    /// The units as alternatives of a regular expression.
+    fn any_unit(&self) -> String {
+        let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
+        format!("({})", names.join("|"))
+    }
+
     fn not_a_number(&self, value: &str) -> UnitError {
         UnitError::NotANumber { value: value.to_owned(), quantity: self.quantity, example: self.example }
     }
