@@ -42,7 +42,7 @@ pub(super) fn check(CheckArgs { experiment: args, all }: &CheckArgs) -> Result<(
         counted(variants, variants, "variant"),
         counted(experiment.replicates.into(), most.into(), "replicate"),
         counted(least_runs, most_runs, "run"),
-        counted(clusters as u64, clusters as u64, "cluster"),
+        counted(clusters as u64, clusters as u64, experiment.target),
     ))?;
-    output::out(&surprises::text(&experiment, *all))
+    output::out(&surprises::text(&experiment, *all, output::width()))
 }

@@ -31,7 +31,7 @@ fn text(experiment: &Experiment) -> String {
         // Most variants differ in their strategy alone.
         if previous.is_none_or(|previous| previous.world != scenario.world) {
             text.push('\n');
-            text.push_str(&fleet(scenario));
+            text.push_str(&fleet(scenario, experiment.target));
         }
         previous = Some(scenario);
         text.push('\n');
@@ -72,11 +72,12 @@ fn in_force(variants: &[Variant]) -> String {
 }
 
 /// The fleet and the release in a few numbers.
-fn fleet(scenario: &Scenario) -> String {
+fn fleet(scenario: &Scenario, target: &str) -> String {
     let world = &scenario.world;
     let nodes: u64 = world.clusters.iter().map(|cluster| u64::from(cluster.nodes)).sum();
-    let mut text =
-        format!("fleet: {} clusters, {nodes} nodes; registry egress {}\n", world.clusters.len(), world.registry.egress);
+    let (targets, egress) = (world.clusters.len(), world.registry.egress);
+    let mut text = format!("fleet: {targets} {target}s, {nodes} nodes; registry egress {egress}
+");
     for limit in registry_limits(&world.registry) {
         let _ = writeln!(text, "registry: {limit}");
     }

@@ -22,6 +22,8 @@ pub struct ProductEntry {
     pub title: &'static str,
     /// What the strategy is, in one sentence.
     pub summary: &'static str,
+    /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
+    pub target: Option<&'static str>,
     /// How the control loop runs where the experiment does not say.
     pub control_loop: ControlLoop,
     /// The agent in each cluster, where the experiment does not say.
@@ -38,6 +40,7 @@ impl ProductEntry {
             key: P::KEY,
             title: P::TITLE,
             summary: P::SUMMARY,
+            target: P::TARGET,
             control_loop: P::CONTROL_LOOP,
             agent: P::AGENT,
             restarts: P::RESTARTS,

@@ -19,6 +19,8 @@ pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
     const TITLE: &'static str;
     /// What the strategy is, in one sentence for editors.
     const SUMMARY: &'static str;
+    /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
+    const TARGET: Option<&'static str> = Some("cluster");
     /// How the control loop runs where the experiment does not say.
     const CONTROL_LOOP: ControlLoop;
     /// The agent in each cluster, where the experiment does not say.

@@ -49,3 +49,4 @@ pub use plan::plan_text;
 pub use sensitivity::sensitivity_text;
 pub use table::{SCHEMA_VERSION, json, table};
 pub use uncertainty::uncertainty_text;
+pub use wrap::wrapped;

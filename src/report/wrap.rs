@@ -6,7 +6,8 @@ pub(super) fn letters(text: &str) -> usize {
 }
 
 /// Breaks a text at spaces so that no line is wider than `width` where words allow; later lines start with `indent`.
-pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
+#[must_use]
+pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut lines = String::new();
     let mut line = String::new();
     for word in text.split(' ') {

@@ -169,7 +169,7 @@ impl Checker<'_> {
     }
 
     /// Links of clusters that neither a group nor the inventory tells: in words, one line a setting.
-    pub(super) fn guessed_links(&self, clusters: &[ClusterSpec]) -> Vec<String> {
+    pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<String> {
         let guess = ClusterSpec::default();
         let groups = self.tree.get(&Path::of("fleet")).map_or(0, |groups| groups.items().len());
         let has_inventory = self.is_set(&Path::of("inventory"));
@@ -182,7 +182,7 @@ impl Checker<'_> {
             let count = clusters.iter().filter(|cluster| is_guess(cluster)).count();
             let place = if has_inventory { "`inventory.links` or `inventory.default`" } else { "`fleet`" };
             (count > 0 && is_open(field)).then(|| {
-                format!("`{field}` of {count} of {} clusters is a guess, {value}; set it in {place}", clusters.len())
+                format!("`{field}` of {count} of {} {target}s is a guess, {value}; set it in {place}", clusters.len())
             })
         };
         [

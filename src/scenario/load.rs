@@ -1,6 +1,6 @@
 //! From the path of an experiment to all its variants, or to all that is wrong with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
@@ -196,7 +196,9 @@ impl Loader {
             checker.header(&base.file, &strategies, &folder, &overrides, is_search)
         });
 
-        experiment.guesses = self.check(&base, |checker| checker.guessed_links(&world.world.clusters));
+        experiment.target = target_of(base.strategies.values().map(|strategy| strategy.product));
+        let target = experiment.target;
+        experiment.guesses = self.check(&base, |checker| checker.guessed_links(&world.world.clusters, target));
         let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
         let clusters = world.world.clusters.len();
         if !self.check(&base, |checker| checker.sweep_size(variants, &axes, clusters)) {
@@ -391,6 +393,7 @@ impl Checker<'_> {
             assertions: self.assertions(file, strategies),
             uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
+            target: ANY_TARGET,
             guesses: Vec::new(),
             resolved: String::new(),
             inputs: Vec::new(),
@@ -435,6 +438,18 @@ impl Checker<'_> {
             assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));
         }
         assertions
+    }
+}
+
+/// The word for an entry of the fleet where products differ.
+const ANY_TARGET: &str = "cluster";
+
+/// The word of these products for an entry of the fleet.
+fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -> &'static str {
+    let words: BTreeSet<&str> = products.filter_map(|product| product.target).collect();
+    match words.first() {
+        Some(word) if words.len() == 1 => word,
+        _ => ANY_TARGET,
     }
 }
 

@@ -69,6 +69,8 @@ pub struct Experiment {
     pub assertions: Vec<Assertion>,
     /// What a search for settings looks for. `None`: the file does not say, and none is asked for.
     pub plan: Option<Plan>,
+    /// The word of its products for an entry of the fleet: `cluster`, `member cluster` or `instance`.
+    pub target: &'static str,
     /// Guesses that took the place of facts about the fleet, in words, with the settings that replace them.
     pub guesses: Vec<String>,
     /// Every setting in force with its origin, as YAML.

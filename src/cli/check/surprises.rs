@@ -6,6 +6,7 @@
 //! shown for one variant of each strategy. Notes are guesses about the world. A text that several variants share is
 //! printed once.
 
+use fleetsim::report::wrapped;
 use fleetsim::scenario::{Experiment, Variant};
 
 /// Most warnings and notes, unless all are asked for.
@@ -15,8 +16,11 @@ const NAMED: usize = 3;
 /// Most lines of an explanation that are printed for each set of rules.
 const LINES: usize = 3;
 
-/// All warnings and notes; the first [`SHOWN`] of them unless `all`.
-pub(super) fn text(experiment: &Experiment, all: bool) -> String {
+/// Spaces in front of the later lines of a warning.
+const INDENT: &str = "  ";
+
+/// All warnings and notes, in lines of at most `width`; the first [`SHOWN`] of them unless `all`.
+pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     let mut texts: Vec<(String, Vec<&Variant>)> = Vec::new();
     for variant in &experiment.variants {
         for warning in warnings(variant) {
@@ -28,10 +32,10 @@ pub(super) fn text(experiment: &Experiment, all: bool) -> String {
     }
     let warnings = texts.into_iter().map(|(warning, variants)| {
         let place = named(&labels(&variants, &experiment.variants));
-        format!("warning: {place}: {warning}\n")
+        wrapped(&format!("warning: {place}: {warning}"), width, INDENT)
     });
-    let notes = experiment.guesses.iter().map(|guess| format!("note: {guess}\n"));
-    let texts: Vec<String> = warnings.chain(differences(experiment)).chain(notes).collect();
+    let notes = experiment.guesses.iter().map(|guess| wrapped(&format!("note: {guess}"), width, INDENT));
+    let texts: Vec<String> = warnings.chain(differences(experiment, width)).chain(notes).collect();
     let shown = if all { texts.len() } else { SHOWN };
     let mut text = texts[..texts.len().min(shown)].concat();
     if texts.len() > shown {
@@ -71,7 +75,7 @@ fn warnings(variant: &Variant) -> Vec<String> {
 }
 
 /// For each strategy, the first of its variants for which code and documentation differ.
-fn differences(experiment: &Experiment) -> Vec<String> {
+fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
     let mut seen: Vec<&str> = Vec::new();
     let mut texts = Vec::new();
     for variant in &experiment.variants {
@@ -81,22 +85,26 @@ fn differences(experiment: &Experiment) -> Vec<String> {
         }
         let Some(documented) = strategy.as_documented(fleet) else { continue };
         let (shipped, promised) = (strategy.explain(fleet).lines, documented.strategy.explain(fleet).lines);
-        let Some(lines) = difference(&shipped, &promised) else { continue };
+        let Some(lines) = difference(&shipped, &promised, width) else { continue };
         seen.push(&variant.strategy);
-        texts.push(format!(
-            "warning: {}: the code that ships differs from the documentation\n{lines}  reasons and sources: \
-             docs/schedulers.md#{}; `rules: documented` simulates the documentation\n",
-            variant.label, documented.section
-        ));
+        let title = format!("warning: {}: the code that ships differs from the documentation", variant.label);
+        let source = format!(
+            "{INDENT}reasons and sources: docs/schedulers.md#{}; `rules: documented` simulates the documentation",
+            documented.section
+        );
+        texts.push(wrapped(&title, width, INDENT) + &lines + &wrapped(&source, width, INDENT));
     }
     texts
 }
 
 /// The first lines that only one of two explanations has. `None` where they are alike.
-fn difference(shipped: &[String], documented: &[String]) -> Option<String> {
+fn difference(shipped: &[String], documented: &[String], width: usize) -> Option<String> {
     let only = |name: &str, lines: &[String], others: &[String]| {
         let lines: Vec<&String> = lines.iter().filter(|line| !others.contains(line)).collect();
-        let mut text: String = lines.iter().take(LINES).map(|line| format!("  {name}{line}\n")).collect();
+        // The later lines of a long one begin below its text.
+        let below = " ".repeat(INDENT.len() + name.len());
+        let line = |line: &&String| wrapped(&format!("{INDENT}{name}{line}"), width, &below);
+        let mut text: String = lines.iter().take(LINES).map(line).collect();
         if lines.len() > LINES {
             text.push_str(&format!("  {name}({} more lines)\n", lines.len() - LINES));
         }
@@ -120,10 +128,11 @@ mod tests {
     #[test]
     fn only_lines_that_differ_are_shown_and_long_lists_are_cut() {
         let lines = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        assert_eq!(difference(&lines(&["same"]), &lines(&["same"])), None);
-        let found = difference(&lines(&["same", "5 at a time"]), &lines(&["same", "all at once"])).expect("two lines");
+        assert_eq!(difference(&lines(&["same"]), &lines(&["same"]), 100), None);
+        let found =
+            difference(&lines(&["same", "5 at a time"]), &lines(&["same", "all at once"]), 100).expect("two lines");
         assert_eq!(found, "  code:           5 at a time\n  documentation:  all at once\n");
         let many: Vec<String> = (0..5).map(|at| at.to_string()).collect();
-        assert!(difference(&many, &[]).is_some_and(|text| text.ends_with("  code:           (2 more lines)\n")));
+        assert!(difference(&many, &[], 100).is_some_and(|text| text.ends_with("  code:           (2 more lines)\n")));
     }
 }

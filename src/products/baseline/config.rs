@@ -48,6 +48,7 @@ impl Product for AllAtOnce {
     const KEY: &'static str = "allAtOnce";
     const TITLE: &'static str = "All at once";
     const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
+    const TARGET: Option<&'static str> = None;
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -59,6 +60,7 @@ impl Product for OneByOne {
     const KEY: &'static str = "oneByOne";
     const TITLE: &'static str = "One by one";
     const SUMMARY: &'static str = "One cluster after the other: the gentlest and the slowest.";
+    const TARGET: Option<&'static str> = None;
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -70,6 +72,7 @@ impl Product for Batches {
     const KEY: &'static str = "batches";
     const TITLE: &'static str = "Batches";
     const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
+    const TARGET: Option<&'static str> = None;
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -94,6 +97,7 @@ impl Product for Doubling {
     const KEY: &'static str = "doubling";
     const TITLE: &'static str = "Doubling waves";
     const SUMMARY: &'static str = "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
+    const TARGET: Option<&'static str> = None;
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {

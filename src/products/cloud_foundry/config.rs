@@ -76,7 +76,8 @@ const IN_PLACE: [(&str, &str); 3] =
 impl Product for CloudFoundryConfig {
     const KEY: &'static str = "cloudFoundry";
     const TITLE: &'static str = "Cloud Foundry";
-    const SUMMARY: &'static str = "Cloud Foundry's deployment of an app with one instance in each cluster.";
+    const SUMMARY: &'static str = "Cloud Foundry's deployment of an app; each entry of the fleet is one instance.";
+    const TARGET: Option<&'static str> = Some("instance");
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
     const RESTARTS: Restarts = RESTARTS;
@@ -102,7 +103,7 @@ impl Product for CloudFoundryConfig {
         };
         let clusters = fleet.len() as u32;
         if options.web_instances.is_some_and(|instances| instances != clusters) {
-            let message = format!("the app has {clusters} instances, one in each cluster of the fleet");
+            let message = format!("the app has {clusters} instances, one for each entry of the fleet");
             let problem = field_problem(path, file.as_ref(), "options.web_instances", message, context);
             let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
             context.problems.push(problem.with_help(help));
@@ -174,7 +175,7 @@ fn check_superseded(
     if instances == 0 || instances > most {
         let message =
             format!("must be from 1 to {most}: a deployment in progress has that many of {clusters} instances");
-        let help = "an app has one instance in each cluster of the fleet";
+        let help = "an app has one instance for each entry of the fleet";
         context.report(&path.key("instances"), message, help);
         return None;
     }

@@ -24,7 +24,7 @@ pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> 
     let most = explained.peak_instances.max(before + u64::from(explained.first_batch));
     let summary = format!("Cloud Foundry, {} deployment, {}", options.strategy, by(*rules));
     let mut lines = vec![format!(
-        "{} instances, one in each cluster; max_in_flight {}; {} start with the request; {most} of both versions at most",
+        "{} instances, one for each entry of the fleet; max_in_flight {}; {} start with the request; {most} of both versions at most",
         instances, options.max_in_flight, explained.first_batch,
     )];
     if let Some(passes) = explained.passes {

@@ -55,6 +55,7 @@ impl Product for ExternalConfig {
     const KEY: &'static str = "external";
     const TITLE: &'static str = "External scheduler";
     const SUMMARY: &'static str = "A process of your own that decides which cluster is next.";
+    const TARGET: Option<&'static str> = None;
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {

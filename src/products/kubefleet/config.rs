@@ -104,6 +104,7 @@ impl Product for StagedConfig {
     const KEY: &'static str = "kubeFleetStaged";
     const TITLE: &'static str = "KubeFleet, staged";
     const SUMMARY: &'static str = "A staged update run of KubeFleet.";
+    const TARGET: Option<&'static str> = Some("member cluster");
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
@@ -197,6 +198,7 @@ impl Product for RollingConfig {
     const KEY: &'static str = "kubeFleetRolling";
     const TITLE: &'static str = "KubeFleet, rolling";
     const SUMMARY: &'static str = "The rolling update of a KubeFleet placement.";
+    const TARGET: Option<&'static str> = Some("member cluster");
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 

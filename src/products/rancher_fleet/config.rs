@@ -115,9 +115,11 @@ impl Product for RancherFleetConfig {
             // A partition that lost a criterion to an error is empty for no other reason.
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
+                // Fleet accepts a fleet.yaml with an empty partition, which `explain` warns of.
+                let is_in_place = context.is_set(&path.key("partitions"));
                 for (index, partition) in plan.partitions.iter().enumerate() {
-                    if partition.members.is_empty() && !clusters.is_empty() {
-                        let problem = empty_partition(path, file.as_ref(), &strategy, index, &clusters, context);
+                    if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
+                        let problem = empty_partition(path, &strategy, index, &clusters, context);
                         context.problems.push(problem);
                     }
                 }
@@ -155,7 +157,6 @@ fn other_content(document: &Document) -> Vec<Problem> {
 
 fn empty_partition(
     path: &Path,
-    file: Option<&FleetYaml>,
     strategy: &RolloutStrategy,
     index: usize,
     clusters: &[FleetCluster],
@@ -179,7 +180,7 @@ fn empty_partition(
     };
     let name = if entry.name.is_empty() { format!("number {index}") } else { format!("`{}`", entry.name) };
     let message = format!("the partition {name} matches no cluster of the fleet");
-    problem(path, file, &field, message, context)
+    problem(path, None, &field, message, context)
         .with_help(format!("{hint}; Fleet would accept this and leave the partition empty"))
 }
 

@@ -47,9 +47,9 @@ fn files_that_an_experiment_names_are_refused_at_their_own_place() {
         ),
         (
             "fleet.yaml",
-            "rolloutStrategy:\n  partitions:\n  - name: canary\n    clusterName: c\n",
-            "fleet.yaml:3:5: rolloutStrategy.partitions[0]: the partition `canary` matches no cluster of the fleet (help: no \
-             cluster is named `c`; Fleet would accept this and leave the partition empty)",
+            "rolloutStrategy:\n  partitions:\n  - name: canary\n    clusterNam: c\n",
+            "fleet.yaml:4:5: rolloutStrategy.partitions[0].clusterNam: unknown field `clusterNam` (help: did you mean \
+             `clusterName`?)",
         ),
         (
             "fleet.yaml",

@@ -114,7 +114,7 @@ fn inline_settings_override_the_file_and_explain_prints_them() {
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     for line in [
         "app: Cloud Foundry, canary deployment, by the rules that ship",
-        "  1000 instances, one in each cluster; max_in_flight 50; 1 start with the request; 1051 of both versions at most",
+        "  1000 instances, one for each entry of the fleet; max_in_flight 50; 1 start with the request; 1051 of both versions at most",
         "  1       10 %     100            100            901",
         "  2      100 %     900           1000              0",
         "  a user continues after each step: after a median of 5 min 00 s, sigma 0.6",

@@ -99,7 +99,7 @@ fn explain_lists_the_bugs_and_the_superseded_deployment() {
     let explained = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let text = String::from_utf8_lossy(&explained.get_output().stdout).into_owned();
     for line in [
-        "  1000 instances, one in each cluster; max_in_flight 50; 50 start with the request; 1051 of both versions at most",
+        "  1000 instances, one for each entry of the fleet; max_in_flight 50; 50 start with the request; 1051 of both versions at most",
         "  it supersedes a deployment that leaves 701 old and 300 interim instances",
         "  note: the first pass that changes anything removes all 300 interim instances, and counts them as old ones that \
          are still there",
