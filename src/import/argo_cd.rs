@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::application_set::{APPLICATION_SET, ApplicationSetFacts};
 use super::argo_clusters::{ArgoClusterFacts, clusters};
-use super::draft::StrategyDraft;
-use super::fleet::{ImportedFleet, counted, name_problems};
+use super::draft::{ImportedFleet, StrategyDraft};
+use super::fleet::{counted, name_problems};
 use super::kinds::{ARGO, ExpectedKind, ReadObject};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
@@ -92,7 +92,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
         ));
     }
     Ok(ImportedFleet {
-        fleet: counted(targets.len(), "application"),
+        offline: None,
+        in_words: counted(targets.len(), "application"),
         origin,
         targets,
         regions,

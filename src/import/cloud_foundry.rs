@@ -8,8 +8,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::draft::{ReadinessFacts, StrategyDraft, StrategyFile, WorkloadDraft};
-use super::fleet::{ImportedFleet, counted};
+use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, StrategyFile, WorkloadDraft};
+use super::fleet::counted;
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MaybeKinded, ReadObject};
 use super::sources::{ImportSources, Texts};
@@ -178,7 +178,8 @@ pub(super) fn import(
     let digits = (count - 1).to_string().len();
     let target = |index: usize| FleetTarget { name: format!("{name}-{index:0digits$}"), ..FleetTarget::default() };
     let fleet = ImportedFleet {
-        fleet: counted(count, "instance"),
+        offline: None,
+        in_words: counted(count, "instance"),
         origin: app.origin,
         targets: (0..count).map(target).collect(),
         regions: Vec::new(),

@@ -6,8 +6,16 @@ use super::target::FleetTarget;
 
 /// What was imported, before it is written.
 pub(super) struct ExperimentDraft {
+    pub(super) fleet: ImportedFleet,
+    pub(super) images: Vec<ImportedImage>,
+    pub(super) workload: WorkloadDraft,
+    pub(super) nodes: Option<NodeFacts>,
+}
+
+/// The part of an import that the product's own importer reads.
+pub(super) struct ImportedFleet {
     /// The fleet in a few words: `297 clusters of fleet-default`.
-    pub(super) fleet: String,
+    pub(super) in_words: String,
     /// Where the fleet comes from: `clusters.json`.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
@@ -16,9 +24,8 @@ pub(super) struct ExperimentDraft {
     /// Fleet's cluster groups, in the form of `kubectl get clustergroups.fleet.cattle.io -o json`.
     pub(super) cluster_groups: Option<Vec<u8>>,
     pub(super) strategy: StrategyDraft,
-    pub(super) images: Vec<ImportedImage>,
-    pub(super) workload: WorkloadDraft,
-    pub(super) nodes: Option<NodeFacts>,
+    /// Clusters that seem to be offline.
+    pub(super) offline: Option<Guess>,
     /// One line for each thing that was read.
     pub(super) read: Vec<String>,
     /// One line for each thing that was left out, or that a reader may not expect.

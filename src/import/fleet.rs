@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::draft::StrategyDraft;
+use super::draft::{ImportedFleet, StrategyDraft};
+use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, FLEET, ReadObject};
 use super::sources::{ImportSources, Texts};
 use super::strategy;
@@ -41,19 +42,6 @@ const GIT_REPO: &str = "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -
 
 const FLEET_YAML: ExpectedKind =
     ExpectedKind { option: "--strategy", kinds: &[], group: "", may_lack_kind: true, command: "a fleet.yaml" };
-
-/// The part of an import that the product's own importer reads.
-pub(super) struct ImportedFleet {
-    /// The fleet in a few words.
-    pub(super) fleet: String,
-    pub(super) origin: String,
-    pub(super) targets: Vec<FleetTarget>,
-    pub(super) regions: Vec<String>,
-    pub(super) cluster_groups: Option<Vec<u8>>,
-    pub(super) strategy: StrategyDraft,
-    pub(super) read: Vec<String>,
-    pub(super) notes: Vec<String>,
-}
 
 /// Reads Fleet's exports.
 ///
@@ -102,7 +90,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
     }
     let strategy = StrategyDraft { file: file.map(|found| found.file), ..StrategyDraft::of("rancherFleet") };
     Ok(ImportedFleet {
-        fleet: format!("{} of {space}", counted(targets.len(), "cluster")),
+        offline: offline(&targets),
+        in_words: format!("{} of {space}", counted(targets.len(), "cluster")),
         origin,
         targets: targets.into_iter().map(FleetTarget::from).collect(),
         regions: Vec::new(),
@@ -210,6 +199,20 @@ fn without_update(targets: &[&InventoryCluster]) -> Option<String> {
     (paused + agentless > 0).then(|| {
         format!("{} of the clusters cannot be updated: {paused} paused, {agentless} without agent", paused + agentless)
     })
+}
+
+/// Agents that were last seen this long before the newest report are taken for offline: four check-ins of 15 min, the
+/// default of Fleet's agents. The factor is a guess.
+const LONG_AGO_S: f64 = 3600.0;
+
+/// The share of clusters that can be updated but whose agents have not reported for long. `None`: all have.
+fn offline(targets: &[&InventoryCluster]) -> Option<Guess> {
+    let times = targets.iter().filter(|target| !target.paused && target.registered);
+    let times = times.filter_map(|target| target.last_seen.as_deref()?.parse::<jiff::Timestamp>().ok());
+    let seconds: Vec<f64> = times.map(|time| time.as_nanosecond() as f64 / 1e9).collect();
+    let newest = seconds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let silent = seconds.iter().filter(|seen| newest - **seen > LONG_AGO_S).count();
+    (silent > 0).then(|| Guess::offline(silent, targets.len()))
 }
 
 /// The groups as an inventory names them.

@@ -1,8 +1,10 @@
 //! The folder of an imported experiment: written aside, checked, and renamed as a whole.
 //!
 //! An existing folder is replaced only on request, and only where it holds nothing but what an earlier import wrote.
+//! Hidden folders of killed imports are removed by the next import to the same place; one that was killed while it
+//! replaced a folder has left it aside, and the next import puts it back.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,10 +29,15 @@ pub enum ImportError {
     Folder(String),
 }
 
+/// A file of the hidden folder that its process keeps locked; the operating system releases it with the process.
+const LOCK: &str = ".lock";
+
 /// A folder that is being written. Dropped before it is published, it leaves nothing behind.
 pub(super) struct StagedFolder {
     target: PathBuf,
     staging: PathBuf,
+    /// Keeps [`LOCK`] locked.
+    lock: fs::File,
 }
 
 impl StagedFolder {
@@ -39,19 +46,26 @@ impl StagedFolder {
     /// # Errors
     /// When `target` exists and must not be replaced, or nothing can be written beside it.
     pub(super) fn begin(target: &Path, replace: bool) -> Result<Self, ImportError> {
-        check_target(target, replace)?;
         let name = target.file_name().ok_or_else(|| {
             ImportError::Usage(format!("`{}` is no name for a folder; write e.g. `-o my-experiment`", target.display()))
         })?;
-        let mut hidden = OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".fleetsim-new-{}", std::process::id()));
-        let staging = target.with_file_name(hidden);
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        parent.map_or(Ok(()), fs::create_dir_all).map_err(|error| failed("create the folder of", target, &error))?;
-        let _ = fs::remove_dir_all(&staging);
-        fs::create_dir(&staging).map_err(|error| failed("create", &staging, &error))?;
-        Ok(Self { target: target.to_owned(), staging })
+        let aside = target.with_file_name(hidden(name, "old"));
+        if !target.exists() && aside.exists() {
+            fs::rename(&aside, target).map_err(|error| failed("restore", target, &error))?;
+        }
+        check_target(target, replace)?;
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(|error| failed("create the folder of", target, &error))?;
+        remove_abandoned(parent, name);
+        let staging = target.with_file_name(hidden(name, &format!("{NEW}{}", std::process::id())));
+        let create = || {
+            fs::create_dir(&staging)?;
+            let lock = fs::File::create(staging.join(LOCK))?;
+            lock.lock()?;
+            Ok(lock)
+        };
+        let lock = create().map_err(|error| failed("create", &staging, &error))?;
+        Ok(Self { target: target.to_owned(), staging, lock })
     }
 
     /// Writes one file.
@@ -69,19 +83,22 @@ impl StagedFolder {
     }
 
     /// Reads the experiment as `fleetsim check` does. Problems are shown with the names that `origin` gives files.
+    /// Returns what the product accepts but a reader may not expect.
     ///
     /// # Errors
     /// Every problem of the experiment.
-    pub(super) fn check(&self, origin: impl Fn(&str) -> Option<String>) -> Result<(), ImportError> {
+    pub(super) fn check(&self, origin: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, ImportError> {
         let rename = |problem: &mut Problem| {
             let name = Path::new(&problem.file).file_name().map(|name| name.to_string_lossy().into_owned());
             let name = name.unwrap_or_default();
             problem.file = origin(&name).unwrap_or_else(|| self.target.join(name).display().to_string());
         };
-        load(&self.staging, &Overrides::default()).map(|_| ()).map_err(|mut error| {
+        let experiment = load(&self.staging, &Overrides::default()).map_err(|mut error| {
             error.problems.iter_mut().for_each(rename);
             ImportError::Input(error)
-        })
+        })?;
+        let scenarios = experiment.variants.iter().map(|variant| &variant.scenario);
+        Ok(scenarios.flat_map(|scenario| scenario.strategy.explain(scenario.fleet()).warnings).collect())
     }
 
     /// Renames the folder to the target. What was there is removed.
@@ -90,9 +107,12 @@ impl StagedFolder {
     /// When the file system fails; what was there then stays.
     pub(super) fn publish(self) -> Result<(), ImportError> {
         let target = &self.target;
+        let _ = self.lock.unlock();
+        let lock = self.staging.join(LOCK);
+        fs::remove_file(&lock).map_err(|error| failed("remove", &lock, &error))?;
         let mut aside = None;
         if target.exists() {
-            let old = self.staging.with_extension("fleetsim-old");
+            let old = target.with_file_name(hidden(target.file_name().unwrap_or_default(), "old"));
             // What an interrupted import has left there was replaced.
             let _ = fs::remove_dir_all(&old);
             fs::rename(target, &old).map_err(|error| failed("move aside", target, &error))?;
@@ -108,6 +128,29 @@ impl StagedFolder {
             let _ = fs::remove_dir_all(old);
         }
         Ok(())
+    }
+}
+
+/// What the name of a folder that is being written says of it.
+const NEW: &str = "new-";
+
+/// The name of a hidden folder beside `name`.
+fn hidden(name: &OsStr, what: &str) -> OsString {
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".fleetsim-{what}"));
+    hidden
+}
+
+/// Removes hidden folders whose process has ended. What cannot be removed now stays until the next import.
+fn remove_abandoned(parent: &Path, name: &OsStr) {
+    let prefix = hidden(name, NEW).to_string_lossy().into_owned();
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_staging = entry.file_name().to_string_lossy().starts_with(&prefix);
+        let is_in_use = || fs::File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err());
+        if is_staging && !is_in_use() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::document::yaml;
 use crate::scenario::constants::{self, Constant};
+use crate::units::Share;
 use crate::world::{ClusterSpec, DurationModel, RuntimeVersion, calibration};
 
 /// A value that no export contains.
@@ -147,6 +148,19 @@ impl Guess {
             "1 min to 24 h",
             "the time that people take to continue a paused deployment",
         )
+    }
+
+    /// The share of clusters whose agents have been silent for long.
+    pub(super) fn offline(silent: usize, all: usize) -> Self {
+        let share = silent as f64 / all.max(1) as f64;
+        // At least the 0% to 10% that operators report.
+        let most = Share::new((2.0 * share).clamp(0.1, 1.0));
+        let replace = format!(
+            "the share that is offline on the day of the rollout; {silent} of {all} agents were last seen more than an \
+             hour before the newest report"
+        );
+        let percent = |share: f64| Share::new((share * 1e3).ceil() / 1e3).to_string();
+        Self::new("faults.offline.share", &percent(share), &format!("0% to {}", percent(most.get())), &replace)
     }
 
     pub(super) fn runtime() -> Self {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::draft::StrategyDraft;
-use super::fleet::{ImportedFleet, counted, name_problems};
+use super::draft::{ImportedFleet, StrategyDraft};
+use super::fleet::{counted, name_problems};
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, KUBEFLEET, ReadObject};
 use super::placement::{ClusterTaint, MemberView, NotPicked, PickingSpec, PickingStatus};
@@ -140,7 +140,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
     let targets: Vec<FleetTarget> = picked.iter().map(target).collect();
     let strategy = strategy_of(placement, staged, &mut notes)?;
     Ok(ImportedFleet {
-        fleet: counted(targets.len(), "member cluster"),
+        offline: None,
+        in_words: counted(targets.len(), "member cluster"),
         origin: source.name.clone(),
         targets,
         regions: Vec::new(),

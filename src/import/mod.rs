@@ -53,8 +53,7 @@ pub use guess::Guess;
 pub use sources::ImportSources;
 pub use summary::Imported;
 
-use draft::{ExperimentDraft, WorkloadDraft};
-use fleet::ImportedFleet;
+use draft::{ExperimentDraft, ImportedFleet, WorkloadDraft};
 use folder::{StagedFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
 use page::{FileNames, GROUPS, TABLE};
@@ -72,8 +71,8 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
     let names = file_names(&draft);
     let (text, guesses) = page::write(&draft, &experiment_name(folder), &names);
     staged.write("experiment.yaml", text.as_bytes())?;
-    staged.write(TABLE, &target::to_csv(&draft.targets))?;
-    if let Some(groups) = &draft.cluster_groups {
+    staged.write(TABLE, &target::to_csv(&draft.fleet.targets))?;
+    if let Some(groups) = &draft.fleet.cluster_groups {
         staged.write(GROUPS, groups)?;
     }
     for (image, (manifest, previous)) in draft.images.iter().zip(&names.images) {
@@ -82,14 +81,16 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
             staged.write(name, &file.bytes)?;
         }
     }
-    if let (Some(file), Some(name)) = (&draft.strategy.file, &names.strategy) {
+    if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
         staged.write(name, file.text.as_bytes())?;
     }
     let is_strategy = |name: &str| names.strategy.as_deref() == Some(name);
-    staged.check(|name| draft.strategy.file.as_ref().filter(|_| is_strategy(name)).map(|file| file.origin.clone()))?;
+    let own_file = |name: &str| draft.fleet.strategy.file.as_ref().filter(|_| is_strategy(name));
+    let warnings = staged.check(|name| own_file(name).map(|file| file.origin.clone()))?;
     staged.publish()?;
     let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
-    Ok(Imported { folder: folder.to_owned(), files, read: draft.read, notes: draft.notes, guesses })
+    let ImportedFleet { read, notes, .. } = draft.fleet;
+    Ok(Imported { folder: folder.to_owned(), files, read, notes, warnings, guesses })
 }
 
 /// Options that name a fleet.
@@ -163,25 +164,13 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> Result<ExperimentDraft, V
             return Err(problems.into_iter().flatten().flatten().collect());
         }
     };
-    let ImportedFleet { fleet, origin, targets, regions, cluster_groups, strategy, mut read, notes } = fleet;
-    read.extend(images.iter().map(in_words));
+    let mut fleet = fleet;
+    fleet.read.extend(images.iter().map(in_words));
     let nodes = nodes.map(|(facts, lines)| {
-        read.extend(lines);
+        fleet.read.extend(lines);
         facts
     });
-    Ok(ExperimentDraft {
-        fleet,
-        origin,
-        targets,
-        regions,
-        cluster_groups,
-        strategy,
-        images,
-        workload,
-        nodes,
-        read,
-        notes,
-    })
+    Ok(ExperimentDraft { fleet, images, workload, nodes })
 }
 
 fn in_words(image: &ImportedImage) -> String {
@@ -206,7 +195,7 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
         taken.push(name.clone());
         name
     };
-    let strategy = draft.strategy.file.as_ref().map(|file| name(&file.name, "strategy.yaml"));
+    let strategy = draft.fleet.strategy.file.as_ref().map(|file| name(&file.name, "strategy.yaml"));
     let images = draft.images.iter().map(|image| {
         let new = name(&image.new.file, "new.json");
         (new, image.previous.as_ref().map(|previous| name(&previous.file, "previous.json")))

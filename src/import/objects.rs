@@ -104,13 +104,7 @@ fn yaml_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Probl
     let is_only = documents.len() == 1;
     let mut found = Vec::new();
     for range in documents {
-        // Other documents become blank lines, so that places stay true.
-        let part = if is_only { Arc::clone(source) } else { Arc::new(only(source, &range)) };
-        let root = tree::parse_up_to(MOST_YAML_VALUES, &part).map_err(|problem| {
-            let is_large = problem.message.contains("sensible size");
-            let help = is_large.then(|| "export it as JSON: `-o json`".to_owned()).or_else(|| problem.help.clone());
-            vec![problem.with_optional_help(help)]
-        })?;
+        let root = if is_only { yaml_tree(source)? } else { yaml_document(source, &range)? };
         let object = |node: Node, path| ExportObject { source, text: ObjectText::Yaml(node), path };
         let mut root = root;
         let (path, items) = match &mut root.value {
@@ -141,6 +135,27 @@ fn yaml_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Probl
         }
     }
     Ok(found)
+}
+
+/// A YAML document of several, with its places in the file.
+fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> Result<Node, Vec<Problem>> {
+    let part = Source { name: source.name.clone(), text: source.text[range.clone()].to_owned() };
+    match yaml_tree(&Arc::new(part)) {
+        Ok(mut root) => {
+            root.shift(range.start);
+            Ok(root)
+        }
+        // Read again with the other documents as blank lines, so that the error has its place.
+        Err(problems) => yaml_tree(&Arc::new(only(source, range))).err().map_or(Err(problems), Err),
+    }
+}
+
+fn yaml_tree(source: &Arc<Source>) -> Result<Node, Vec<Problem>> {
+    tree::parse_up_to(MOST_YAML_VALUES, source).map_err(|problem| {
+        let is_large = problem.message.contains("sensible size");
+        let help = is_large.then(|| "export it as JSON: `-o json`".to_owned()).or_else(|| problem.help.clone());
+        vec![problem.with_optional_help(help)]
+    })
 }
 
 /// The byte ranges of the documents of a YAML stream that hold more than comments.
@@ -335,6 +350,18 @@ mod tests {
             let shown_now: Vec<String> = problems.iter().map(ToString::to_string).collect();
             assert_eq!(shown_now, [shown], "{text}");
         }
+    }
+
+    #[test]
+    fn yaml_with_more_values_than_the_limit_is_refused_with_the_fix() {
+        // Every document is small; one of them has a list of more values than are read.
+        let text = format!("name: a\n---\nname: b\ntags: [{}]\n", "1, ".repeat(MOST_YAML_VALUES));
+        let problems = objects(&source("x.yaml", &text)).err().expect("too many values");
+        let shown = problems[0].to_string();
+        assert!(shown.starts_with("x.yaml:4:") && shown.ends_with("(help: export it as JSON: `-o json`)"), "{shown}");
+        let text = "name: a\n---\n".repeat(MOST_DOCUMENTS + 1);
+        let problems = objects(&source("x.yaml", &text)).err().expect("too many documents");
+        assert!(problems[0].to_string().contains("more than 2000 YAML documents"), "{problems:?}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl FileNames {
     /// Every file, in the order in which the experiment names them.
     pub(super) fn all<'n>(&'n self, draft: &ExperimentDraft) -> Vec<&'n str> {
         let mut names = vec![TABLE];
-        names.extend(draft.cluster_groups.as_ref().map(|_| GROUPS));
+        names.extend(draft.fleet.cluster_groups.as_ref().map(|_| GROUPS));
         for (manifest, previous) in &self.images {
             names.push(manifest);
             names.extend(previous.as_deref());
@@ -101,7 +101,8 @@ pub(super) fn write(draft: &ExperimentDraft, name: &str, files: &FileNames) -> (
     registry(&mut page);
     release(&mut page, draft, files);
     node(&mut page, draft);
-    strategies(&mut page, &draft.strategy, files);
+    faults(&mut page, draft);
+    strategies(&mut page, &draft.fleet.strategy, files);
     (page.text, page.guesses)
 }
 
@@ -113,27 +114,27 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
          constants that are not listed here are printed by `fleetsim assumptions`, also with their ranges.",
     );
     page.line(0, &format!("name: {}", quoted(name)));
-    let question = match &draft.strategy.file {
-        Some(_) => format!("How does the exported strategy roll the release out to {}?", draft.fleet),
-        None => format!("How does the default strategy roll the release out to {}?", draft.fleet),
+    let question = match &draft.fleet.strategy.file {
+        Some(_) => format!("How does the exported strategy roll the release out to {}?", draft.fleet.in_words),
+        None => format!("How does the default strategy roll the release out to {}?", draft.fleet.in_words),
     };
     page.line(0, &format!("question: {}", quoted(&question)));
     page.line(0, "seed: 1");
     page.line(0, "replicates: 20");
-    if let Some(horizon) = &draft.strategy.horizon {
+    if let Some(horizon) = &draft.fleet.strategy.horizon {
         page.line(0, &format!("horizon: {horizon}  # the strategy itself waits for a part of it"));
     }
     page.blank();
 }
 
 fn fleet(page: &mut Page, draft: &ExperimentDraft) {
-    page.comment(0, &format!("From {}: {}.", draft.origin, draft.fleet));
-    for note in &draft.notes {
+    page.comment(0, &format!("From {}: {}.", draft.fleet.origin, draft.fleet.in_words));
+    for note in &draft.fleet.notes {
         page.comment(0, &format!("Note: {note}."));
     }
     page.line(0, "inventory:");
     page.line(2, &format!("file: {TABLE}"));
-    if draft.cluster_groups.is_some() {
+    if draft.fleet.cluster_groups.is_some() {
         page.line(2, &format!("clusterGroups: {GROUPS}"));
     }
     page.line(2, "default:");
@@ -142,15 +143,15 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
         page.line(4, "nodes: 1  # one instance of the app");
     } else if let Some(nodes) = &draft.nodes {
         page.line(4, &format!("nodes: {}", nodes.count));
-    } else if draft.targets.iter().any(|target| target.nodes.is_none()) {
+    } else if draft.fleet.targets.iter().any(|target| target.nodes.is_none()) {
         page.guess(4, Guess::nodes(place));
     }
     page.guess(4, Guess::downlink(place));
     page.guess(4, Guess::rtt(place));
-    if !draft.regions.is_empty() {
+    if !draft.fleet.regions.is_empty() {
         page.blank();
         page.line(0, "regions:");
-        for (at, region) in draft.regions.iter().enumerate() {
+        for (at, region) in draft.fleet.regions.iter().enumerate() {
             let guess = Guess::shared_link(at);
             let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
             match at {
@@ -224,6 +225,14 @@ fn node(page: &mut Page, draft: &ExperimentDraft) {
         Some(runtime) => page.line(2, &format!("runtime: {runtime}")),
         None => page.guess(2, Guess::runtime()),
     }
+    page.blank();
+}
+
+fn faults(page: &mut Page, draft: &ExperimentDraft) {
+    let Some(guess) = draft.fleet.offline.clone() else { return };
+    page.line(0, "faults:");
+    let line = format!("offline: {{share: {}}}", guess.value);
+    page.needed_guess(2, &line, guess);
     page.blank();
 }
 

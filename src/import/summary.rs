@@ -16,6 +16,8 @@ pub struct Imported {
     pub read: Vec<String>,
     /// One line for each thing that was left out, or that a reader may not expect.
     pub notes: Vec<String>,
+    /// What the product accepts but a reader may not expect.
+    pub warnings: Vec<String>,
     /// Values that no export contains.
     pub guesses: Vec<Guess>,
 }
@@ -27,6 +29,9 @@ impl fmt::Display for Imported {
         }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "warning: {warning}")?;
         }
         let folder = self.folder.display();
         writeln!(f, "wrote {folder}: {}", self.files.join(", "))?;

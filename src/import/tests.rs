@@ -151,7 +151,7 @@ fn the_exports_of_these_tests_are_valid() {
     for (sources, files) in exports() {
         let draft = draft(&sources, Texts::of(&files));
         let draft = draft.unwrap_or_else(|problems| panic!("{files:?}: {problems:?}"));
-        assert!(!draft.targets.is_empty(), "{files:?}");
+        assert!(!draft.fleet.targets.is_empty(), "{files:?}");
     }
 }
 
@@ -183,7 +183,7 @@ proptest! {
         let files: Vec<(&str, &str)> =
             files.iter().enumerate().map(|(at, file)| (file.0, if at == bad { text.as_str() } else { file.1 })).collect();
         match draft(&sources, Texts::of(&files)) {
-            Ok(draft) => prop_assert!(!draft.targets.is_empty()),
+            Ok(draft) => prop_assert!(!draft.fleet.targets.is_empty()),
             Err(problems) => {
                 prop_assert!(!problems.is_empty());
                 prop_assert!(!LoadError::new(problems, "").render(false).is_empty());

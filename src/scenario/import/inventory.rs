@@ -2,8 +2,8 @@
 //!
 //! Of a `Cluster` (`pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go` of rancher/fleet at 3b2c622) only what decides
 //! a rollout is read: `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace` (absent until an
-//! agent has registered), and `status.agent.readyNodes`/`nonReadyNodes`, which older versions wrote. Links are not in
-//! it.
+//! agent has registered), `status.agent.readyNodes`/`nonReadyNodes`, which older versions wrote, and, for imports,
+//! `status.agent.lastSeen`. Links are not in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) struct InventoryCluster {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) paused: bool,
     pub(crate) registered: bool,
+    /// The time of its agent's last report, as RFC 3339 writes it.
+    pub(crate) last_seen: Option<String>,
     /// What the inventory has of its nodes and its link; a link only in tables.
     pub(crate) link: LinkFields,
 }
@@ -67,6 +69,7 @@ pub(crate) struct ClusterJsonStatus {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AgentJson {
+    last_seen: Option<String>,
     ready_nodes: Option<u32>,
     non_ready_nodes: Option<u32>,
 }
@@ -124,6 +127,7 @@ impl From<ClusterObject> for InventoryCluster {
             labels: object.labels(),
             paused: object.spec.as_ref().and_then(|spec| spec.paused).unwrap_or(false),
             registered: namespace.is_some_and(|namespace| !namespace.is_empty()),
+            last_seen: agent.and_then(|agent| agent.last_seen.clone()),
             link: LinkFields { nodes, ..LinkFields::default() },
         }
     }
@@ -258,6 +262,7 @@ mod tests {
             labels: [("env".to_owned(), "prod".to_owned())].into(),
             paused: true,
             registered: true,
+            last_seen: None,
             link: LinkFields { nodes: Some(3), ..LinkFields::default() },
         };
         for text in
@@ -272,6 +277,7 @@ mod tests {
             labels: BTreeMap::new(),
             paused: false,
             registered: false,
+            last_seen: None,
             link: LinkFields::default(),
         };
         assert_eq!(bare.ok(), Some(vec![unregistered]), "no namespace yet, no nodes told");

@@ -125,6 +125,7 @@ impl Table<'_> {
             labels: self.parsed(record, "labels", labels).unwrap_or_default(),
             paused: self.parsed(record, "paused", str::parse::<bool>).unwrap_or(false),
             registered: self.parsed(record, "registered", str::parse::<bool>).unwrap_or(true),
+            last_seen: None,
             link: LinkFields {
                 nodes,
                 downlink: downlink.map(Into::into),

@@ -187,10 +187,20 @@ fn options_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn a_strategy_that_does_not_fit_the_fleet_is_refused_in_the_users_own_file() {
-    let strategy = "rolloutStrategy:\n  partitions:\n    - {name: x, clusterSelector: {matchLabels: {ring: none}}}\n";
+fn a_strategy_that_the_product_refuses_is_refused_in_the_users_own_file() {
+    let strategy = "rolloutStrategy:\n  partitions:\n    - {name: x, maxUnavailable: ten}\n";
     let error = is_refused("--strategy", "--fleet good.json", strategy);
-    assert!(error.contains(" --> bad.json:3:") && error.contains("matches no cluster of the fleet"), "{error}");
+    assert!(error.contains(" --> bad.json:3:") && error.contains("Fleet refuses this too"), "{error}");
+}
+
+#[test]
+fn a_partition_that_fleet_leaves_empty_is_a_warning() {
+    let strategy = "rolloutStrategy:\n  partitions:\n    - {name: all, clusterSelector: {}}\n    \
+                    - {name: x, clusterSelector: {matchLabels: {ring: none}}}\n";
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(5))), ("fleet.yaml", strategy.to_owned())]);
+    let imported = printed(folder.path(), "import --fleet clusters.json --strategy fleet.yaml -o out");
+    assert!(imported.contains("warning: partitions[1] (`x`) matches no cluster"), "{imported}");
+    assert!(printed(folder.path(), "check out").contains("partitions[1] (`x`) matches no cluster"));
 }
 
 /// One line of JSON with many clusters and much noise.

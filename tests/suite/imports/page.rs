@@ -10,8 +10,7 @@ use super::exports::{
     old_image, processes,
 };
 use super::{folder, json};
-use crate::analysis_page::blocks;
-use crate::common::root;
+use crate::common::{blocks, root};
 
 const PAGE: &str = "docs/import.md";
 

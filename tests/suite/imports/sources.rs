@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::exports::{
     APPLICATION_SET, FLEET_YAML, applications, cluster_secrets, deployment, digest, fleet_clusters, members, new_image,
     nodes, processes,
 };
-use super::{folder, json, names, printed};
+use super::{folder, json, names, printed, refused};
 use crate::common::{fleetsim, loaded, text};
 
 /// The targets of an imported experiment: names.
@@ -214,6 +216,52 @@ fn a_rolling_placement_is_its_own_strategy() {
     let imported = printed(folder.path(), "import --members members.json --placement placement.yaml -o out");
     assert!(imported.contains("note: the 3 members of the placement's status are its targets"), "{imported}");
     assert_eq!(targets(folder.path()), ["aks-member-001", "aks-member-002", "aks-member-006"]);
+}
+
+#[test]
+fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(4)))]);
+    // It waits for its standard input, with its hidden folder made.
+    let mut waiting = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    waiting.args(["import", "--fleet", "-", "-o", "out"]).current_dir(folder.path()).stdin(Stdio::piped());
+    let mut waiting = waiting.spawn().expect("started");
+    let is_hidden = |name: &String| name.starts_with(".out.fleetsim-new-");
+    let hidden = || names(folder.path()).into_iter().filter(is_hidden).count();
+    let begun = Instant::now();
+    while hidden() == 0 {
+        assert!(begun.elapsed().as_secs() < 30, "the import makes its hidden folder");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    printed(folder.path(), "import --fleet clusters.json -o out");
+    assert_eq!(hidden(), 1, "a folder in use stays");
+    waiting.kill().expect("killed");
+    waiting.wait().expect("it ends");
+    assert_eq!(hidden(), 1, "a killed import cannot clean up");
+    printed(folder.path(), "import --fleet clusters.json -o out --replace");
+    assert_eq!(names(folder.path()), ["clusters.json", "out"]);
+    // Killed between two renames, an import has moved the earlier folder aside.
+    fs::rename(folder.path().join("out"), folder.path().join(".out.fleetsim-old")).expect("renamed");
+    let (code, error) = refused(folder.path(), "import --fleet none.json -o out --replace", b"");
+    assert!(code == 2 && error.contains("there is no such file"), "{error}");
+    assert_eq!(names(folder.path()), ["clusters.json", "out"], "the earlier import is back");
+    assert_eq!(targets(folder.path()).len(), 3);
+}
+
+#[test]
+fn agents_that_have_been_silent_for_long_become_offline_clusters() {
+    let mut clusters = fleet_clusters(41);
+    for (at, seen) in [(5, "2026-02-27T08:00:00Z"), (6, "2026-03-02T06:30:00Z"), (8, "2026-03-02T07:30:00Z")] {
+        clusters["items"][at]["status"]["agent"]["lastSeen"] = seen.into();
+    }
+    let folder = folder(&[("clusters.json", json(&clusters))]);
+    let imported = printed(folder.path(), "import --fleet clusters.json -o out");
+    assert!(imported.contains("faults.offline.share"), "{imported}");
+    assert!(imported.contains("2 of 40 agents were last seen more than an hour before the newest"), "{imported}");
+    let experiment = loaded(&folder.path().join("out"));
+    // 2 of 40.
+    assert_eq!(experiment.variants[0].scenario.world.faults.offline.share.to_string(), "5%");
+    let text = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("written");
+    assert!(text.contains("faults:\n  # Guess, 0% to 10%.") && text.contains("\n  offline: {share: 5%}\n"), "{text}");
 }
 
 #[test]
