@@ -11,6 +11,7 @@
 //! | `events` | Kubernetes events: containers, their pulls and starts |
 //! | `measured` | the quantities that these measure |
 //! | `prometheus`, `metrics` | range queries, and the quantities and loads that these measure |
+//! | `native_histogram` | native histograms of Prometheus as classic ones |
 //! | `histories` | status histories of Rancher Fleet, Argo CD and KubeFleet |
 //! | `columns` | durations in CSV files |
 //! | `fit` | distributions fitted to a quantity, with their distances |
@@ -29,6 +30,7 @@ mod inputs;
 mod json_stream;
 mod measured;
 mod metrics;
+mod native_histogram;
 mod predict;
 mod prometheus;
 mod rates;

@@ -1,9 +1,10 @@
-//! Responses of Prometheus to range queries: bytes sent, requests, and durations as histograms or summaries.
+//! Responses of Prometheus to range queries: bytes sent, requests, and durations as histograms, classic or native, or
+//! summaries.
 //!
 //! A raw counter is told from a rate by its name (`_total`, `_bucket`, `_count`, `_sum`) or, where a function or an
 //! aggregation has dropped the name, by whole values that never fall but to 0, where the process restarted.
 //!
-//! Left out: native histograms, and responses to instant queries.
+//! Left out: responses to instant queries.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use super::events::Tally;
 use super::fit::Bins;
 use super::input::Input;
 use super::json_stream::read_values;
+use super::native_histogram::{NativeHistogram, cumulative};
 use crate::document::problem::Problem;
 use crate::stats;
 
@@ -50,6 +52,9 @@ struct SeriesDocument {
     metric: BTreeMap<String, String>,
     #[serde(default)]
     values: Vec<(f64, String)>,
+    /// In place of values.
+    #[serde(default)]
+    histograms: Vec<(f64, NativeHistogram)>,
 }
 
 /// A load over time.
@@ -101,6 +106,12 @@ fn series(input: &Input, tally: &mut Tally) -> Result<Vec<LabelledPoints>, Box<P
             return Err(input.at(at, "data.resultType", message, help));
         }
         for series in data.result {
+            if !series.histograms.is_empty() {
+                let message = "a native histogram has a bucket without numbers";
+                let classic = buckets(&series).ok_or_else(|| input.at(at, "data.result.histograms", message, help))?;
+                found.extend(classic);
+                continue;
+            }
             let mut points = Vec::new();
             for (time, text) in series.values {
                 match text.parse::<f64>() {
@@ -124,6 +135,22 @@ fn series(input: &Input, tally: &mut Tally) -> Result<Vec<LabelledPoints>, Box<P
         return Err(input.at(0, "data.result", message, "check the query's labels and its time range"));
     }
     Ok(found)
+}
+
+/// A native histogram as the buckets of a classic one: what was counted between the first and the last sample. `None`
+/// when a bucket has no numbers.
+fn buckets(series: &SeriesDocument) -> Option<Vec<LabelledPoints>> {
+    let counts = series.histograms.iter().map(|(time, sample)| Some((*time, sample.observations()?)));
+    let counts: Points = counts.collect::<Option<_>>()?;
+    // A raw histogram keeps its name; functions drop it.
+    let is_raw = series.metric.contains_key("__name__") || is_counter(&series.metric, &counts);
+    let samples: Vec<NativeHistogram> = series.histograms.iter().map(|(_, sample)| sample.clone()).collect();
+    let labelled = |(bound, count): (f64, f64)| {
+        let bound = if bound.is_finite() { bound.to_string() } else { "+Inf".to_owned() };
+        let labels = [("__name__".to_owned(), "_bucket".to_owned()), ("le".to_owned(), bound)];
+        (labels.into(), vec![(0.0, 0.0), (1.0, count)])
+    };
+    Some(cumulative(&samples, is_raw)?.into_iter().map(labelled).collect())
 }
 
 /// Whether a series is a raw counter.
@@ -310,6 +337,30 @@ mod tests {
         let text = response(&[("\"quantile\":\"0.5\"", &[2.0, 4.0, 3.0]), ("\"quantile\":\"0.9\"", &[9.0, 8.0, 10.0])]);
         let found = durations(&text, &mut Tally::default()).expect("a summary");
         assert_eq!(found, MeasuredDurations::Summary(vec![(0.5, 3.0), (0.9, 9.0)], None));
+    }
+
+    #[test]
+    fn native_histograms_are_read_as_classic_ones() {
+        let sample = |time: u32, low: u32, high: u32| {
+            format!(
+                "[{time},{{\"count\":\"{}\",\"sum\":\"9\",\"buckets\":[[0,\"1\",\"2\",\"{low}\"],[0,\"2\",\"4\",\"{high}\"]]}}]",
+                low + high
+            )
+        };
+        let text = format!(
+            "{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{{\"metric\":{{\"__name__\":\"pull_seconds\"}},\
+             \"histograms\":[{},{}]}}]}}}}",
+            sample(1000, 5, 5),
+            sample(1600, 25, 15)
+        );
+        let found = durations(&input(&text), &mut Tally::default()).expect("a histogram");
+        let expected = Bins { bounds: vec![1.0, 2.0, 4.0, f64::INFINITY], counts: vec![0.0, 20.0, 10.0, 0.0] };
+        assert_eq!(found, MeasuredDurations::Histogram(expected));
+        let refused = load(&input(&text), &mut Tally::default()).expect_err("durations").to_string();
+        assert!(refused.contains("this is a histogram"), "{refused}");
+        let broken = text.replace("\"2\",\"4\"", "\"2\",\"x\"");
+        let refused = durations(&input(&broken), &mut Tally::default()).expect_err("no number").to_string();
+        assert!(refused.contains("a native histogram has a bucket without numbers"), "{refused}");
     }
 
     #[test]

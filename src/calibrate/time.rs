@@ -1,4 +1,6 @@
 //! Points in time as Kubernetes writes them: RFC 3339, and the hexadecimal nanoseconds in the name of an event.
+//!
+//! The `jiff` crate reads the former.
 
 /// Nanoseconds since 1970 in UTC.
 pub(super) type Nanos = i64;
@@ -10,51 +12,15 @@ pub(super) fn seconds_between(from: Nanos, to: Nanos) -> f64 {
     (to - from) as f64 / 1e9
 }
 
-/// A point in time as RFC 3339 writes it: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. The second
-/// value: whether it has a fraction of a second.
-pub(super) fn rfc3339(text: &str) -> Option<(Nanos, bool)> {
-    let (date, rest) = text.trim().split_at_checked(10)?;
-    let rest = rest.strip_prefix(['T', 't', ' '])?;
-    let (clock, rest) = rest.split_at_checked(8)?;
-    let part = |text: &str, at: std::ops::Range<usize>| text.get(at)?.parse::<i64>().ok();
-    let (year, month, day) = (part(date, 0..4)?, part(date, 5..7)?, part(date, 8..10)?);
-    let (hour, minute, second) = (part(clock, 0..2)?, part(clock, 3..5)?, part(clock, 6..8)?);
-    let separated = date.as_bytes()[4] == b'-' && date.as_bytes()[7] == b'-';
-    let clocked = clock.as_bytes()[2] == b':' && clock.as_bytes()[5] == b':';
-    let in_range = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
-    if !(separated && clocked && in_range && (1970..2250).contains(&year)) {
-        return None;
-    }
-    let (fraction, zone) = match rest.strip_prefix('.') {
-        None => (None, rest),
-        Some(rest) => {
-            let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
-            (Some(&rest[..digits]).filter(|digits| !digits.is_empty()), &rest[digits..])
-        }
-    };
-    let nanos = match fraction {
-        None => 0,
-        Some(digits) => format!("{digits:0<9.9}").parse::<i64>().ok()?,
-    };
-    let offset = match zone {
-        "Z" | "z" => 0,
-        _ => {
-            let (sign, rest) = zone.split_at_checked(1)?;
-            let minutes = part(rest, 0..2)? * 60 + part(rest, 3..5)?;
-            if sign == "-" { -minutes } else { minutes }
-        }
-    };
-    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset * 60;
-    Some((seconds * SECOND + nanos, fraction.is_some()))
-}
+/// From 1970 to 2250.
+const YEARS: std::ops::Range<i64> = 0..8_835_955_200 * SECOND;
 
-/// Days from 1970-01-01 in the Gregorian calendar (Hinnant, "chrono-compatible low-level date algorithms", 2014).
-const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year - era * 400;
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+/// A point in time as RFC 3339 writes it: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. The second
+/// value: whether it has a fraction of a second. `None` from 2250 on, and before 1970: Go's zero time is of the year 1.
+pub(super) fn rfc3339(text: &str) -> Option<(Nanos, bool)> {
+    let time: jiff::Timestamp = text.trim().parse().ok()?;
+    let nanos = i64::try_from(time.as_nanosecond()).ok().filter(|nanos| YEARS.contains(nanos))?;
+    Some((nanos, text.contains('.')))
 }
 
 /// The time in the name of an event: client-go names events `<object>.<hexadecimal nanoseconds>`
@@ -84,6 +50,9 @@ mod tests {
             ("2024-02-29T00:00:00Z", Some((1_709_164_800_000_000_000, false))),
             ("yesterday", None),
             ("2024-13-02T17:19:33Z", None),
+            ("2024-02-30T17:19:33Z", None),
+            ("0001-01-01T00:00:00Z", None),
+            ("2250-01-01T00:00:00Z", None),
             ("", None),
             ("2024-10-02T17:19:33.é", None),
         ] {

@@ -9,7 +9,7 @@ use fleetsim::results::{CALIBRATION_FILE, Provenance, Publication, SNIPPET_FILE,
 use fleetsim::units::{SimDuration, WithUnit};
 use fleetsim::world::calibration::COMPRESSION_RATIO;
 
-use super::simulation::place_of;
+use super::simulation::finish;
 use super::{Failure, OutputFormat, output};
 
 /// Where results go unless the user says otherwise.
@@ -75,14 +75,117 @@ pub(super) struct CalibrateArgs {
     #[arg(long)]
     no_charts: bool,
     /// Seed of the resampling
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
     /// Samples behind each p-value and interval of a distribution
-    #[arg(long, value_name = "N", default_value_t = 199, value_parser = clap::value_parser!(u32).range(19..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = RESAMPLES, value_parser = clap::value_parser!(u32).range(19..=10_000))]
     resamples: u32,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
     format: OutputFormat,
+    /// Set by `fleetsim reproduce`.
+    #[arg(skip)]
+    reproduce: bool,
+}
+
+/// Default of `--seed`.
+const SEED: u64 = 1;
+/// Default of `--resamples`.
+const RESAMPLES: u32 = 199;
+
+impl CalibrateArgs {
+    /// Has the calibration done again, to be compared with the results in `folder`.
+    pub(super) fn again(&mut self, folder: &Path) {
+        self.out = Some(folder.to_owned());
+        self.reproduce = true;
+    }
+
+    fn inputs(&self) -> CalibrationInputs {
+        CalibrationInputs {
+            events: self.events.clone(),
+            only: self.only.clone(),
+            manifests: self.images.clone(),
+            image_tables: self.image_tables.clone(),
+            image_names: self.image_names.clone(),
+            compression_ratio: self.compression_ratio,
+            rtt: self.rtt,
+            service_time: self.service_time,
+            prometheus: self.prometheus.clone(),
+            histories: self.histories.clone(),
+            durations: self.durations.clone(),
+            predict: match &self.predict {
+                _ if !self.predict_events.is_empty() => Predict::Events(self.predict_events.clone()),
+                None => Predict::Nothing,
+                Some(None) => Predict::SameEvents,
+                Some(Some(path)) => Predict::Experiment(path.clone()),
+            },
+            seed: self.seed,
+            resamples: self.resamples,
+        }
+    }
+
+    /// The command that reproduces the calibration, with the files as they were named.
+    fn command(&self) -> String {
+        let mut words = vec!["fleetsim".to_owned(), "calibrate".to_owned()];
+        for (option, value) in self.files().into_iter().chain(self.settings()) {
+            words.push(format!("--{option}"));
+            words.push(value);
+        }
+        words.extend(self.no_charts.then(|| "--no-charts".to_owned()));
+        words.extend(self.predict.as_ref().map(|path| match path {
+            Some(path) => format!("--predict={}", path.display()),
+            None => "--predict".to_owned(),
+        }));
+        let quoted = words.iter().map(|word| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into));
+        quoted.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Options that name files, with their values.
+    fn files(&self) -> Vec<(&'static str, String)> {
+        let path = |path: &PathBuf| path.display().to_string();
+        let mut files: Vec<(&'static str, String)> = self.events.iter().map(|file| ("events", path(file))).collect();
+        files.extend(self.images.iter().map(|(image, file)| ("image", format!("{image}={}", path(file)))));
+        files.extend(self.image_tables.iter().map(|file| ("images", path(file))));
+        files.extend(
+            self.prometheus.iter().map(|(kind, file)| ("prometheus", format!("{}={}", word(*kind), path(file)))),
+        );
+        files.extend(self.histories.iter().map(|file| ("history", path(file))));
+        files.extend(self.durations.iter().map(|DurationColumn { file, column, setting }| {
+            let setting = setting.as_ref().map(|setting| format!("={setting}")).unwrap_or_default();
+            ("durations", format!("{}:{column}{setting}", path(file)))
+        }));
+        files.extend(self.predict_events.iter().map(|file| ("predict-events", path(file))));
+        files
+    }
+
+    /// Other options that are not at their defaults, with their values.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings: Vec<(&'static str, String)> = self.only.iter().map(|text| ("only", text.clone())).collect();
+        settings.extend(self.image_names.iter().map(|pattern| ("image-name", pattern.clone())));
+        if self.compression_ratio.to_bits() != COMPRESSION_RATIO.to_bits() {
+            settings.push(("compression-ratio", self.compression_ratio.to_string()));
+        }
+        for (option, duration) in [("rtt", self.rtt), ("service-time", self.service_time)] {
+            if !duration.is_zero() {
+                settings.push((option, duration.exact()));
+            }
+        }
+        if self.seed != SEED {
+            settings.push(("seed", self.seed.to_string()));
+        }
+        if self.resamples != RESAMPLES {
+            settings.push(("resamples", self.resamples.to_string()));
+        }
+        settings
+    }
+}
+
+/// The kinds of range queries, by their words on the command line.
+const METRICS: [(&str, MetricKind); 3] =
+    [("egress", MetricKind::Egress), ("requests", MetricKind::Requests), ("durations", MetricKind::Durations)];
+
+fn word(kind: MetricKind) -> &'static str {
+    METRICS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word)
 }
 
 fn named_file(text: &str) -> Result<(String, PathBuf), String> {
@@ -95,13 +198,10 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
     let fix = "write egress=FILE, requests=FILE or durations=FILE";
     let (kind, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or(fix)?;
-    let kind = match kind {
-        "egress" => MetricKind::Egress,
-        "requests" => MetricKind::Requests,
-        "durations" => MetricKind::Durations,
-        other => return Err(format!("unknown kind `{other}`; {fix}")),
-    };
-    Ok((kind, PathBuf::from(file)))
+    match METRICS.iter().find(|(word, _)| *word == kind) {
+        Some((_, known)) => Ok((*known, PathBuf::from(file))),
+        None => Err(format!("unknown kind `{kind}`; {fix}")),
+    }
 }
 
 fn column(text: &str) -> Result<DurationColumn, String> {
@@ -124,27 +224,7 @@ fn duration(text: &str) -> Result<SimDuration, String> {
 }
 
 pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
-    let inputs = CalibrationInputs {
-        events: args.events.clone(),
-        only: args.only.clone(),
-        manifests: args.images.clone(),
-        image_tables: args.image_tables.clone(),
-        image_names: args.image_names.clone(),
-        compression_ratio: args.compression_ratio,
-        rtt: args.rtt,
-        service_time: args.service_time,
-        prometheus: args.prometheus.clone(),
-        histories: args.histories.clone(),
-        durations: args.durations.clone(),
-        predict: match &args.predict {
-            _ if !args.predict_events.is_empty() => Predict::Events(args.predict_events.clone()),
-            None => Predict::Nothing,
-            Some(None) => Predict::SameEvents,
-            Some(Some(path)) => Predict::Experiment(path.clone()),
-        },
-        seed: args.seed,
-        resamples: args.resamples,
-    };
+    let inputs = args.inputs();
     if inputs.is_empty() {
         let message = "nothing to calibrate from; add e.g. `--events events.json` (see `fleetsim calibrate --help`)";
         return Err(Failure::Usage(message.to_owned()));
@@ -152,8 +232,7 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let calibrated = fit(&inputs)?;
     let target = args.out.clone().unwrap_or_else(|| Path::new(OUT).to_owned());
     let mut provenance = Provenance::new("calibration", "", args.seed, 1);
-    // Where the inputs lie is no part of a result.
-    "fleetsim calibrate".clone_into(&mut provenance.command);
+    provenance.command = args.command();
     provenance.inputs.clone_from(&calibrated.inputs);
     let publication = Publication::begin(&target, provenance)?;
     for (name, bytes) in &calibrated.samples {
@@ -167,7 +246,8 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     if !args.no_charts {
         report::draw_calibration(publication.folder())?;
     }
-    let published = publication.publish()?;
-    output::err(&place_of(&target, &published));
+    if !finish(&target, publication, args.reproduce)? {
+        return Ok(());
+    }
     output::out(&args.format.record(&calibrated.record, report::calibration_text))
 }

@@ -20,8 +20,9 @@ pub(super) struct ExportArgs {
     /// Export this variant only; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// Time 0 of a run in seconds since 1970, as `date +%s` prints them; for openmetrics
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    /// Time 0 of a run, such as `2026-03-02T08:00:00Z`, or in seconds since 1970 as `date +%s` prints them; for
+    /// openmetrics
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
     start: f64,
     /// Write to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
@@ -37,10 +38,19 @@ enum ExportFormat {
     Openmetrics,
 }
 
+/// Seconds since 1970.
+fn time(text: &str) -> Result<f64, String> {
+    let seconds = match text.parse::<f64>() {
+        Ok(seconds) => seconds,
+        Err(_) => match text.parse::<jiff::Timestamp>() {
+            Ok(time) => time.as_nanosecond() as f64 / 1e9,
+            Err(_) => return Err("write a time such as `2026-03-02T08:00:00Z`, or seconds since 1970".to_owned()),
+        },
+    };
+    if seconds.is_finite() && seconds >= 0.0 { Ok(seconds) } else { Err("must not be before 1970".to_owned()) }
+}
+
 pub(super) fn export(args: &ExportArgs) -> Result<(), Failure> {
-    if !args.start.is_finite() || args.start < 0.0 {
-        return Err(Failure::Usage(format!("--start must be a number of seconds from 0 on, not {}", args.start)));
-    }
     let results = Results::read(&args.results)?;
     let Some(path) = &args.output else {
         return match write(args, &results, &mut BufWriter::new(stdout().lock())) {

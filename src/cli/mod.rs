@@ -84,7 +84,7 @@ enum Command {
     Report(report::ReportArgs),
     /// Write existing results as a trace for Perfetto or as metrics for Prometheus
     Export(export::ExportArgs),
-    /// Run experiments again, compare every file with existing results, and add missing files
+    /// Run experiments or calibrations again, compare every file with existing results, and add missing files
     Reproduce(reproduce::ReproduceArgs),
     /// List the constants of the model, or of an experiment, with ranges and sources
     Assumptions(assumptions::AssumptionsArgs),

@@ -1,4 +1,4 @@
-//! `fleetsim reproduce`: run experiments again and compare every file with existing results.
+//! `fleetsim reproduce`: run experiments and calibrations again and compare every file with existing results.
 //!
 //! Results often lack their bulky files, whose checksums `provenance.json` still lists. Files that are missing are
 //! added when all others are the same, byte for byte. Otherwise nothing changes, and the files that differ are listed.
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser};
 use fleetsim::results::Provenance;
 
-use super::{Again, Cli, Command, Failure, plan, run, sensitivity};
+use super::{Again, Cli, Command, Failure, calibrate, plan, run, sensitivity};
 
 #[derive(Args, Debug)]
 pub(super) struct ReproduceArgs {
-    /// Results folders; their commands run in the current folder, which must contain the experiments
+    /// Results folders; their commands run in the current folder, which must contain the experiments or exports
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     #[command(flatten)]
@@ -45,7 +45,8 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
         let fix = format!("run `{command}` again instead");
         return Err(Failure::Usage(format!("{} is a shard, not the results of a study; {fix}", folder.display())));
     }
-    match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
+    let words = shlex::split(&command).unwrap_or_default();
+    match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(Command::Run(mut args)) => {
             args.simulate.again(folder, again);
             run::run(&args)
@@ -57,6 +58,10 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
         Ok(Command::Sensitivity(mut args)) => {
             args.simulate.again(folder, again);
             sensitivity::sensitivity(&args)
+        }
+        Ok(Command::Calibrate(mut args)) => {
+            args.again(folder);
+            calibrate::calibrate(&args)
         }
         _ => Err(Failure::Usage(format!("{}: cannot run `{command}` again", folder.display()))),
     }

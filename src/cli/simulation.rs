@@ -180,15 +180,7 @@ impl Recording {
     pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
         let published = if self.reproduce { self.publication.fill_in()? } else { self.publication.publish()? };
         self.journal.finish()?;
-        let place = self.target.display().to_string();
-        match published {
-            Published::Differs { files } if self.reproduce => {
-                return Err(Failure::Different { place, files: some_of(&files) });
-            }
-            _ if self.reproduce => output::err(&format!("{place}: reproduced byte for byte\n")),
-            published => output::err(&format!("{notes}{}", place_of(&self.target, &published))),
-        }
-        Ok(!self.reproduce)
+        reported(&self.target, published, self.reproduce, notes)
     }
 }
 
@@ -208,6 +200,23 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Publishes the results and prints where they are, as [`Recording::finish`] does.
+pub(super) fn finish(target: &Path, publication: Publication, reproduce: bool) -> Result<bool, Failure> {
+    let published = if reproduce { publication.fill_in()? } else { publication.publish()? };
+    reported(target, published, reproduce, "")
+}
+
+/// Prints `notes` and where the results are, or how they compare. Returns whether there are new results to print.
+fn reported(target: &Path, published: Published, reproduce: bool, notes: &str) -> Result<bool, Failure> {
+    let place = target.display().to_string();
+    match published {
+        Published::Differs { files } if reproduce => return Err(Failure::Different { place, files: some_of(&files) }),
+        _ if reproduce => output::err(&format!("{place}: reproduced byte for byte\n")),
+        published => output::err(&format!("{notes}{}", place_of(target, &published))),
+    }
+    Ok(!reproduce)
 }
 
 /// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed. A change in the

@@ -160,6 +160,24 @@ fn the_same_files_give_the_same_bytes_and_charts_can_be_redrawn() {
 }
 
 #[test]
+fn a_calibration_is_reproduced_from_its_provenance() {
+    let home = events();
+    fs::rename(home.path().join("events.jsonl"), home.path().join("of march.jsonl")).expect("renamed");
+    let arguments = ["--events", "of march.jsonl", "--image-name", NAMES, "--rtt", "20 ms", "--seed", "3", "--predict"];
+    calibrated(home.path(), &arguments);
+    let again = || {
+        let output = fleetsim(home.path()).args(["reproduce", "out"]).output().expect("run");
+        (output.status.code(), text(&output.stderr))
+    };
+    fs::remove_file(home.path().join("out/calibration.csv")).expect("removed");
+    assert_eq!(again(), (Some(0), "out: reproduced byte for byte\n".to_owned()));
+    assert!(home.path().join("out/calibration.csv").exists(), "what was missing is added");
+    fs::write(home.path().join("of march.jsonl"), benchmark(2).text()).expect("written");
+    let (code, error) = again();
+    assert!(code == Some(1) && error.contains("out: not reproduced; differs in "), "{code:?} {error}");
+}
+
+#[test]
 fn metrics_histories_and_columns_are_calibrated_together() {
     let bucket = |le: &str, last: u32| {
         format!(

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use super::super::common::{fleetsim, folder_with, root, text};
+use super::super::common::{fleetsim, folder_with, root, text, with_outputs};
 use super::stream::{benchmark, small};
 
 const PAGE: &str = "docs/calibrate.md";
@@ -39,40 +39,19 @@ fn home() -> tempfile::TempDir {
     ])
 }
 
-/// The page with the outputs of its `console` blocks as they are now.
+/// Commands of other programs are not run.
 #[test]
 fn the_commands_of_the_page_run_and_print_what_it_shows() {
     let page = fs::read_to_string(root().join(PAGE)).expect("the page");
     let home = home();
-    let (mut now, mut block, mut commands) = (String::new(), None::<&str>, 0);
-    let mut skipping = false;
-    for line in page.lines() {
-        if let Some(language) = line.strip_prefix("```") {
-            block = if block.is_some() { None } else { Some(language) };
-            skipping = false;
-        }
-        let command = match block {
-            Some("sh") => line.strip_prefix("fleetsim ").map(|rest| (rest, false)),
-            Some("console") => line.strip_prefix("$ fleetsim ").map(|rest| (rest, true)),
-            _ => None,
-        };
-        if !skipping {
-            now.push_str(line);
-            now.push('\n');
-        }
-        if let Some((command, is_shown)) = command {
-            commands += 1;
-            let command = command.split(" #").next().unwrap_or_default();
-            let arguments = command.split_whitespace().map(|word| word.trim_matches('"'));
-            // What is not shown needs no exact p-values.
-            let few = if is_shown { &["--no-charts"][..] } else { &["--no-charts", "--resamples", "19"] };
-            let output = fleetsim(home.path()).args(arguments).args(few).assert().success().get_output().clone();
-            if is_shown {
-                now.push_str(&text(&output.stdout));
-                skipping = true;
-            }
-        }
-    }
+    let (now, commands) = with_outputs(&page, |language, command| {
+        let command = command.split(" #").next().unwrap_or_default().strip_prefix("fleetsim ")?;
+        let arguments = command.split_whitespace().map(|word| word.trim_matches('"'));
+        // What is not shown needs no exact p-values.
+        let few = if language == "console" { &["--no-charts"][..] } else { &["--no-charts", "--resamples", "19"] };
+        let output = fleetsim(home.path()).args(arguments).args(few).assert().success().get_output().clone();
+        Some(text(&output.stdout))
+    });
     assert!(commands >= 7, "the page has commands");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(root().join(PAGE), now).expect("written");
