@@ -1,0 +1,12 @@
+//! Exports of Rancher Fleet: clusters, cluster groups, a GitRepo and a fleet.yaml.
+
+#![no_main]
+
+use fleetsim_fuzz::import;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| import(
+    text,
+    "fleet",
+    &["fleet", "groups", "gitrepo", "strategy", "namespace"]
+));
