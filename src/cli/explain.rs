@@ -76,8 +76,7 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     let world = &scenario.world;
     let nodes: u64 = world.clusters.iter().map(|cluster| u64::from(cluster.nodes)).sum();
     let (targets, egress) = (world.clusters.len(), world.registry.egress);
-    let mut text = format!("fleet: {targets} {target}s, {nodes} nodes; registry egress {egress}
-");
+    let mut text = format!("fleet: {targets} {target}s, {nodes} nodes; registry egress {egress}\n");
     for limit in registry_limits(&world.registry) {
         let _ = writeln!(text, "registry: {limit}");
     }

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::common::{python_with, root};
+use super::common::{Block, blocks, python_with, root};
 
 const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
@@ -72,31 +72,6 @@ fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
-}
-
-/// A fenced block of the page: its language, its first line, and its text.
-pub(super) struct Block {
-    pub(super) language: String,
-    pub(super) line: usize,
-    pub(super) text: String,
-}
-
-pub(super) fn blocks(page: &str) -> Vec<Block> {
-    let mut found = Vec::new();
-    let mut open: Option<Block> = None;
-    for (line, text) in page.lines().enumerate() {
-        open = match (open, text.strip_prefix("```")) {
-            (None, Some(language)) => Some(Block { language: language.to_owned(), line, text: String::new() }),
-            (None, None) => None,
-            (Some(block), Some("")) => {
-                found.push(block);
-                None
-            }
-            (Some(block), _) => Some(Block { text: block.text + text + "\n", ..block }),
-        };
-    }
-    assert!(open.is_none(), "{PAGE}: the last block is not closed");
-    found
 }
 
 /// The page with what its cells print now, in the order of the cells; `None` leaves a cell's output as it is.

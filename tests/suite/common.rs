@@ -82,6 +82,71 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the program prints text")
 }
 
+/// A fenced block of a page: its language, its first line, and its text.
+pub(crate) struct Block {
+    pub(crate) language: String,
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+/// The fenced blocks of a page.
+pub(crate) fn blocks(page: &str) -> Vec<Block> {
+    let mut found = Vec::new();
+    let mut open: Option<Block> = None;
+    for (line, text) in page.lines().enumerate() {
+        open = match (open, text.strip_prefix("```")) {
+            (None, Some(language)) => Some(Block { language: language.to_owned(), line, text: String::new() }),
+            (None, None) => None,
+            (Some(block), Some("")) => {
+                found.push(block);
+                None
+            }
+            (Some(block), _) => Some(Block { text: block.text + text + "\n", ..block }),
+        };
+    }
+    assert!(open.is_none(), "the last block of a page is closed");
+    found
+}
+
+/// The commands of a line in a block: behind its prompt in `console`, and each line with a word in `sh` or `bash`.
+pub(crate) fn command<'l>(language: &str, line: &'l str) -> Option<&'l str> {
+    match language {
+        "console" => line.strip_prefix("$ "),
+        "sh" | "bash" => Some(line).filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')),
+        _ => None,
+    }
+}
+
+/// The page with what the commands of its `console` blocks print now, and the number of commands that ran. `run` gets
+/// the language of the block and the command, and returns what it prints; `None`: it is not run here.
+pub(crate) fn with_outputs(page: &str, mut run: impl FnMut(&str, &str) -> Option<String>) -> (String, usize) {
+    let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
+    let mut commands = 0;
+    // From the last to the first, so that the lines before stay where they are; commands run in their order.
+    let mut renewed: Vec<(std::ops::Range<usize>, Vec<String>)> = Vec::new();
+    for Block { language, line, text } in blocks(page) {
+        let (mut now, mut is_shown) = (Vec::new(), true);
+        for written in text.lines() {
+            let Some(command) = command(&language, written) else {
+                now.extend(Some(written.to_owned()).filter(|_| !is_shown || language != "console"));
+                continue;
+            };
+            now.push(written.to_owned());
+            let printed = run(&language, command);
+            is_shown = printed.is_some();
+            commands += usize::from(is_shown);
+            if language == "console" {
+                now.extend(printed.iter().flat_map(|printed| printed.lines().map(str::to_owned)));
+            }
+        }
+        renewed.push((line + 1..line + 1 + text.lines().count(), now));
+    }
+    for (range, now) in renewed.into_iter().rev() {
+        lines.splice(range, now);
+    }
+    (lines.join("\n") + "\n", commands)
+}
+
 /// Says why a test did not run, straight to the terminal: the test harness would suppress it.
 pub(crate) fn not_tested(reason: &str) {
     writeln!(std::io::stderr(), "not tested: {reason}").expect("stderr is open");

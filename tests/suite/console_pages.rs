@@ -1,7 +1,7 @@
 //! The commands in the `console` blocks of pages run, one after the other in one folder, and print what the pages show.
 //!
 //! `UPDATE_DOCS=1 cargo test --test suite console_pages` writes what they print now into the pages. Output on stderr, which
-//! is progress and notes, is not shown.
+//! is progress and notes, is not shown. Commands of all other pages are run too, or have a reason why they are not.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
 
-use super::common::{root, text};
+use super::common::{blocks, folder_with, root, text, with_outputs};
 
 /// The pages in the order in which a newcomer reads them; later ones use the folders that earlier ones made.
 const PAGES: [&str; 3] = ["docs/first-hour.md", "docs/how-do-i.md", "docs/scale-out.md"];
@@ -26,35 +26,14 @@ fn printed(command: &str, folder: &Path) -> String {
     text(&output.stdout)
 }
 
-/// The page with the output of each command as it is now, and the number of commands.
-fn renewed(page: &str, folder: &Path) -> (String, usize) {
-    let (mut now, mut commands, mut inside) = (String::new(), 0, false);
-    for line in page.lines() {
-        let is_fence = line.starts_with("```");
-        let command = line.strip_prefix("$ ").filter(|_| inside);
-        // The old output is left out.
-        if !inside || is_fence || command.is_some() {
-            now.push_str(line);
-            now.push('\n');
-        }
-        if let Some(command) = command {
-            commands += 1;
-            now.push_str(&printed(command, folder));
-        }
-        if is_fence {
-            inside = !inside && line == "```console";
-        }
-    }
-    (now, commands)
-}
-
 #[test]
 fn the_commands_of_the_pages_run_and_print_what_they_show() {
     let home = tempfile::tempdir().expect("a temporary folder");
     for page in PAGES {
         let path = root().join(page);
         let written = fs::read_to_string(&path).expect("the page");
-        let (now, commands) = renewed(&written, home.path());
+        let run = |language: &str, command: &str| (language == "console").then(|| printed(command, home.path()));
+        let (now, commands) = with_outputs(&written, run);
         assert!(commands > 3, "{page} has commands");
         if std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&path, now).expect("written");
@@ -62,4 +41,80 @@ fn the_commands_of_the_pages_run_and_print_what_they_show() {
             assert!(now == written, "{page} shows other outputs; UPDATE_DOCS=1 writes them anew. Now:\n{now}");
         }
     }
+}
+
+/// Pages whose own tests run their commands: the language of the block, and how the commands begin.
+const OWN_TESTS: [(&str, &str, &str); 5] = [
+    ("docs/first-hour.md", "console", ""),
+    ("docs/how-do-i.md", "console", ""),
+    ("docs/calibrate.md", "console", "fleetsim "),
+    ("docs/calibrate.md", "sh", "fleetsim "),
+    ("docs/import.md", "sh", "fleetsim "),
+];
+
+/// Commands that no test runs as they are, and why. By their beginning.
+const NOT_RUN: &[(&str, &str)] = &[
+    ("cargo ", "builds the program; `committed_results` computes the results that these commands make"),
+    ("python3 -m venv ", "needs the network; `analysis_page` runs the page's cells"),
+    (".venv/bin/pip ", "needs the network; `analysis_page` runs the page's cells"),
+    ("fleetsim run experiments/03-documented-or-shipped --replicates 3 --series", "a feature; `analysis_page` runs it"),
+    ("kubectl ", "needs a cluster"),
+    ("curl ", "needs a Prometheus"),
+    ("fleetsim run examples/external-scheduler", "needs Python; `external_scheduler` runs it"),
+    ("controllers/build", "needs Go"),
+    ("fleetsim run my-experiment --allow-commands", "needs the built controllers; `upstream_controllers` runs them"),
+    ("fleetsim sensitivity ", "takes minutes in a test's build; `sensitivity` runs smaller ones"),
+    ("fleetsim plan my-rollout.yaml", "takes minutes in a test's build; `plan` runs smaller ones"),
+];
+
+/// The folder in which the other commands run: the experiments, and the experiment of the front page.
+fn workspace() -> tempfile::TempDir {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the page");
+    let page =
+        blocks(&readme).into_iter().find(|block| block.text.starts_with("name: my-rollout")).expect("it is there");
+    let folder = folder_with(&[("my-rollout.yaml", &page.text)]);
+    for name in ["shop-v1.json", "shop-v2.json", "fleet.yaml"] {
+        let from = root().join("experiments/01-max-unavailable").join(name);
+        fs::copy(from, folder.path().join(name)).expect("copied");
+    }
+    std::os::unix::fs::symlink(root().join("experiments"), folder.path().join("experiments")).expect("linked");
+    folder
+}
+
+/// A command of the manual with few runs: a test's build is slow.
+fn run_briefly(command: &str, folder: &Path) {
+    let command = command.split(" #").next().unwrap_or_default().trim();
+    let few = if command.starts_with("fleetsim run ") { " --replicates 1" } else { "" };
+    printed(&format!("{command}{few}"), folder);
+}
+
+#[cfg(unix)]
+#[test]
+fn every_command_of_the_manual_is_run_or_there_is_a_reason() {
+    let folder = workspace();
+    let mut reasons: Vec<bool> = vec![false; NOT_RUN.len()];
+    let mut ran = 0;
+    for (page, text) in
+        super::pages::pages().into_iter().filter(|(page, _)| page == "README.md" || page.starts_with("docs/"))
+    {
+        with_outputs(&text, |language, command| {
+            let has_test =
+                |(own, of, start): &(&str, &str, &str)| *own == page && *of == language && command.starts_with(start);
+            if OWN_TESTS.iter().any(has_test) {
+                return None;
+            }
+            match NOT_RUN.iter().position(|(start, _)| command.starts_with(start)) {
+                Some(reason) => reasons[reason] = true,
+                None => {
+                    run_briefly(command, folder.path());
+                    ran += 1;
+                }
+            }
+            None
+        });
+    }
+    assert!(ran >= 4, "{ran} commands ran");
+    let unused: Vec<&str> =
+        NOT_RUN.iter().zip(&reasons).filter(|(_, is_used)| !**is_used).map(|((start, _), _)| *start).collect();
+    assert!(unused.is_empty(), "no page has these commands: remove them from `NOT_RUN`: {unused:?}");
 }

@@ -11,7 +11,7 @@ const CELL: usize = 90;
 const EXCEPTIONS: &[&str] = &["docs/results-format.md"];
 
 /// All Markdown pages: path and text.
-fn pages() -> Vec<(String, String)> {
+pub(super) fn pages() -> Vec<(String, String)> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a page is text");
     let mut found = Vec::new();
     for folder in ["docs", "experiments", "examples"] {
