@@ -89,12 +89,17 @@ fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
         seen.push(&variant.strategy);
         let title = format!("warning: {}: the code that ships differs from the documentation", variant.label);
         let source = format!(
-            "{INDENT}reasons and sources: docs/schedulers.md#{}; `rules: documented` simulates the documentation",
+            "reasons and sources: docs/schedulers.md#{}; `rules: documented` simulates the documentation",
             documented.section
         );
-        texts.push(wrapped(&title, width, INDENT) + &lines + &wrapped(&source, width, INDENT));
+        texts.push(wrapped(&title, width, INDENT) + &lines + &indented(&source, width, INDENT));
     }
     texts
+}
+
+/// A text below a warning; its later lines start with `below`.
+fn indented(text: &str, width: usize, below: &str) -> String {
+    format!("{INDENT}{}", wrapped(text, width.saturating_sub(INDENT.len()), below))
 }
 
 /// The first lines that only one of two explanations has. `None` where they are alike.
@@ -103,7 +108,7 @@ fn difference(shipped: &[String], documented: &[String], width: usize) -> Option
         let lines: Vec<&String> = lines.iter().filter(|line| !others.contains(line)).collect();
         // The later lines of a long one begin below its text.
         let below = " ".repeat(INDENT.len() + name.len());
-        let line = |line: &&String| wrapped(&format!("{INDENT}{name}{line}"), width, &below);
+        let line = |line: &&String| indented(&format!("{name}{line}"), width, &below);
         let mut text: String = lines.iter().take(LINES).map(line).collect();
         if lines.len() > LINES {
             text.push_str(&format!("  {name}({} more lines)\n", lines.len() - LINES));

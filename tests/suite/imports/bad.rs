@@ -188,7 +188,7 @@ fn options_that_do_not_fit_together_are_refused() {
 
 #[test]
 fn a_strategy_that_the_product_refuses_is_refused_in_the_users_own_file() {
-    let strategy = "rolloutStrategy:\n  partitions:\n    - {name: x, maxUnavailable: ten}\n";
+    let strategy = "rolloutStrategy:\n  maxNew: 3\n  maxUnavailable: ten\n";
     let error = is_refused("--strategy", "--fleet good.json", strategy);
     assert!(error.contains(" --> bad.json:3:") && error.contains("Fleet refuses this too"), "{error}");
 }
