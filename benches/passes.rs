@@ -1,15 +1,16 @@
 //! One pass of a controller over many clusters of which 100 changed: a full pass, and one over what changed.
 //!
-//! The load is in the id: product, kind of pass, clusters. In each iteration 100 clusters, spread evenly, turn not ready or
-//! ready again; the pass is decided and not stored. Before, a rollout of `maxUnavailable: 10%` has begun. Each load prints
-//! a checksum of the decisions, which must be the same for both kinds. `cargo test` runs a small load once, so this file
-//! keeps working.
+//! The load is in the id: product, kind of pass, clusters. In each iteration 100 clusters, spread evenly, turn not ready
+//! or ready again; the pass is decided and not stored. Before, a rollout of `maxUnavailable: 10%` has begun. A checksum of
+//! the decisions is printed, and must be the same for both kinds. Of Cloud Foundry, the load is the only part of a pass
+//! that looked at all instances: counting them by state. `cargo test` runs a small load once, so this file keeps working.
 
 #![allow(missing_docs, reason = "the macros of criterion generate public functions")]
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use fleetsim::rollout::cloud_foundry::{InstanceCounts, InstanceReports, LrpState};
 use fleetsim::rollout::rancher_fleet::{
     BundleAction, BundleView, ClusterView, FleetCluster, IntOrString, RancherFleet, RolloutStrategy, RuleSet,
 };
@@ -95,10 +96,34 @@ fn passes(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The reports of a process of which some instances start or become routable, and their counts.
+fn instance_counts(criterion: &mut Criterion) {
+    let sizes: &[usize] =
+        if std::env::args().any(|arg| arg == "--bench") { &[1_000, 100_000, 1_000_000] } else { &[300] };
+    let mut group = criterion.benchmark_group("pass");
+    group.sample_size(10);
+    for &instances in sizes {
+        for (name, is_full) in [("cloud-foundry-full", true), ("cloud-foundry-changed", false)] {
+            let mut reports = InstanceReports::from(vec![LrpState::Running; instances]);
+            let mut is_routable = true;
+            group.bench_function(BenchmarkId::new(name, instances), |bencher| {
+                bencher.iter(|| {
+                    is_routable = !is_routable;
+                    let state = if is_routable { LrpState::Running } else { LrpState::Claimed };
+                    (0..instances).step_by((instances / CHANGES).max(1)).for_each(|at| reports.set(at, state));
+                    let wanted = instances as u32;
+                    black_box(if is_full { InstanceCounts::of(wanted, &reports) } else { reports.counts(wanted) })
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     // Criterion's plots would need a font that plotters is built without.
     config = Criterion::default().without_plots();
-    targets = passes
+    targets = passes, instance_counts
 }
 criterion_main!(benches);

@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use fleetsim::rollout::cloud_foundry::{
-    ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy, LrpState,
-    Process, QuotaLimits, RequestError, RuleSet, canary_step_plan,
+    ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy,
+    InstanceReports, LrpState, Process, QuotaLimits, RequestError, RuleSet, canary_step_plan,
 };
 use fleetsim::rollout::{Revision, TargetId};
 use fleetsim::units::SimTime;
@@ -260,12 +260,12 @@ struct Labelled {
 impl Labelled {
     fn report(&mut self, lrps: &Ordered<Lrps>, diego_unavailable: bool) {
         self.app.diego_available = !diego_unavailable;
-        self.app.processes.iter_mut().for_each(|process| process.lrps.clear());
+        self.app.processes.iter_mut().for_each(|process| process.lrps = InstanceReports::default());
         for (label, counts) in &lrps.0 {
             // What Diego still reports of a destroyed process is asked for by nobody.
             let process = self.processes.iter().find(|(name, _)| name == label).map(|(_, id)| *id);
             if let Some(process) = process.and_then(|id| self.app.process_mut(id)) {
-                process.lrps = expand(counts);
+                process.lrps = expand(counts).into();
             }
         }
     }
@@ -344,7 +344,13 @@ fn check_tick(case: &TickCase) -> Result<(), String> {
     for (index, (label, instances)) in case.before.0.iter().enumerate() {
         let id = TargetId(index as u32);
         processes.push((label.clone(), id));
-        app.processes.push(Process { id, revision: VERSION, instances: *instances, memory_in_mb: 1, lrps: Vec::new() });
+        app.processes.push(Process {
+            id,
+            revision: VERSION,
+            instances: *instances,
+            memory_in_mb: 1,
+            lrps: InstanceReports::default(),
+        });
     }
     let id = |label: &str| processes.iter().find(|(name, _)| name == label).map(|(_, id)| *id);
     let written = &case.deployment;

@@ -45,7 +45,8 @@ use super::CloudFoundryDeployment;
 use crate::engine::{EntityKey, Streams};
 use crate::products::{Clusters, Controller, Decision, Run, StatusLog};
 use crate::rollout::cloud_foundry::{
-    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, LrpState, ProcessAction, UpdaterStatus,
+    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, ProcessAction,
+    UpdaterStatus,
 };
 use crate::rollout::{Hold, Pass, TargetId};
 use crate::units::{SimDuration, SimTime};
@@ -105,11 +106,12 @@ impl<'s> CloudFoundryController<'s> {
     /// What Diego reports of the new version's instances; none when there is no such process.
     fn instances(&self) -> &[LrpState] {
         let process = self.new.and_then(|new| self.view.process(new));
-        process.map_or(&[], |process| process.lrps.as_slice())
+        process.map_or(&[], |process| &process.lrps[..])
     }
 
-    fn instance_mut(&mut self, cluster: ClusterId) -> Option<&mut LrpState> {
-        self.view.process_mut(self.new?)?.lrps.get_mut(cluster.index())
+    /// The reports of the new version's instances, if there is such a process.
+    fn reports_mut(&mut self) -> Option<&mut InstanceReports> {
+        Some(&mut self.view.process_mut(self.new?)?.lrps)
     }
 
     /// The user's request: the app's last process is the new version's, and its instances are told.
@@ -182,7 +184,7 @@ impl<'s> CloudFoundryController<'s> {
         self.ends.retain(|(target, index), end| {
             let is_over = *end <= now;
             if is_over && let Some(process) = view.process_mut(*target) {
-                process.lrps[*index] = LrpState::Unreported;
+                process.lrps.set(*index, LrpState::Unreported);
             }
             !is_over
         });
@@ -203,7 +205,7 @@ impl<'s> CloudFoundryController<'s> {
             process.lrps.resize(instances, LrpState::Running);
         }
         for index in before..instances {
-            process.lrps[index] = LrpState::Running;
+            process.lrps.set(index, LrpState::Running);
             self.ends.remove(&(target, index));
         }
         for index in instances..before {
@@ -251,18 +253,28 @@ impl<'s> CloudFoundryController<'s> {
     /// them so does less.
     fn moves_when_restarting(&self, clusters: &dyn Clusters) -> bool {
         let mut view = self.view.clone();
-        let new = self.new.and_then(|new| view.process_mut(new));
-        for (index, lrp) in new.into_iter().flat_map(|process| &mut process.lrps).enumerate() {
-            if *lrp == LrpState::Crashed && !clusters.is_stuck(ClusterId(index as u32)) {
-                *lrp = LrpState::Claimed;
-            }
+        if let Some(process) = self.new.and_then(|new| view.process_mut(new)) {
+            let restarts = |index: &usize| {
+                process.lrps[*index] == LrpState::Crashed && !clusters.is_stuck(ClusterId(*index as u32))
+            };
+            let restarting: Vec<usize> = process.lrps.in_motion().filter(restarts).collect();
+            restarting.into_iter().for_each(|index| process.lrps.set(index, LrpState::Claimed));
         }
         !self.scheduler.clone().reconcile(SimTime::ZERO, &view).actions.is_empty()
     }
 
     /// New instances that are to run and are not routable.
     fn waiting(&self) -> u64 {
-        self.instances().iter().filter(|lrp| **lrp != LrpState::Running).count() as u64
+        let process = self.new.and_then(|new| self.view.process(new));
+        process.map_or(0, |process| {
+            let reported = process.lrps.len() as u32;
+            u64::from(reported - process.lrps.counts(reported).routable)
+        })
+    }
+
+    fn is_any_starting(&self) -> bool {
+        let reports = self.new.and_then(|new| self.view.process(new)).map(|process| &process.lrps);
+        reports.is_some_and(|reports| reports.in_motion().any(|index| reports[index] == LrpState::Claimed))
     }
 
     /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
@@ -281,15 +293,18 @@ impl Controller for CloudFoundryController<'_> {
     }
 
     fn learn(&mut self, report: Report, _now: SimTime) -> bool {
+        let index = report.cluster.index();
         if report.applied == NEW
-            && let Some(lrp) = self.instance_mut(report.cluster)
+            && let Some(reports) = self.reports_mut()
+            && let Some(&lrp) = reports.get(index)
         {
-            let state = match (report.ready, *lrp) {
+            let state = match (report.ready, lrp) {
                 (true, _) => LrpState::Running,
                 (false, LrpState::Crashed) => LrpState::Crashed,
                 (false, _) => LrpState::Claimed,
             };
-            if std::mem::replace(lrp, state) != state {
+            if lrp != state {
+                reports.set(index, state);
                 self.idle = false;
             }
         }
@@ -297,16 +312,12 @@ impl Controller for CloudFoundryController<'_> {
     }
 
     fn look(&mut self, clusters: &dyn Clusters) {
-        let Some(process) = self.new.and_then(|new| self.view.process_mut(new)) else { return };
-        for (index, lrp) in process.lrps.iter_mut().enumerate() {
-            if matches!(lrp, LrpState::Claimed | LrpState::Crashed) {
-                let cluster = ClusterId(index as u32);
-                *lrp = if clusters.is_backing_off(cluster) || clusters.is_stuck(cluster) {
-                    LrpState::Crashed
-                } else {
-                    LrpState::Claimed
-                };
-            }
+        let Some(reports) = self.reports_mut() else { return };
+        let in_motion: Vec<usize> = reports.in_motion().collect();
+        for index in in_motion {
+            let cluster = ClusterId(index as u32);
+            let has_crashed = clusters.is_backing_off(cluster) || clusters.is_stuck(cluster);
+            reports.set(index, if has_crashed { LrpState::Crashed } else { LrpState::Claimed });
         }
     }
 
@@ -330,9 +341,8 @@ impl Controller for CloudFoundryController<'_> {
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
-        let starts = self.instances().contains(&LrpState::Claimed);
         self.idle
-            && !starts
+            && !self.is_any_starting()
             && self.view.active().is_some_and(Deployment::is_ticked)
             && !self.moves_when_restarting(clusters)
     }

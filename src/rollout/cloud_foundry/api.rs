@@ -6,6 +6,7 @@
 use super::super::{Revision, TargetId};
 use super::RuleSet;
 use super::quota::Usage;
+use super::reports::InstanceReports;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use crate::units::SimTime;
@@ -83,7 +84,7 @@ impl AppView {
             self.admit(self.usage(), instances, memory_in_mb)?;
             let id = TargetId(self.next_process);
             self.next_process += 1;
-            self.processes.push(Process { id, revision, instances, memory_in_mb, lrps: Vec::new() });
+            self.processes.push(Process { id, revision, instances, memory_in_mb, lrps: InstanceReports::default() });
             deployment.process = Some(id);
             if let Some(previous) = previous {
                 self.deployments[previous].supersede(now);

@@ -51,16 +51,21 @@ impl InstanceCounts {
     pub fn of(instances: u32, lrps: &[LrpState]) -> Self {
         let mut counts = Self::default();
         for lrp in lrps.iter().take(instances as usize) {
-            *match lrp {
-                LrpState::Running => &mut counts.routable,
-                LrpState::RunningNotRoutable | LrpState::Claimed | LrpState::Unclaimed => &mut counts.starting,
-                LrpState::Unreported | LrpState::PlacementError | LrpState::Crashed | LrpState::Unknown => {
-                    &mut counts.unhealthy
-                }
-            } += 1;
+            *counts.of_state(*lrp) += 1;
         }
         counts.unhealthy += instances.saturating_sub(lrps.len() as u32);
         counts
+    }
+
+    /// The number that counts instances in this state.
+    pub(super) const fn of_state(&mut self, state: LrpState) -> &mut u32 {
+        match state {
+            LrpState::Running => &mut self.routable,
+            LrpState::RunningNotRoutable | LrpState::Claimed | LrpState::Unclaimed => &mut self.starting,
+            LrpState::Unreported | LrpState::PlacementError | LrpState::Crashed | LrpState::Unknown => {
+                &mut self.unhealthy
+            }
+        }
     }
 }
 

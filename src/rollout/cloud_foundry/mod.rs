@@ -41,6 +41,7 @@ mod json;
 mod lrp;
 mod pass;
 mod quota;
+mod reports;
 mod request;
 mod scaling;
 mod steps;
@@ -64,6 +65,7 @@ pub use control_loop::{
 pub use explain::{DeploymentExplanation, explain};
 pub use lrp::{InstanceCounts, LrpState};
 pub use quota::{AppQuota, QuotaError, QuotaLimits};
+pub use reports::InstanceReports;
 pub use request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy, NumberField, NumberProblem, RequestError};
 pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};

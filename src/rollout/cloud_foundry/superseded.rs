@@ -72,7 +72,7 @@ impl AppView {
             revision: interim,
             instances: superseded.instances,
             memory_in_mb: DEFAULT_MEMORY_IN_MB,
-            lrps: vec![LrpState::Running; superseded.instances as usize],
+            lrps: vec![LrpState::Running; superseded.instances as usize].into(),
         });
         let is_canary = superseded.state.is_purged();
         let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };

@@ -7,6 +7,7 @@ use super::super::{Pass, Revision, TargetId};
 use super::RuleSet;
 use super::lrp::{InstanceCounts, LrpState};
 use super::quota::{AppQuota, Usage};
+use super::reports::InstanceReports;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::steps::{CanaryStep, canary_step_plan};
 use crate::units::SimTime;
@@ -43,7 +44,7 @@ pub struct Process {
     pub memory_in_mb: u32,
     /// Diego's reports, by index. Shorter list: the rest is not reported. Longer list: the rest is being stopped,
     /// which the shipped rules ignore and the documented ones observe.
-    pub lrps: Vec<LrpState>,
+    pub lrps: InstanceReports,
 }
 
 /// One rollout.
@@ -129,7 +130,7 @@ impl AppView {
             revision,
             instances,
             memory_in_mb: DEFAULT_MEMORY_IN_MB,
-            lrps: vec![LrpState::Running; instances as usize],
+            lrps: vec![LrpState::Running; instances as usize].into(),
         };
         Self {
             revision,
@@ -147,7 +148,7 @@ impl AppView {
     pub fn stopped(revision: Revision, instances: u32) -> Self {
         let mut app = Self::settled(revision, instances);
         app.started = false;
-        app.processes[0].lrps.clear();
+        app.processes[0].lrps = InstanceReports::default();
         app
     }
 
@@ -209,7 +210,7 @@ impl Process {
     /// The counts of its instances.
     #[must_use]
     pub fn counts(&self) -> InstanceCounts {
-        InstanceCounts::of(self.instances, &self.lrps)
+        self.lrps.counts(self.instances)
     }
 
     /// Instances beyond the desired number that Diego still reports: they are being stopped.

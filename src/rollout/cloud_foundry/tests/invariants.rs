@@ -57,7 +57,8 @@ fn blow(app: &mut AppView, weather: &Weather, now: SimTime) {
         if Some(process.id) == new {
             process.lrps = weather.lrps.iter().copied().take(process.instances as usize).collect();
         } else if weather.torn_down {
-            process.lrps.truncate(process.instances as usize);
+            let len = process.lrps.len().min(process.instances as usize);
+            process.lrps.resize(len, LrpState::Running);
         }
     }
     if weather.continues {
@@ -141,7 +142,7 @@ proptest! {
         while app.active().is_some() {
             now = updater.next_pass(now);
             for process in &mut app.processes {
-                process.lrps = vec![LrpState::Running; process.instances as usize];
+                process.lrps = vec![LrpState::Running; process.instances as usize].into();
             }
             let pass = updater.reconcile(now, &app);
             app.store(&pass);

@@ -81,10 +81,10 @@ impl AppStory {
         }
         for process in &mut self.app.processes {
             if Some(process.id) == new {
-                process.lrps.clone_from(&lrps);
+                process.lrps = lrps.clone().into();
             } else {
                 let alive = process.instances as usize + std::mem::take(&mut ending);
-                process.lrps = vec![LrpState::Running; alive];
+                process.lrps = vec![LrpState::Running; alive].into();
             }
         }
         self.now = self.now + UPDATE_FREQUENCY;

@@ -216,7 +216,7 @@ fn passes_are_periodic_while_a_deployment_is_in_progress() {
     assert_eq!(story.updater.reconcile(at(0), &story.app).wake_at, Some(at(5)));
     // That pass took seven seconds, and the next starts immediately.
     assert_eq!(story.updater.reconcile(at(7), &story.app).wake_at, Some(at(12)), "from the start of this one");
-    story.app.processes[1].lrps = vec![LrpState::Running];
+    story.app.processes[1].lrps = vec![LrpState::Running].into();
     let pass = story.updater.reconcile(at(12), &story.app);
     assert_eq!(pass.wake_at, None, "paused: not processed");
     story.app.store(&pass);
