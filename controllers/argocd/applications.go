@@ -240,12 +240,17 @@ func (p *product) attemptFails(w virtualapi.World, a *application, message strin
 	a.operation.attempting = false
 	var strategy argo.RetryStrategy
 	convert(child(child(object, "operation"), "retry"), &strategy)
-	at, err := strategy.NextRetryAt(time.Now(), a.operation.retries)
-	if err != nil || strategy.Limit >= 0 && a.operation.retries >= strategy.Limit {
+	if strategy.Limit >= 0 && a.operation.retries >= strategy.Limit {
 		p.end(w, a, "Failed", message)
 		return
 	}
+	// Argo CD counts the failed attempt before it computes the wait.
 	a.operation.retries++
+	at, err := strategy.NextRetryAt(time.Now(), a.operation.retries)
+	if err != nil {
+		p.end(w, a, "Failed", message)
+		return
+	}
 	w.Later(time.Until(at), p.key("retry", a), func(w virtualapi.World) { p.attempt(w, a) })
 }
 

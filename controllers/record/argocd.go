@@ -113,11 +113,11 @@ func argocdSteps() []Case {
 		step{"early, rest", "25%"}))
 	add("update-40-duplicate", "two steps select the early ring", 40, rollingSync("", step{"canary, early", "5"},
 		step{"early, rest", "25%"}))
-	add("update-40-latency-1", "requests of 1 ms", 40, rounds("25%"), latency(time.Millisecond, time.Millisecond, 0, 1))
+	add("update-40-latency-1", "requests of 1 ms", 40, rounds("25%"), latency(time.Millisecond, time.Millisecond))
 	add("update-40-latency-20", "requests of 20 ms, watches of 50 ms", 40, rounds("25%"),
-		latency(20*time.Millisecond, 50*time.Millisecond, 0, 1))
-	add("update-40-latency-drawn", "requests of 5 ms, drawn from half to one and a half", 40, rounds("25%"),
-		latency(5*time.Millisecond, 5*time.Millisecond, 0.5, 7))
+		latency(20*time.Millisecond, 50*time.Millisecond))
+	add("update-40-latency-10", "requests of 10 ms, watches of 2 ms", 40, rounds("25%"),
+		latency(10*time.Millisecond, 2*time.Millisecond))
 	add("update-60-qps", "a client limit of 5 requests a second", 60, rounds("50%"), setting("ARGOCD_K8S_CLIENT_QPS", "5"))
 	return all
 }

@@ -137,11 +137,9 @@ func labels(at time.Duration, target int, labels map[string]string) change {
 	return script(at, cosim.News{Target: &target, Labels: &labels})
 }
 
-func latency(request, watch time.Duration, spread float64, seed uint64) change {
-	return func(c *Case) {
-		c.Hello.Latency = cosim.Latency{Request: &request, Watch: &watch, Spread: spread}
-		c.Hello.Seed = seed
-	}
+// latency of requests and watches. None is drawn: the replay could not know what was.
+func latency(request, watch time.Duration) change {
+	return func(c *Case) { c.Hello.Latency = cosim.Latency{Request: &request, Watch: &watch} }
 }
 
 func resume() cosim.News {

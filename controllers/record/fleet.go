@@ -110,9 +110,9 @@ func fleetUpdates(add adder) {
 	add("update-60-values", "with Helm values: a Secret for each target", 60, values)
 	add("first-60-values", "with Helm values: a Secret for each target", 60, values, first)
 	add("update-60-latency-20ms", "20 ms a request", 60, strategy("maxUnavailable: 10%"),
-		latency(20*time.Millisecond, 10*time.Millisecond, 0, 1))
-	add("update-60-latency-spread", "1 to 9 ms a request", 60, strategy("maxUnavailable: 10%"),
-		latency(5*time.Millisecond, 5*time.Millisecond, 0.8, 7))
+		latency(20*time.Millisecond, 10*time.Millisecond))
+	add("update-60-latency-1ms", "1 ms a request, watches of 20 ms", 60, strategy("maxUnavailable: 10%"),
+		latency(time.Millisecond, 20*time.Millisecond))
 }
 
 // fleetTroubles: slow, failing, offline and returning clusters.

@@ -115,11 +115,9 @@ func kubefleetRolling() []Case {
 	add("update-100-spread", "ready after 1 to 30 min, maxUnavailable 10%", 100, rolling("10%", "", ""),
 		spread(minute, 30*minute))
 	add("first-200-spread", "first deployment, ready after 10 s to 10 min", 200, "", first, spread(10*second, 10*minute))
-	add("update-100-latency-1", "requests of 1 ms", 100, "", latency(time.Millisecond, time.Millisecond, 0, 1))
+	add("update-100-latency-1", "requests of 1 ms", 100, "", latency(time.Millisecond, time.Millisecond))
 	add("update-100-latency-20", "requests of 20 ms, watches of 50 ms", 100, "",
-		latency(20*time.Millisecond, 50*time.Millisecond, 0, 1))
-	add("update-100-latency-drawn", "requests of 5 ms, drawn from half to one and a half", 100, "",
-		latency(5*time.Millisecond, 5*time.Millisecond, 0.5, 7))
+		latency(20*time.Millisecond, 50*time.Millisecond))
 	return all
 }
 

@@ -24,7 +24,7 @@ func main() {
 	command := flag.String("command", "", "the controllers' process and its arguments")
 	which := flag.String("cases", "", "the list of cases: "+strings.Join(lists(), ", "))
 	out := flag.String("out", "", "the folder of recordings")
-	only := flag.String("only", "", "only cases whose id contains this word")
+	only := flag.String("only", "", "only cases whose id contains this word; =ID is the case with this id")
 	check := flag.Bool("check", false, "compare with the recordings in the folder instead of writing them")
 	flag.Parse()
 	if *command == "" || *out == "" || cases[*which] == nil {
@@ -33,7 +33,7 @@ func main() {
 	}
 	failed := false
 	for _, c := range cases[*which]() {
-		if !strings.Contains(c.ID, *only) {
+		if id, exact := strings.CutPrefix(*only, "="); exact && c.ID != id || !exact && !strings.Contains(c.ID, *only) {
 			continue
 		}
 		if err := one(strings.Fields(*command), c, filepath.Join(*out, c.ID+".json.gz"), *check); err != nil {

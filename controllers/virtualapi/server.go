@@ -83,6 +83,7 @@ type Server struct {
 	counts    map[string]int
 	total     int
 	draws     map[string]uint64
+	gone      map[string]bool // namespaces that were deleted
 	observers []func(World, Change)
 }
 
@@ -108,6 +109,7 @@ func New(options Options) *Server {
 		ended:   make(chan struct{}),
 		counts:  map[string]int{},
 		draws:   map[string]uint64{},
+		gone:    map[string]bool{},
 	}
 	for _, resource := range options.Resources {
 		s.Register(resource)

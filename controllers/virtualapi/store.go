@@ -129,6 +129,10 @@ func (s *Server) create(k *kind, namespace string, object Object, by string) (*s
 		delete(meta, "namespace")
 	}
 	name := text(meta, "name")
+	if s.gone[namespace] {
+		return nil, fail(http.StatusForbidden, "Forbidden", "%s %q is forbidden: unable to create new content in namespace %s "+
+			"because it is being terminated", k.qualified(), name, namespace)
+	}
 	if k.objects[key(namespace, name)] != nil {
 		return nil, fail(http.StatusConflict, "AlreadyExists", "%s %q already exists", k.qualified(), name)
 	}
@@ -150,8 +154,14 @@ func (s *Server) create(k *kind, namespace string, object Object, by string) (*s
 	if failure := k.admit(nil, object); failure != nil {
 		return nil, failure
 	}
+	if k.isNamespace() {
+		delete(s.gone, name)
+	}
 	return s.write(k, "ADDED", nil, object, by)
 }
+
+// isNamespace says that the objects are namespaces. Nothing can be created in one that was deleted.
+func (k *kind) isNamespace() bool { return k.Group == "" && k.Kind == "Namespace" }
 
 // suffix of a generated name: five characters of the alphabet that Kubernetes uses, from a counter.
 func suffix(count uint64) string {
@@ -275,6 +285,9 @@ func (s *Server) remove(k *kind, old *stored, last Object, by string) (*stored, 
 		return nil, fail(500, "InternalError", "%v", err)
 	}
 	delete(k.objects, key(text(meta, "namespace"), text(meta, "name")))
+	if k.isNamespace() {
+		s.gone[text(meta, "name")] = true
+	}
 	s.announce(k, Change{Resource: &k.Resource, Type: "DELETED", Old: old.object, Object: last, Client: by}, raw)
 	s.collect(text(meta, "uid"))
 	return &stored{object: last, raw: raw}, nil
