@@ -268,7 +268,7 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
     Provenance {
         horizon_s: horizons.fold(0.0, f64::max),
-        command: reproduce(command, args),
+        command: reproduce(command, args, starts_commands(experiment)),
         inputs: experiment.inputs.iter().map(digest).collect(),
         variants: experiment.variants.iter().map(variant).collect(),
         limits: experiment.assertions.iter().map(limit).collect(),
@@ -282,7 +282,7 @@ fn digest(input: &InputFile) -> FileDigest {
 
 /// The command that reproduces the results. It names the experiment by its folder, below `experiments` if it is there,
 /// or by its file, so that results do not depend on where the experiment is or how it was named.
-fn reproduce(command: &str, args: &ExperimentArgs) -> String {
+fn reproduce(command: &str, args: &ExperimentArgs, starts_commands: bool) -> String {
     let path = args.experiment.canonicalize().unwrap_or_else(|_| args.experiment.clone());
     let path = if path.ends_with("experiment.yaml") { path.parent().unwrap_or(&path) } else { &path };
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -297,7 +297,15 @@ fn reproduce(command: &str, args: &ExperimentArgs) -> String {
     if let Some(replicates) = args.replicates {
         command.push_str(&format!(" --replicates {replicates}"));
     }
+    if starts_commands {
+        command.push_str(" --allow-commands");
+    }
     command
+}
+
+/// Whether a strategy of the experiment starts a command for each run.
+fn starts_commands(experiment: &Experiment) -> bool {
+    experiment.variants.iter().any(|variant| variant.scenario.strategy.command().is_some())
 }
 
 /// Identifies runs: the program, the values in the experiment's files and the seed. Two builds of one version may
