@@ -9,6 +9,7 @@ mod about;
 mod fleet;
 mod markup;
 mod series;
+mod statuses;
 mod table;
 mod uncertainty;
 
@@ -165,6 +166,7 @@ pub(super) fn page(results: &Results) -> String {
             ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
             ("unfinished", &about::unfinished(&variants, &called)),
             ("uncertainty", &uncertainty::section(results)),
+            ("statuses", &statuses::section(results)),
             ("released", &about::released(&variants, &called)),
             ("displayed", &about::displayed(results)),
             ("provenance", &about::provenance(provenance, &variants)),

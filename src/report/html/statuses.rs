@@ -1,0 +1,97 @@
+//! The products' own words on the page: what each variant's displayed run showed to people over time.
+//!
+//! A table of changes for each variant, closed at first. Single applications are left out, and of many changes those in
+//! the middle; `statuses.csv` has all.
+
+use itertools::Itertools;
+
+use super::markup::escaped;
+use crate::report::data::Results;
+use crate::report::format::{count, time};
+use crate::results::StatusRow;
+
+/// Most changes of a variant on the page: half of them from the start, half from the end.
+const SHOWN: usize = 40;
+
+/// The section; empty where no product showed anything.
+pub(super) fn section(results: &Results) -> String {
+    let rows = results.tables.statuses.iter().filter(|(_, row)| !is_single(row));
+    let by_variant = rows.chunk_by(|(key, _)| &key.variant);
+    let tables: String = by_variant
+        .into_iter()
+        .map(|(variant, rows)| table(variant, &rows.map(|(_, row)| row).collect::<Vec<_>>()))
+        .collect();
+    if tables.is_empty() {
+        return tables;
+    }
+    format!(
+        "<section id=\"statuses\" aria-labelledby=\"statuses-title\"><h2 id=\"statuses-title\">Statuses</h2>\n\
+         <p class=\"note\">The words in which each product showed the rollout to its users, in the run that the curves \
+         show. All changes are in <a href=\"statuses.csv\">statuses.csv</a>.</p>\n{tables}</section>\n"
+    )
+}
+
+/// Whether the row is about one of many applications.
+fn is_single(row: &StatusRow) -> bool {
+    row.object.starts_with("Application/") || row.condition.starts_with("applicationStatus")
+}
+
+fn table(variant: &str, rows: &[&StatusRow]) -> String {
+    let (name, changes) = (escaped(variant), count(rows.len() as f64));
+    let shown = if rows.len() <= SHOWN {
+        rows.iter().map(|row| line(row)).join("")
+    } else {
+        let (start, end) = (&rows[..SHOWN / 2], &rows[rows.len() - SHOWN / 2..]);
+        let left_out = count((rows.len() - SHOWN) as f64);
+        let between = format!("<tr><td colspan=\"5\">{left_out} changes are left out</td></tr>\n");
+        let lines = |rows: &[&StatusRow]| rows.iter().map(|row| line(row)).join("");
+        format!("{}{between}{}", lines(start), lines(end))
+    };
+    format!(
+        "<details><summary>{name}: {changes} changes</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"statuses of {name}\"><table class=\"plain\"><thead><tr><th scope=\"col\">time</th>\
+         <th scope=\"col\">object</th><th scope=\"col\">condition</th><th scope=\"col\">status</th>\
+         <th scope=\"col\">reason and message</th></tr></thead><tbody>{shown}</tbody></table></div></details>\n"
+    )
+}
+
+fn line(row: &StatusRow) -> String {
+    let words = [&row.reason, &row.message].into_iter().filter(|text| !text.is_empty()).join(": ");
+    format!(
+        "<tr><th scope=\"row\" style=\"white-space:nowrap\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        escaped(&time(row.t_s)),
+        escaped(&row.object),
+        escaped(&row.condition),
+        escaped(&row.status),
+        escaped(&words),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::uncertainty::tests::uncertain;
+    use crate::results::RunKey;
+
+    #[test]
+    fn the_section_shows_the_words_and_leaves_out_the_middle_of_many() {
+        let mut results = uncertain();
+        results.tables.statuses.clear();
+        assert_eq!(section(&results), "");
+        let key = RunKey { variant: "careful".to_owned(), ..RunKey::default() };
+        let row = |nth: usize, object: &str| StatusRow {
+            t_s: nth as f64,
+            object: object.to_owned(),
+            condition: "Ready".to_owned(),
+            reason: "Because".to_owned(),
+            message: format!("NotReady({nth}) & so on"),
+            ..StatusRow::default()
+        };
+        results.tables.statuses.extend((0..100).map(|nth| (key.clone(), row(nth, "Bundle/app"))));
+        results.tables.statuses.push((key, row(100, "Application/c1")));
+        let html = section(&results);
+        assert!(html.contains("100 changes</summary>") && html.contains("60 changes are left out"), "{html}");
+        assert!(html.contains("Because: NotReady(19) &amp; so on") && !html.contains("NotReady(20)"), "{html}");
+        assert!(html.contains("NotReady(99)") && !html.contains("Application/"), "{html}");
+    }
+}
