@@ -54,12 +54,30 @@ pub(crate) struct Hello<'a> {
     pub(crate) targets: Vec<Target<'a>>,
     pub(crate) files: BTreeMap<&'a str, &'a str>,
     pub(crate) release: Release,
+    pub(crate) latency: Latency,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) settings: &'a BTreeMap<String, String>,
+}
+
+/// Latencies of the controller's API server, in nanoseconds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Latency {
+    /// One request.
+    pub(crate) request: u64,
+    /// From a write to the event in a client's watch.
+    pub(crate) watch: u64,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) labels: &'a BTreeMap<String, String>,
+    /// The group of the experiment that it belongs to.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) group: &'a str,
+    /// What it runs at first, where that is not what the release says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) revision: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]

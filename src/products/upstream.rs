@@ -6,6 +6,7 @@
 //!
 //! Left out: settings in place, which the product's controller could not read, and approvals.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,6 +78,7 @@ impl ControllerChoice {
                 remedy: "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS",
             },
             files: vec![(file.to_owned(), text)],
+            settings: BTreeMap::new(),
             keeper: LoopKeeper::Process,
             // Of the products, Argo CD alone looks at them.
             sees_progress_deadlines: name == "argocd",

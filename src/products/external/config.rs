@@ -1,5 +1,6 @@
 //! `external` as an experiment writes it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -22,6 +23,8 @@ pub struct ExternalConfig {
     command: Vec<String>,
     /// Files that the process is given with the first message. They are recorded with the results.
     files: Vec<String>,
+    /// Flags that the process is given with the first message.
+    settings: BTreeMap<String, String>,
     /// Who keeps the control loop: passes, their duration, and the delay of changes.
     #[serde(rename = "loop")]
     keeper: LoopKeeper,
@@ -36,7 +39,7 @@ pub struct ExternalConfig {
 pub enum LoopKeeper {
     /// fleetsim, which asks the process in every pass. The durations are those of `controller`.
     Fleetsim,
-    /// The process. `controller` has no effect.
+    /// The process. Of `controller`, it is told the typical request and the watch delay.
     Process,
 }
 
@@ -45,6 +48,7 @@ impl Default for ExternalConfig {
         Self {
             command: Vec::new(),
             files: Vec::new(),
+            settings: BTreeMap::new(),
             keeper: LoopKeeper::Fleetsim,
             timeout: SimDuration::from_secs(60),
         }
@@ -83,6 +87,7 @@ impl Product for ExternalConfig {
                 remedy: "install it or correct `command`",
             },
             files,
+            settings: self.settings.clone(),
             keeper: self.keeper,
             sees_progress_deadlines: false,
         }))

@@ -15,6 +15,8 @@ mod session;
 
 pub use config::{ExternalConfig, LoopKeeper};
 
+use std::collections::BTreeMap;
+
 use super::{Controller, Fleet, Run, Strategy, StrategyExplanation};
 use crate::process::ProcessCommand;
 use crate::results::Snippet;
@@ -26,6 +28,8 @@ pub struct ExternalStrategy {
     pub command: ProcessCommand,
     /// The strategy's own files: path and text.
     pub files: Vec<(String, String)>,
+    /// Flags that the process is given.
+    pub settings: BTreeMap<String, String>,
     /// Who keeps the control loop.
     pub keeper: LoopKeeper,
     /// The process takes news of Deployments that exceed their progress deadline.

@@ -9,12 +9,14 @@ use rand_xoshiro::rand_core::Rng;
 use serde::de::DeserializeOwned;
 
 use super::ExternalStrategy;
-use crate::process::protocol::{Held, Hello, Instruction, News, ProcessMessage, Ready, Release, StageTargets, Target};
+use crate::process::protocol::{
+    Held, Hello, Instruction, Latency, News, ProcessMessage, Ready, Release, StageTargets, Target,
+};
 use crate::process::{ChildProcess, ProcessError};
 use crate::products::Run;
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
@@ -31,6 +33,20 @@ struct Known {
     ready: bool,
     /// What the process was told last: the applied revision, whether it is ready, and whether it fails.
     told: (u32, bool, bool),
+}
+
+/// A target as the process is told of it.
+fn target(world: &WorldSpec, index: usize) -> Target<'_> {
+    let ClusterSpec { name, labels, group, installed, .. } = &world.clusters[index];
+    let revision = (!installed && world.release == ReleaseKind::Update).then_some(0);
+    Target { name, labels, group, revision }
+}
+
+impl Known {
+    fn at_start(assigned: Option<Revision>) -> Self {
+        let told = (assigned.map_or(0, |revision| revision.0), assigned.is_some(), false);
+        Self { assigned, ready: assigned.is_some(), told }
+    }
 }
 
 /// One run's process.
@@ -51,19 +67,11 @@ impl<'r> Session<'r> {
     /// Starts the process and says hello.
     pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let world = run.fleet.world;
-        let assigned = (world.release == ReleaseKind::Update).then_some(OLD);
         let mut session = Self {
             process: RefCell::new(None),
             failure: RefCell::new(None),
             clusters: &world.clusters,
-            known: vec![
-                Known {
-                    assigned,
-                    ready: assigned.is_some(),
-                    told: (assigned.map_or(0, |revision| revision.0), assigned.is_some(), false),
-                };
-                world.clusters.len()
-            ],
+            known: (0..world.clusters.len()).map(|index| Known::at_start(world.installed(index))).collect(),
             stages: vec![String::new(); world.clusters.len()],
             news: Vec::new(),
             lookahead: 0,
@@ -72,9 +80,17 @@ impl<'r> Session<'r> {
             protocol: PROTOCOL,
             run: run.label,
             seed: run.streams.stream("external", "seed").next_u64() >> 1,
-            targets: world.clusters.iter().map(|of| Target { name: &of.name, labels: &of.labels }).collect(),
+            targets: (0..world.clusters.len()).map(|index| target(world, index)).collect(),
             files: strategy.files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<BTreeMap<_, _>>(),
-            release: Release { installed: assigned.map_or(0, |revision| revision.0), revision: NEW.0 },
+            release: Release {
+                installed: if world.release == ReleaseKind::Update { OLD.0 } else { 0 },
+                revision: NEW.0,
+            },
+            latency: Latency {
+                request: run.control_loop.request.typical().as_nanos(),
+                watch: run.control_loop.watch_delay.as_nanos(),
+            },
+            settings: &strategy.settings,
         };
         match ChildProcess::start(&strategy.command, run.label) {
             Ok(process) => *session.process.get_mut() = Some(process),
