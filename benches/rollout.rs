@@ -48,6 +48,7 @@ fn world(clusters: usize) -> WorldSpec {
                 region: None,
                 paused: false,
                 registered: true,
+                installed: true,
             })
             .collect(),
         regions: Vec::new(),
@@ -112,7 +113,7 @@ fn rollouts(criterion: &mut Criterion) {
     let careful = || -> Arc<dyn Strategy> {
         let max_unavailable = Some(IntOrString::String("10%".to_owned()));
         let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
-        Arc::new(RancherFleetStrategy { rules: RuleSet::Shipped, strategy, ignored: Vec::new() })
+        Arc::new(RancherFleetStrategy { rules: RuleSet::Shipped, strategy, ignored: Vec::new(), has_values: false })
     };
     let bound = || -> Arc<dyn Strategy> { Arc::new(BaselineStrategy(Baseline::AllAtOnce)) };
     let mut group = criterion.benchmark_group("rollout");

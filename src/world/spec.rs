@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rollout::Revision;
 use crate::units::BytesPerSec;
 use crate::units::serial::positive;
 use crate::world::clusters::agent_spec::AgentSpec;
@@ -14,6 +15,7 @@ use crate::world::clusters::restarts::Restarts;
 use crate::world::clusters::spec::{ClusterSpec, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::faults::spec::FaultSpec;
+use crate::world::ids::OLD;
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::SizeModel;
 use crate::world::registry::spec::RegistrySpec;
@@ -48,6 +50,12 @@ impl WorldSpec {
     #[must_use]
     pub fn registry_at(&self, at: usize) -> &RegistrySpec {
         if at == 0 { &self.registry } else { &self.registries[at - 1].spec }
+    }
+
+    /// The revision that a cluster runs when the rollout begins. `None`: nothing.
+    #[must_use]
+    pub fn installed(&self, cluster: usize) -> Option<Revision> {
+        (self.release == ReleaseKind::Update && self.clusters[cluster].installed).then_some(OLD)
     }
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         region: None,
         paused: false,
         registered: true,
+        installed: true,
     };
     WorldSpec {
         clusters: (0..count).map(cluster).collect(),

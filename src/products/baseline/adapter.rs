@@ -8,7 +8,7 @@ use crate::products::{Controller, Decision};
 use crate::rollout::Hold;
 use crate::rollout::baseline::{Baseline, BaselineTarget};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, Report, WorldSpec};
 
 /// One of the baselines with its view of the fleet.
 pub(super) struct BaselineController<'s> {
@@ -19,8 +19,9 @@ pub(super) struct BaselineController<'s> {
 
 impl<'s> BaselineController<'s> {
     pub(super) fn new(world: &'s WorldSpec, BaselineStrategy(baseline): BaselineStrategy) -> Self {
-        let target = BaselineTarget { started: false, ready: world.release == ReleaseKind::Update };
-        Self { baseline, targets: vec![target; world.clusters.len()], clusters: &world.clusters }
+        let target = |index: usize| BaselineTarget { started: false, ready: world.installed(index).is_some() };
+        let targets = (0..world.clusters.len()).map(target).collect();
+        Self { baseline, targets, clusters: &world.clusters }
     }
 }
 

@@ -102,6 +102,11 @@ impl Product for CloudFoundryConfig {
             }
         };
         let clusters = fleet.len() as u32;
+        if fleet.world.clusters.iter().any(|cluster| !cluster.installed) {
+            let help = "remove `installed: false` from the fleet, or compare without Cloud Foundry";
+            context.report(path, "an app runs in all clusters of the fleet before an update", help);
+            return None;
+        }
         if options.web_instances.is_some_and(|instances| instances != clusters) {
             let message = format!("the app has {clusters} instances, one for each entry of the fleet");
             let problem = field_problem(path, file.as_ref(), "options.web_instances", message, context);

@@ -5,12 +5,14 @@
 //! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides
 //! on all targets. Then it goes through those that have a deployment, in the order of the clusters' names, with one
 //! request after the other: it deletes the Secret with the Helm values, of which there are none, and writes the
-//! deployment if it changes. So a pass that changes nothing costs a request for each target. After a report the product's
-//! second controller writes the deployment's display, and this starts one more pass ([`super::display`]).
-//!
-//! Left out: Helm values, with which a pass gets each target's Secret first.
+//! deployment if it changes. So a pass that changes nothing costs a request for each target. With Helm values, a pass
+//! gets the Secret of each target that has a deployment before it decides, and a new deployment takes two more requests:
+//! its Secret before, and the Secret's owner after. After a report the product's second controller writes the
+//! deployment's display, and this starts one more pass ([`super::display`]). What happens when a cluster leaves is in
+//! [`super::membership`].
 
 use super::display::DisplayController;
+use super::membership::{Membership, MembershipStep};
 use super::tally::{ClusterTally, is_attached};
 use super::{RancherFleetStrategy, clusters};
 use crate::products::{Change, Clusters, Controller, Decision, Deploy, Happened, Run, StatusLog};
@@ -18,7 +20,7 @@ use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
 use crate::rollout::{Hold, Revision, TargetSet};
-use crate::units::SimTime;
+use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
 /// Requests for the finalizer of a new bundle: an update, one that meets a conflict, and its back-off of 5 ms, which is
@@ -33,6 +35,11 @@ pub(super) struct BundleController<'s> {
     scheduler: RancherFleet,
     view: BundleView,
     display: DisplayController,
+    membership: Membership,
+    /// The bundle has Helm values.
+    has_values: bool,
+    /// About how long a request takes.
+    typical_request: SimDuration,
     fleet: crate::products::Fleet<'s>,
     /// The clusters as the rules see them.
     clusters: Vec<FleetCluster>,
@@ -62,9 +69,9 @@ impl<'s> BundleController<'s> {
         let clusters = clusters(fleet);
         let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone());
         let world = fleet.world;
-        let views = world.clusters.iter().map(|spec| {
-            let runs = match world.release {
-                ReleaseKind::Update if spec.registered => ClusterView::settled(OLD),
+        let views = world.clusters.iter().enumerate().map(|(index, spec)| {
+            let runs = match world.installed(index) {
+                Some(old) if spec.registered => ClusterView::settled(old),
                 _ => ClusterView::new(OLD),
             };
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
@@ -77,12 +84,16 @@ impl<'s> BundleController<'s> {
         let (changed, tally) = (TargetSet::all(clusters.len()), ClusterTally::new(clusters.len()));
         let deployments = view.clusters.iter().map(|cluster| cluster.deployment.as_ref());
         let display = DisplayController::new(run.control_loop, run.streams, deployments);
+        let membership = Membership::new(run.control_loop, run.streams);
         let labelled = view.clusters.iter().map(|cluster| cluster.deployment.and_then(|it| it.staged)).collect();
         let is_new = world.release == ReleaseKind::Initial;
         Self {
             scheduler,
             view,
             display,
+            membership,
+            has_values: strategy.has_values,
+            typical_request: run.control_loop.request.typical(),
             fleet,
             clusters,
             by_name,
@@ -98,12 +109,19 @@ impl<'s> BundleController<'s> {
         }
     }
 
-    /// The requests of a pass: for each target with a deployment one for its Secret, and one if the deployment changes;
-    /// at the end the bundle's status. `stored`: the clusters that storing the pass changed, with their deployments from
-    /// before, by index.
-    fn request(&mut self, stored: &[(u32, Option<BundleDeployment>)], decision: &mut Decision) {
+    /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if the
+    /// deployment changes; at the end the bundle's status. `stored`: the clusters that storing the pass changed, with
+    /// their deployments from before, by index.
+    fn request(&mut self, now: SimTime, stored: &[(u32, Option<BundleDeployment>)], decision: &mut Decision) {
         if std::mem::take(&mut self.is_new) {
             decision.requests.in_turn(FINALIZER_REQUESTS);
+        }
+        let ranks = self.ranks_to_write(stored);
+        if self.has_values {
+            let created = stored.iter().filter(|(cluster, before)| {
+                before.is_none() && is_attached(&self.view.clusters[*cluster as usize])
+            });
+            decision.requests.in_turn(self.tally.attached.len() - created.count());
         }
         // All clusters want the same revision.
         let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
@@ -111,22 +129,15 @@ impl<'s> BundleController<'s> {
             self.stored = newest;
             decision.requests.in_turn(1);
         }
-        let mut ranks: Vec<usize> = self.changed.iter().map(|cluster| self.ranks[cluster as usize]).collect();
-        ranks.extend(stored.iter().map(|(cluster, _)| self.ranks[*cluster as usize]));
-        ranks.sort_unstable();
-        ranks.dedup();
-        for &rank in &ranks {
-            self.tally.attached.set(rank, is_attached(&self.view.clusters[self.by_name[rank]]));
-        }
+        let deletes = usize::from(!self.has_values);
         let mut targets = 0;
-        ranks.retain(|&rank| is_attached(&self.view.clusters[self.by_name[rank]]));
         for rank in ranks {
             // One for each target so far.
             let up_to = self.tally.attached.below(rank + 1);
-            decision.requests.in_turn(up_to - std::mem::replace(&mut targets, up_to));
-            self.request_write(self.by_name[rank], stored, decision);
+            decision.requests.in_turn(deletes * (up_to - std::mem::replace(&mut targets, up_to)));
+            self.request_write(now, self.by_name[rank], stored, decision);
         }
-        decision.requests.in_turn(self.tally.attached.len() - targets);
+        decision.requests.in_turn(deletes * (self.tally.attached.len() - targets));
         // Deployments of clusters that are no longer targets go at last.
         let orphans = stored
             .iter()
@@ -135,12 +146,39 @@ impl<'s> BundleController<'s> {
         decision.requests.in_turn(1);
     }
 
+    /// The ranks of the targets whose deployments may have to be written.
+    fn ranks_to_write(&mut self, stored: &[(u32, Option<BundleDeployment>)]) -> Vec<usize> {
+        let mut ranks: Vec<usize> = self.changed.iter().map(|cluster| self.ranks[cluster as usize]).collect();
+        ranks.extend(stored.iter().map(|(cluster, _)| self.ranks[*cluster as usize]));
+        ranks.extend(self.membership.leaving().map(|cluster| self.ranks[cluster]));
+        ranks.sort_unstable();
+        ranks.dedup();
+        for &rank in &ranks {
+            self.tally.attached.set(rank, is_attached(&self.view.clusters[self.by_name[rank]]));
+        }
+        ranks.retain(|&rank| is_attached(&self.view.clusters[self.by_name[rank]]));
+        ranks
+    }
+
     /// The request that writes a target's deployment, if it changes.
-    fn request_write(&mut self, cluster: usize, stored: &[(u32, Option<BundleDeployment>)], decision: &mut Decision) {
+    fn request_write(
+        &mut self,
+        now: SimTime,
+        cluster: usize,
+        stored: &[(u32, Option<BundleDeployment>)],
+        decision: &mut Decision,
+    ) {
         let view = &self.view.clusters[cluster];
         let Some(after) = view.deployment else { return };
         let place = stored.binary_search_by_key(&(cluster as u32), |(cluster, _)| *cluster);
         let before = place.map_or(Some(after), |place| stored[place].1);
+        // With values, the Secret of a new deployment is written before it, and the Secret's owner after it.
+        let secrets = usize::from(self.has_values && before.is_none());
+        decision.requests.in_turn(secrets);
+        if self.membership.is_refused(cluster, now + self.typical_request * decision.requests.len() as u64) {
+            decision.requests.in_turn(1);
+            return;
+        }
         // The deployment is labelled with the bundle's content, whether it may have it yet or not.
         let is_labelled = self.labelled[cluster].replace(view.wanted) == Some(view.wanted);
         if is_labelled && before.is_some_and(|before| spec(&before) == spec(&after)) {
@@ -148,6 +186,7 @@ impl<'s> BundleController<'s> {
         }
         decision.requests.in_turn(1);
         let after_requests = decision.requests.len();
+        decision.requests.in_turn(secrets);
         let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);
         match before {
             None => self.created.push((after_requests, cluster)),
@@ -157,6 +196,26 @@ impl<'s> BundleController<'s> {
         if let Some(revision) = after.deployed {
             decision.deploys.push(Deploy { cluster: ClusterId(cluster as u32), revision, after_requests });
         }
+    }
+
+    /// A step of a cluster that leaves or comes.
+    fn membership_step(&mut self, step: MembershipStep, happened: &mut Happened) {
+        match step {
+            MembershipStep::Removed(cluster) => happened.removals.push(ClusterId(cluster as u32)),
+            MembershipStep::Gone(cluster) => {
+                let view = &mut self.view.clusters[cluster];
+                (view.targeted, view.deployment) = (false, None);
+                self.labelled[cluster] = None;
+                self.changed.insert(cluster as u32);
+                self.display.forgets(cluster);
+                happened.changed.push(ClusterId(cluster as u32));
+            }
+            MembershipStep::Registered(cluster) => {
+                self.view.clusters[cluster].registered = self.fleet.world.clusters[cluster].registered;
+                self.changed.insert(cluster as u32);
+            }
+        }
+        happened.starts_pass = true;
     }
 }
 
@@ -186,7 +245,7 @@ impl Controller for BundleController<'_> {
         is_changed
     }
 
-    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
+    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
         match change {
             Change::Release(revision) => {
                 self.view.clusters.iter_mut().for_each(|cluster| cluster.wanted = *revision);
@@ -199,9 +258,12 @@ impl Controller for BundleController<'_> {
                 (cluster.labels, cluster.groups) = (labels.clone(), groups);
                 self.scheduler.set_clusters(self.clusters.clone());
             }
-            Change::Selected(cluster, is_selected) => {
-                self.view.clusters[cluster.index()].targeted = *is_selected;
+            Change::Selected(cluster, false) => self.membership.leaves(cluster.index(), now),
+            Change::Selected(cluster, true) => {
+                let view = &mut self.view.clusters[cluster.index()];
+                (view.targeted, view.registered) = (true, false);
                 self.changed.insert(cluster.0);
+                self.membership.joins(cluster.index(), now);
             }
             Change::Approve { .. } => return None,
         }
@@ -219,7 +281,7 @@ impl Controller for BundleController<'_> {
         let stored: Vec<(u32, Option<BundleDeployment>)> =
             changes.iter().map(|&cluster| (cluster, self.view.clusters[cluster as usize].deployment)).collect();
         self.view.store_to(&pass, changes.iter().copied());
-        self.request(&stored, &mut decision);
+        self.request(now, &stored, &mut decision);
         self.changed.clear();
         changes.into_iter().for_each(|cluster| _ = self.changed.insert(cluster));
         decision.created = self.created.len();
@@ -234,12 +296,15 @@ impl Controller for BundleController<'_> {
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.display.next()
+        self.display.next().into_iter().chain(self.membership.next()).min()
     }
 
     /// A created deployment, and the patch of a deployment's display, start a pass.
     fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
         let mut happened = Happened::default();
+        while let Some(step) = self.membership.take(now) {
+            self.membership_step(step, &mut happened);
+        }
         while let Some(created) = self.display.take(now) {
             happened.starts_pass = true;
             if let Some(cluster) = created
@@ -252,7 +317,8 @@ impl Controller for BundleController<'_> {
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        self.view.clusters[cluster.index()].is_done()
+        let view = &self.view.clusters[cluster.index()];
+        !view.targeted || view.is_done()
     }
 
     fn hold(&self) -> Option<Hold> {

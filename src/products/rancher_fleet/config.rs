@@ -33,6 +33,9 @@ pub(crate) struct RancherFleetConfig {
     version: FleetVersion,
     /// The simulated rule set.
     rules: RuleSet,
+    /// Whether the bundle has Helm values. Default: whether the file's `helm` has some.
+    #[serde(rename = "helmValues")]
+    helm_values: Option<bool>,
     /// The program that decides.
     controller: ControllerChoice,
     #[serde(rename = "~in_place")]
@@ -125,7 +128,9 @@ impl Product for RancherFleetConfig {
                 }
             }
         }
-        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored });
+        let in_file = file.as_ref().is_some_and(|file| has_values(&file.document));
+        let has_values = self.helm_values.unwrap_or(in_file);
+        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values });
         self.controller.apply("fleet", self.file.as_deref(), native, path, context)
     }
 }
@@ -153,6 +158,16 @@ fn other_content(document: &Document) -> Vec<Problem> {
             document.at_key(&Path::of(key), format!("a fleet.yaml has no field `{key}`")).with_help(help)
         })
         .collect()
+}
+
+/// Whether `helm` of a fleet.yaml has values, in place or from elsewhere.
+fn has_values(document: &Document) -> bool {
+    let is_given = |key: &&str| match document.tree.get(&Path::of("helm").key(key)).map(|node| &node.value) {
+        Some(Value::Map(entries)) => !entries.is_empty(),
+        Some(Value::List(items)) => !items.is_empty(),
+        _ => false,
+    };
+    ["values", "valuesFiles", "valuesFrom", "templateValues"].iter().any(is_given)
 }
 
 fn empty_partition(

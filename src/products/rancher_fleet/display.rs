@@ -69,6 +69,11 @@ impl DisplayController {
         self.schedule(patched + self.watch_delay, None);
     }
 
+    /// A deployment is deleted.
+    pub(super) fn forgets(&mut self, cluster: usize) {
+        self.shown[cluster] = None;
+    }
+
     /// When the next change reaches the caches.
     pub(super) fn next(&self) -> Option<SimTime> {
         self.changes.keys().next().map(|&(at, _)| at)

@@ -8,7 +8,7 @@ use crate::rollout::rancher_fleet::{BundleView, ClusterView};
 pub(super) struct ClusterTally {
     is_done: Vec<bool>,
     is_unavailable: Vec<bool>,
-    /// Clusters that run the wanted version and are ready.
+    /// Targets that run the wanted version and are ready, and clusters that are no targets any more.
     done: usize,
     /// Deployments that Fleet counts as unavailable.
     pub(super) unavailable: u64,
@@ -27,7 +27,7 @@ impl ClusterTally {
     pub(super) fn update(&mut self, view: &BundleView, changed: impl Iterator<Item = u32>) {
         for index in changed {
             let (at, cluster) = (index as usize, &view.clusters[index as usize]);
-            let is_done = cluster.is_done();
+            let is_done = !cluster.targeted || cluster.is_done();
             let was_done = std::mem::replace(&mut self.is_done[at], is_done);
             self.done = self.done + usize::from(is_done) - usize::from(was_done);
             let is_unavailable = cluster.deployment.is_some_and(|deployment| deployment.is_unavailable());

@@ -21,12 +21,11 @@ use crate::world::clusters::cuts::Cuts;
 use crate::world::clusters::spec::ClusterSpec;
 use crate::world::clusters::workload::WorkloadState;
 use crate::world::faults::spec::CutKind;
-use crate::world::ids::{ClusterId, OLD};
+use crate::world::ids::ClusterId;
 use crate::world::meter::ClusterPhase;
 use crate::world::nodes::node::NodeState;
 use crate::world::quantity::RateModel;
 use crate::world::registry::tcp;
-use crate::world::spec::ReleaseKind;
 
 /// The state of one cluster.
 #[derive(Debug)]
@@ -108,7 +107,7 @@ impl World<'_> {
             links.add_node(id, inside, nic, network);
             self.nodes.push(NodeState::new(node, &self.catalog, id, key, unpack_rate));
         }
-        let running = (self.spec.release == ReleaseKind::Update).then_some(OLD);
+        let running = self.spec.installed(id.index());
         self.clusters.push(ClusterState {
             key,
             rtt,

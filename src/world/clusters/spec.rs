@@ -43,6 +43,8 @@ pub struct ClusterSpec {
     pub paused: bool,
     /// Whether the cluster has an agent (Fleet: a `status.namespace`).
     pub registered: bool,
+    /// Whether the previous revision runs in it when an update begins; `false`: it runs nothing.
+    pub installed: bool,
 }
 
 impl Default for ClusterSpec {
@@ -60,6 +62,7 @@ impl Default for ClusterSpec {
             region: None,
             paused: false,
             registered: true,
+            installed: true,
         }
     }
 }

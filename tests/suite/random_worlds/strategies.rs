@@ -89,6 +89,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
         1 => Arc::new(BaselineStrategy(Baseline::BatchSize(luck.number(1, 5)))),
         2 => Arc::new(BaselineStrategy(Baseline::Doubling(luck.number(1, 3)))),
         _ => Arc::new(RancherFleetStrategy {
+            has_values: false,
             rules: if luck.chance(0.5) { RuleSet::Shipped } else { RuleSet::Documented },
             strategy: RolloutStrategy {
                 max_unavailable: limit(luck),
@@ -137,7 +138,13 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
         options.refresh_grace_period = SimDuration::from_secs(luck.number(0, 30).into());
     }
     let application_controller = application_controller(luck);
-    Arc::new(ArgoCdStrategy { spec: read::<ApplicationSetSpec>(spec), options, release, application_controller })
+    Arc::new(ArgoCdStrategy {
+        spec: read::<ApplicationSetSpec>(spec),
+        options,
+        release,
+        application_controller,
+        concurrent_updates: 1,
+    })
 }
 
 fn application_controller(luck: &mut Luck) -> ApplicationControllerSettings {
@@ -237,7 +244,15 @@ fn kubefleet_staged(luck: &mut Luck) -> Arc<dyn Strategy> {
     let approvals = luck.chance(0.8).then(|| luck.duration(1800.0));
     let version = KubeFleetVersion::default();
     let (strategy, updates) = (strategy.with_defaults(), UpdateRuns::default());
-    Arc::new(KubeFleetStaged { rules, version, upstream_bugs, strategy, approvals, updates })
+    Arc::new(KubeFleetStaged {
+        rules,
+        version,
+        upstream_bugs,
+        strategy,
+        approvals,
+        updates,
+        snapshot_delay: SimDuration::ZERO.into(),
+    })
 }
 
 fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
@@ -259,7 +274,7 @@ fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> 
         _ => PlacementPolicy::PickFixed(clusters),
     };
     let (rules, upstream_bugs) = kubefleet_rules(luck);
-    Arc::new(KubeFleetRolling { rules, upstream_bugs, policy, config })
+    Arc::new(KubeFleetRolling { rules, upstream_bugs, policy, config, snapshot_delay: SimDuration::ZERO.into() })
 }
 
 fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {

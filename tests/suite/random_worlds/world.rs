@@ -81,6 +81,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
                 paused: luck.chance(0.05),
                 registered: !luck.chance(0.05),
+                installed: true,
                 loss: luck.share(0.2, 0.02),
             })
             .collect(),
