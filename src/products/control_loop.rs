@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Reservations;
 use crate::units::SimDuration;
 use crate::units::serial::without_defaults;
 use crate::world::DurationModel;
@@ -21,7 +22,7 @@ use crate::world::DurationModel;
 pub struct ControlLoop {
     /// One request to the API server, from its sending to its answer.
     pub request: DurationModel,
-    /// Requests per second that the controller's client allows itself; 0 means no limit.
+    /// Requests per second and kind of object that the controller's client allows itself; 0 means no limit.
     pub client_qps: u32,
     /// Requests that the client may send before its limit applies.
     pub client_burst: u32,
@@ -48,6 +49,11 @@ impl ControlLoop {
     #[must_use]
     pub const fn limited(qps: u32, burst: u32) -> Self {
         Self { request: API_REQUEST, client_qps: qps, client_burst: burst, watch_delay: WATCH_DELAY }
+    }
+
+    /// The limit of the client for one kind of object. `None`: it has none.
+    pub(crate) fn client_limit(&self) -> Option<Reservations> {
+        (self.client_qps > 0).then(|| Reservations::new(f64::from(self.client_qps), self.client_burst))
     }
 }
 

@@ -13,36 +13,54 @@ use crate::world::DurationModel;
 pub(super) struct RequestClock {
     latency: DurationModel,
     draws: Stream,
+    /// The limit of a client for one kind of object.
     limit: Option<Reservations>,
+    /// Those in use, by the number of the kind.
+    limits: Vec<Reservations>,
 }
 
 impl RequestClock {
     pub(super) fn new(timing: &ControlLoop, streams: Streams) -> Self {
-        let limit =
-            (timing.client_qps > 0).then(|| Reservations::new(f64::from(timing.client_qps), timing.client_burst));
-        Self { latency: timing.request.clone(), draws: streams.stream("controller", "API requests"), limit }
+        let draws = streams.stream("controller", "API requests");
+        Self { latency: timing.request.clone(), draws, limit: timing.client_limit(), limits: Vec::new() }
     }
 
     /// The time of each answer, in the order of the requests; the first is sent at `now`.
     pub(super) fn answers(&mut self, now: SimTime, requests: &Requests) -> Vec<SimTime> {
         let mut answers = Vec::with_capacity(requests.len());
         let mut sent = now;
-        for &(count, together, pause) in requests.groups() {
-            sent = sent + pause;
-            let mut latest = sent;
-            for _ in 0..count {
-                let admitted = self.limit.as_mut().map_or(sent, |limit| limit.reserve(sent));
-                let answer = admitted + self.latency.sample(&mut self.draws);
+        for group in requests.groups() {
+            let begin = sent + group.pause;
+            let first = answers.len();
+            for nth in 0..group.count {
+                // A place is free when the earliest of those that wait has its answer.
+                let free = if nth < group.width { begin } else { freed(&answers[first..], group.width) };
+                let answer = self.admitted(group.kind, free) + self.latency.sample(&mut self.draws);
                 answers.push(answer);
-                latest = latest.max(answer);
-                if !together {
-                    sent = answer;
-                }
             }
-            sent = latest;
+            sent = answers[first..].iter().copied().fold(begin, SimTime::max);
         }
         answers
     }
+
+    /// When the client sends a request about this kind of object.
+    fn admitted(&mut self, kind: usize, sent: SimTime) -> SimTime {
+        let Some(limit) = &self.limit else { return sent };
+        while self.limits.len() <= kind {
+            self.limits.push(limit.clone());
+        }
+        self.limits[kind].reserve(sent)
+    }
+}
+
+/// When one of `width` places is free, after requests with these answers in the order of their sending.
+fn freed(answers: &[SimTime], width: usize) -> SimTime {
+    if width == 1 {
+        return *answers.last().expect("a place is taken");
+    }
+    let mut latest = answers.to_vec();
+    latest.sort_unstable();
+    latest[latest.len() - width]
 }
 
 #[cfg(test)]
@@ -77,6 +95,19 @@ mod tests {
         let mut clock = RequestClock::new(&timing(50, 2), Streams::new(1, 0));
         // Tokens after the burst of 2 come every 20 ms: at 20 and 40 ms, and the last at 60 ms.
         assert_eq!(clock.answers(SimTime::ZERO, &requests), [5, 5, 25, 45, 65].map(millis));
+    }
+
+    #[test]
+    fn each_kind_of_object_has_a_limit_and_few_requests_wait_at_a_time() {
+        let mut requests = Requests::default();
+        requests.at_once(3, 2);
+        requests.at_once(1, 2);
+        requests.about(1);
+        requests.in_turn(1);
+        let answers = RequestClock::new(&timing(0, 0), Streams::new(1, 0)).answers(SimTime::ZERO, &requests);
+        assert_eq!(answers, [5, 5, 10, 10, 15].map(millis));
+        let answers = RequestClock::new(&timing(50, 4), Streams::new(1, 0)).answers(SimTime::ZERO, &requests);
+        assert_eq!(answers, [5, 5, 10, 10, 15].map(millis), "four tokens for one kind, and four for the other");
     }
 
     #[test]

@@ -23,11 +23,12 @@ use super::refresh;
 use super::set_writes::{SetChange, SetWrites};
 use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy, applications};
-use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog, Strategy};
 use crate::rollout::argo_cd::{
     Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView,
     ArgoCd, Barrier, Generated, REFRESH_GRACE_PERIOD, RowCounts,
 };
+use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
@@ -41,6 +42,10 @@ pub(super) struct ArgoCdController {
     /// The set as it is when nobody stops it.
     spec: ApplicationSetSpec,
     view: ApplicationSetView,
+    /// The labels of the clusters, and the newest revision.
+    labels: Vec<Arc<Labels>>,
+    is_registered: Vec<bool>,
+    wanted: Revision,
     /// Applications that the ApplicationSet controller sees otherwise than in its last pass.
     changed: TargetSet,
     application_controller: ApplicationController,
@@ -48,6 +53,10 @@ pub(super) struct ArgoCdController {
     watch_delay: SimDuration,
     /// Writes of the pass in progress: the number of the request, the application, and whether it asks for a sync.
     unwritten: Vec<(usize, usize, bool)>,
+    /// Clusters that came to Argo CD, which the next pass does not know as destinations yet.
+    joining: Vec<usize>,
+    /// Why the rows of a rolling set cannot be written, so that no step begins.
+    too_large: Option<String>,
     /// The set's status after the last pass.
     status: ApplicationSetStatus,
     /// Writes of rows in the last pass: the numbers of the requests, and when they were answered.
@@ -76,14 +85,15 @@ const ROW_MOVES: u32 = 3;
 
 impl ArgoCdController {
     pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'_>) -> Self {
-        let ArgoCdStrategy { spec, options, release, application_controller: settings } = strategy;
+        let ArgoCdStrategy { spec, options, release, application_controller: settings, .. } = strategy;
         let world = run.fleet.world;
         let applications = applications(&world.clusters);
         let names = applications.iter().map(|(name, _)| name.clone()).collect();
+        let labels = applications.iter().map(|(_, labels)| Arc::clone(labels)).collect();
         let mut scheduler = ArgoCd::new(spec.clone(), *options, names);
         let is_update = world.release == ReleaseKind::Update;
         let clusters = &world.clusters;
-        let runs = |index: usize| (is_update && clusters[index].registered).then_some(OLD);
+        let runs = |index: usize| world.installed(index).filter(|_| clusters[index].registered);
         let application = |(index, (_, labels)): (usize, (String, Arc<_>))| {
             let valid = clusters[index].registered;
             let generated = Generated { valid, ..Generated::new(Arc::clone(&labels), OLD.0, OLD) };
@@ -112,16 +122,21 @@ impl ArgoCdController {
             }
         }
         let watch_delay = run.control_loop.watch_delay;
-        let set = SetWrites::new(run.control_loop, &run.streams);
+        let set = SetWrites::new(run.control_loop, &run.streams, strategy.concurrent_updates as usize);
         Self {
             scheduler,
             spec: spec.clone(),
             changed: TargetSet::new(clusters.len()),
             view,
+            labels,
+            is_registered: clusters.iter().map(|cluster| cluster.registered).collect(),
+            wanted: NEW,
             application_controller,
             set,
             watch_delay,
             unwritten: Vec::new(),
+            joining: Vec::new(),
+            too_large: strategy.object_limit(run.fleet).filter(|_| strategy.spec.strategy.is_some()),
             status: ApplicationSetStatus::default(),
             row_writes: Vec::new(),
             rows_written: Vec::new(),
@@ -129,6 +144,19 @@ impl ArgoCdController {
             in_grace: false,
             incomplete: 0,
         }
+    }
+
+    /// A cluster's secret is deleted, or is there again: the generator gives its application or does not. The first pass
+    /// after its return does not know the destination yet.
+    fn select(&mut self, cluster: ClusterId, is_selected: bool) {
+        let index = cluster.index();
+        let parameters = if self.application_controller.is_by_parameters() { self.wanted.0 } else { OLD.0 };
+        let generated = Generated::new(Arc::clone(&self.labels[index]), parameters, self.wanted);
+        self.view.applications[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
+        if is_selected && self.is_registered[index] {
+            self.joining.push(index);
+        }
+        self.changed.insert(cluster.0);
     }
 
     /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision. Without rows
@@ -139,8 +167,10 @@ impl ArgoCdController {
             return false;
         }
         let is_complete = |index: usize| {
-            let is_settled = self.scheduler.rows()[index].is_some() || self.view.applications[index].is_done();
-            is_settled && self.application_controller.applied(index) == Some(NEW)
+            let application = &self.view.applications[index];
+            let is_settled = self.scheduler.rows()[index].is_some() || application.is_done();
+            let is_gone = application.generated.is_none() && application.live.is_none();
+            is_gone || is_settled && self.application_controller.applied(index) == Some(NEW)
         };
         // The one that was not complete before is asked first.
         let count = self.view.applications.len();
@@ -169,23 +199,22 @@ impl Controller for ArgoCdController {
     }
 
     fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
-        let is_new = |generated: &mut Generated, revision: Revision| {
-            generated.wanted = revision;
-            generated.parameters = revision.0;
-        };
         match change {
             Change::Release(revision) if self.application_controller.follows_specs() => {
-                self.view.applications.iter_mut().flat_map(|view| &mut view.generated).for_each(|generated| {
-                    is_new(generated, *revision);
-                });
+                self.wanted = *revision;
+                for generated in self.view.applications.iter_mut().flat_map(|view| &mut view.generated) {
+                    (generated.wanted, generated.parameters) = (*revision, revision.0);
+                }
                 self.changed.insert_all();
             }
             Change::Stop(stop) => self.scheduler.set_spec(if *stop { stopped(&self.spec) } else { self.spec.clone() }),
             Change::Labels(cluster, labels) => {
+                self.labels[cluster.index()] = Arc::new(labels.clone());
                 let generated = self.view.applications[cluster.index()].generated.as_mut()?;
                 generated.labels = Arc::new(labels.clone());
                 self.changed.insert(cluster.0);
             }
+            Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
             _ => return None,
         }
         Some(true)
@@ -194,6 +223,9 @@ impl Controller for ArgoCdController {
     fn decide(&mut self, now: SimTime) -> Decision {
         let unavailable = self.scheduler.updating() as u64;
         self.passed = now;
+        if self.too_large.is_some() {
+            return Decision { unavailable, ..Decision::default() };
+        }
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.changed.clear();
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
@@ -215,7 +247,12 @@ impl Controller for ArgoCdController {
                 | ApplicationAction::Stage(target, _)
                 | ApplicationAction::Deploy(target, _) => (target, false),
                 ApplicationAction::Refresh(target) => (target, true),
-                ApplicationAction::Delete(_) => unreachable!("every cluster of the fleet stays a target"),
+                ApplicationAction::Delete(target) => {
+                    // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
+                    self.set.others(&mut decision.requests, 2);
+                    self.application_controller.deleted(target.index());
+                    continue;
+                }
             };
             // Spec and operation of one application are one write.
             if is_refresh || last.replace(target) != Some(target) {
@@ -232,6 +269,12 @@ impl Controller for ArgoCdController {
         let is_new = self.set.is_listed_anew(self.application_controller.shown_at(), !self.unwritten.is_empty());
         self.set.write(&mut decision.requests, if is_new { SetChange::Other } else { SetChange::Nothing });
         self.scheduler.store(now, &pass, &mut self.view);
+        for index in self.joining.drain(..) {
+            if let Some(generated) = &mut self.view.applications[index].generated {
+                generated.valid = true;
+                self.changed.insert(index as u32);
+            }
+        }
         decision.complete = self.is_reported(pass.status.rows);
         self.status = pass.status;
         decision
@@ -272,20 +315,27 @@ impl Controller for ArgoCdController {
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
-        self.application_controller
-            .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
-            && (self.view.is_done() || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
+        self.too_large.is_some()
+            || self
+                .application_controller
+                .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
+                && (self.view.is_done() || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         let index = cluster.index();
         // Between the write of a spec and the comparison an application still shows what it was.
-        self.application_controller.applied(index) == Some(NEW) && self.view.applications[index].is_done()
+        let application = &self.view.applications[index];
+        let is_gone = application.generated.is_none() && application.live.is_none();
+        is_gone || self.application_controller.applied(index) == Some(NEW) && application.is_done()
     }
 
     /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
     /// application queues none, nor do comparisons. Passes that only brought rows up to date would move no cluster.
     fn hold(&self) -> Option<Hold> {
+        if let Some(reason) = &self.too_large {
+            return Some(Hold { rule: "objectSize", explanation: reason.clone() });
+        }
         let mut scheduler = self.scheduler.clone();
         let mut hold = scheduler.hold(&self.view);
         for nth in 1..=ROW_MOVES {

@@ -5,6 +5,7 @@
 //! although the product accepts it: a back-off whose duration cannot be parsed, because it shows only after a sync has
 //! failed. Unknown fields are refused in place, and in the strategy and the back-off of a file.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -51,6 +52,9 @@ pub(crate) struct ArgoCdConfig {
     version: ArgoCdVersion,
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
+    /// Applications that the ApplicationSet controller writes at the same time, at least 1.
+    #[schemars(range(min = 1))]
+    concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.
     application_controller: ApplicationControllerSettings,
     /// The program that decides.
@@ -66,6 +70,16 @@ pub(crate) struct ProposalConfig {
     file: Option<String>,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ProposalStrategy>,
+}
+
+/// The flag `--concurrent-application-updates`, 1 by default.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+struct ConcurrentUpdates(NonZeroU32);
+
+impl Default for ConcurrentUpdates {
+    fn default() -> Self {
+        Self(NonZeroU32::MIN)
+    }
 }
 
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
@@ -101,6 +115,7 @@ impl Product for ArgoCdConfig {
                     options: ControllerOptions { version: self.version, ..self.options },
                     release: self.release,
                     application_controller: self.application_controller,
+                    concurrent_updates: self.concurrent_application_updates.0.get(),
                 });
                 self.controller.apply("argocd", self.file.as_deref(), native, path, context)
             }

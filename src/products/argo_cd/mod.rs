@@ -56,6 +56,8 @@ pub struct ArgoCdStrategy {
     pub release: ArgoCdRelease,
     /// Flags and costs of the application controller.
     pub application_controller: ApplicationControllerSettings,
+    /// Applications that the ApplicationSet controller writes at the same time.
+    pub concurrent_updates: u32,
 }
 
 /// A checked strategy of the proposal.

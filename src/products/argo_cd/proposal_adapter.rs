@@ -19,7 +19,7 @@ use crate::rollout::argo_cd::proposal::{
     SyncResult,
 };
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{ClusterId, ClusterSpec, NEW, Report, WorldSpec};
 
 /// The proposal with one ApplicationSet.
 pub(super) struct ProposalController<'s> {
@@ -32,10 +32,10 @@ impl<'s> ProposalController<'s> {
     pub(super) fn new(strategy: &ProposalStrategy, world: &'s WorldSpec) -> Self {
         let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
             .expect("a strategy is checked with the scenario's clusters");
-        let settled = ProposalObject { revision: OLD, sync: SyncResult::Succeeded, health: Health::Healthy };
-        let live = (world.release == ReleaseKind::Update).then_some(settled);
+        let settled = |revision| ProposalObject { revision, sync: SyncResult::Succeeded, health: Health::Healthy };
         let clusters = &world.clusters;
-        let applications = vec![ProposalApplication { wanted: NEW, live }; clusters.len()];
+        let application = |index| ProposalApplication { wanted: NEW, live: world.installed(index).map(settled) };
+        let applications = (0..clusters.len()).map(application).collect();
         Self { scheduler, view: ProposalView { applications }, clusters }
     }
 }

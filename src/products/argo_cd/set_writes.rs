@@ -8,7 +8,7 @@
 //!
 //! Left out: a pass that gives up after five conflicts; here its last try counts as done.
 
-use crate::engine::{Stream, Streams, dist};
+use crate::engine::{Reservations, Stream, Streams, dist};
 use crate::products::{ControlLoop, Requests};
 use crate::units::{SimDuration, SimTime};
 
@@ -16,6 +16,10 @@ use crate::units::{SimDuration, SimTime};
 const TRIES: usize = 5;
 const RETRY: SimDuration = SimDuration::from_millis(10);
 const JITTER: f64 = 0.1;
+
+/// Kinds of objects, as [`Requests::about`] numbers them.
+const APPLICATIONS: usize = 0;
+const SET: usize = 1;
 
 /// What a write of the status changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -38,6 +42,11 @@ pub(super) struct SetWrites {
     changed: Option<SimTime>,
     /// About when the next request is sent.
     sent: SimTime,
+    /// The client's limits, by kind of object.
+    limits: Option<[Reservations; 2]>,
+    /// Applications that are written at the same time, and answers that the last of them wait for.
+    width: usize,
+    answers: Vec<SimTime>,
     /// Changes of the pass in progress: the number of the request, and whether it changed rows.
     changes: Vec<(usize, bool)>,
     /// When the states of applications were last listed.
@@ -45,13 +54,17 @@ pub(super) struct SetWrites {
 }
 
 impl SetWrites {
-    pub(super) fn new(timing: &ControlLoop, streams: &Streams) -> Self {
+    /// `width`: Applications that a pass writes at the same time.
+    pub(super) fn new(timing: &ControlLoop, streams: &Streams, width: usize) -> Self {
         Self {
             request: SimDuration::from_secs_f64(timing.request.mean()),
             watch_delay: timing.watch_delay,
             luck: streams.stream("argocd-applicationset-controller", "conflicts"),
             changed: None,
             sent: SimTime::ZERO,
+            limits: timing.client_limit().map(|limit| [limit.clone(), limit]),
+            width,
+            answers: Vec::new(),
             changes: Vec::new(),
             listed: None,
         }
@@ -60,16 +73,35 @@ impl SetWrites {
     /// A pass begins.
     pub(super) fn begin(&mut self, now: SimTime) {
         self.sent = now;
+        self.answers.clear();
     }
 
-    /// Requests that do not write the set.
+    /// About when a request that is to be sent at `at` is answered.
+    fn answer(&mut self, kind: usize, at: SimTime) -> SimTime {
+        self.limits.as_mut().map_or(at, |limits| limits[kind].reserve(at)) + self.request
+    }
+
+    /// Requests about Applications.
     pub(super) fn others(&mut self, requests: &mut Requests, count: usize) {
-        requests.in_turn(count);
-        self.sent = self.sent + self.request * count as u64;
+        requests.about(APPLICATIONS);
+        requests.at_once(count, self.width);
+        for _ in 0..count {
+            let waiting = self.answers.len();
+            let free = if waiting < self.width { self.sent } else { self.answers[waiting - self.width] };
+            let answer = self.answer(APPLICATIONS, free);
+            self.answers.push(answer);
+        }
+    }
+
+    /// All requests about Applications are answered.
+    fn settle(&mut self) {
+        self.sent = self.answers.drain(..).fold(self.sent, SimTime::max);
     }
 
     /// One write of the status, with its conflicts.
     pub(super) fn write(&mut self, requests: &mut Requests, change: SetChange) {
+        self.settle();
+        requests.about(SET);
         for _ in 1..TRIES {
             if self.changed.is_none_or(|changed| changed + self.watch_delay <= self.sent) {
                 break;
@@ -77,10 +109,10 @@ impl SetWrites {
             let wait = RETRY.mul_f64(1.0 + JITTER * dist::unit(&mut self.luck));
             requests.in_turn(1);
             requests.pause(wait);
-            self.sent = self.sent + self.request + wait;
+            self.sent = self.answer(SET, self.sent) + wait;
         }
         requests.in_turn(1);
-        self.sent = self.sent + self.request;
+        self.sent = self.answer(SET, self.sent);
         if change != SetChange::Nothing {
             self.changed = Some(self.sent);
             self.changes.push((requests.len(), change == SetChange::Rows));
@@ -115,7 +147,7 @@ mod tests {
             watch_delay: SimDuration::from_millis(watch_delay_ms),
             ..ControlLoop::kubernetes()
         };
-        SetWrites::new(&timing, &Streams::new(1, 0))
+        SetWrites::new(&timing, &Streams::new(1, 0), 1)
     }
 
     #[test]
