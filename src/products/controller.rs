@@ -36,6 +36,10 @@ pub struct Decision {
     pub complete: bool,
     /// Unavailable targets, as the product counted them at the start of the pass.
     pub unavailable: u64,
+    /// When the pass ends, where the product itself knows the times of its requests. `None`: when all are answered.
+    pub ends_at: Option<SimTime>,
+    /// The pass goes on at that time, with another decision.
+    pub continues: bool,
     /// When the product wants another pass whatever happens: times that do not depend on how long this one takes.
     pub wake_at: Option<SimTime>,
 }
@@ -66,6 +70,8 @@ pub struct Happened {
     pub removals: Vec<ClusterId>,
     /// Clusters of which the product sees something new.
     pub changed: Vec<ClusterId>,
+    /// The pass in progress ends earlier than it said.
+    pub pass_ends_at: Option<SimTime>,
 }
 
 /// A person's act in mid-rollout.

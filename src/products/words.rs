@@ -26,7 +26,7 @@ pub(crate) fn object_limit(object: &str, part: &str, bytes: u64, count: usize) -
     (size > LARGEST_OBJECT).then(|| {
         format!(
             "{object} has about {bytes} B for each {part}: {:.1} MB for {count}. etcd accepts 1.5 MiB, enough for {}, so \
-             the product could not write it and the rollout would stop; the simulation leaves this out",
+             the product cannot write it and the rollout stops",
             size as f64 / 1e6,
             LARGEST_OBJECT / bytes,
         )

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use super::request_clock::RequestClock;
 use crate::engine::{EventId, Streams};
-use crate::products::{Clusters, ControlLoop, Controller, Deploy, StatusLog};
+use crate::products::{Clusters, ControlLoop, Controller, Decision, Deploy, StatusLog};
 use crate::results::{PassRow, StatusRow};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report};
@@ -34,6 +34,11 @@ pub(super) struct ControllerLoop<'s> {
     busy: bool,
     /// The end of the pass was put off until after the other events of its instant.
     ends_last: bool,
+    /// When the pass in progress began, and the event of its end.
+    began: SimTime,
+    ends: Option<EventId>,
+    /// The pass in progress goes on with another decision.
+    continues: bool,
     /// Something changed since the pass in progress began.
     dirty: bool,
     /// Its own writes start another pass.
@@ -70,6 +75,9 @@ impl<'s> ControllerLoop<'s> {
             on_the_way: VecDeque::new(),
             busy: false,
             ends_last: false,
+            began: SimTime::ZERO,
+            ends: None,
+            continues: false,
             dirty: false,
             again: false,
             completes: false,
@@ -200,27 +208,30 @@ impl<'s> ControllerLoop<'s> {
     }
 
     fn begin_pass(&mut self, queue: &mut Queue) {
-        let now = queue.now();
         self.dirty = false;
-        let decision = self.controller.decide(now);
-        self.has_failed = self.controller.failure().is_some();
-        let answers = self.clock.answers(now, &decision.requests);
-        let end = answers.iter().copied().max().unwrap_or(now);
-        self.controller.answered(&answers);
-        self.passes.push(PassRow {
-            t_s: now.as_secs_f64(),
-            passes: 1,
-            duration_s: (end - now).as_secs_f64(),
-            created: decision.created as u64,
-            promoted: (decision.deploys.len() + decision.requested) as u64,
-            unavailable: decision.unavailable,
-        });
+        self.began = queue.now();
+        let t_s = self.began.as_secs_f64();
+        self.passes.push(PassRow { t_s, passes: 1, duration_s: 0.0, created: 0, promoted: 0, unavailable: 0 });
         if let Some(timer) = self.timer.take() {
             // Nothing is taken back when it is the timer that started this pass.
             queue.cancel(timer);
         }
-        let wake_at = [decision.wake_at, self.controller.requeue(end)].into_iter().flatten().min();
-        self.timer = wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
+        self.part_of_pass(queue);
+    }
+
+    /// A pass, or what it does after its requests so far.
+    fn part_of_pass(&mut self, queue: &mut Queue) {
+        let now = queue.now();
+        let decision = self.controller.decide(now);
+        self.has_failed = self.controller.failure().is_some();
+        let answers = self.clock.answers(now, &decision.requests);
+        let end = decision.ends_at.unwrap_or_else(|| answers.iter().copied().max().unwrap_or(now));
+        self.controller.answered(&answers);
+        self.count(&decision, end);
+        if !decision.continues {
+            let wake_at = [decision.wake_at, self.controller.requeue(end)].into_iter().flatten().min();
+            self.timer = wake_at.map(|at| queue.schedule(at.max(now), Event::Driver(DriverEvent::Wake)));
+        }
         let mut deploys: Vec<(SimTime, Deploy)> =
             decision.deploys.into_iter().map(|deploy| (answers[deploy.after_requests - 1], deploy)).collect();
         deploys.sort_by_key(|&(at, _)| at);
@@ -231,8 +242,18 @@ impl<'s> ControllerLoop<'s> {
         self.busy = true;
         self.again = decision.again;
         self.completes = decision.complete;
-        queue.schedule(end, Event::Driver(DriverEvent::PassEnds));
+        self.continues = decision.continues;
+        self.ends = Some(queue.schedule(end, Event::Driver(DriverEvent::PassEnds)));
         self.schedule_due(queue);
+    }
+
+    /// Adds a decision to the row of its pass.
+    fn count(&mut self, decision: &Decision, end: SimTime) {
+        let row = self.passes.last_mut().expect("a pass has its row");
+        row.duration_s = (end - self.began).as_secs_f64();
+        row.created += decision.created as u64;
+        row.promoted += (decision.deploys.len() + decision.requested) as u64;
+        row.unavailable = row.unavailable.max(decision.unavailable);
     }
 
     /// The product does everything that is due. Returns the clusters of which it sees something new.
@@ -251,6 +272,11 @@ impl<'s> ControllerLoop<'s> {
         }
         for cluster in happened.removals {
             clusters.remove(cluster, queue);
+        }
+        if let Some(at) = happened.pass_ends_at.filter(|_| self.busy)
+            && let Some(before) = self.ends.replace(queue.schedule(at, Event::Driver(DriverEvent::PassEnds)))
+        {
+            queue.cancel(before);
         }
         if happened.starts_pass {
             self.changed(queue);
@@ -276,11 +302,16 @@ impl<'s> ControllerLoop<'s> {
     }
 
     /// The pass is over; what changed meanwhile starts the next. Changes that the product itself made and that are due at
-    /// the same instant come before the end, as in the recorded rollouts.
+    /// the same instant come before the end, as in the recorded rollouts. A pass that goes on does so first: what it has
+    /// asked for was sent earlier.
     pub(super) fn pass_ends(&mut self, queue: &mut Queue) {
+        if std::mem::take(&mut self.continues) {
+            self.part_of_pass(queue);
+            return;
+        }
         let is_due = self.controller.next_event().is_some_and(|at| at <= queue.now());
         if is_due && !std::mem::replace(&mut self.ends_last, true) {
-            queue.schedule(queue.now(), Event::Driver(DriverEvent::PassEnds));
+            self.ends = Some(queue.schedule(queue.now(), Event::Driver(DriverEvent::PassEnds)));
             return;
         }
         self.ends_last = false;

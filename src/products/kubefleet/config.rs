@@ -25,7 +25,8 @@ use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, KubeFleetVersion,
     RollingUpdateConfig, StageConfig, StrategySpec,
 };
-use crate::world::AgentSpec;
+use crate::units::SimDuration;
+use crate::world::{AgentSpec, DurationModel};
 
 /// The loop of both controllers, except the triggers of a pass. The hub agent's client limits itself for each kind of
 /// object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes write bindings above all.
@@ -49,11 +50,22 @@ pub(crate) struct KubeFleetSettings {
     controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
+    /// From a change of the resources until the hub has a snapshot of them. Default: 0 s.
+    ///
+    /// KubeFleet waits 15 to 30 s: it collects changes for 15 s, and makes a snapshot every 30 s at most
+    /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`).
+    snapshot_delay: Option<DurationModel>,
 }
 
 impl KubeFleetSettings {
     fn upstream_bugs(&self, path: &Path, context: &Context<'_>) -> KubeFleetBugs {
         context.over(&path.key("upstreamBugs"), KubeFleetBugs::of(self.rules), &[])
+    }
+
+    fn snapshot_delay(&self, path: &Path, context: &mut Context<'_>) -> DurationModel {
+        let delay = self.snapshot_delay.clone();
+        let read = delay.and_then(|delay| delay.read_values(&path.key("snapshotDelay"), context));
+        read.unwrap_or(SimDuration::ZERO.into())
     }
 }
 
@@ -142,6 +154,7 @@ impl Product for StagedConfig {
             strategy: strategy.with_defaults(),
             approvals,
             updates,
+            snapshot_delay: settings.snapshot_delay(path, context),
         });
         settings.controller.apply("kubefleet", settings.file.as_deref(), native, path, context)
     }
@@ -233,6 +246,7 @@ impl Product for RollingConfig {
             upstream_bugs: settings.upstream_bugs(path, context),
             policy: spec.placement_policy(),
             config,
+            snapshot_delay: settings.snapshot_delay(path, context),
         });
         settings.controller.apply("kubefleet", settings.file.as_deref(), native, path, context)
     }

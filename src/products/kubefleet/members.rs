@@ -11,7 +11,7 @@
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
 use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, WorldSpec};
+use crate::world::{ClusterId, ClusterSpec, NEW, WorldSpec};
 
 /// The member clusters of the fleet.
 pub(super) struct Members {
@@ -35,8 +35,8 @@ impl Members {
         let binding = |(index, cluster): (usize, &ClusterSpec)| {
             let target = TargetId(index as u32);
             let name = binding_name(placement, &cluster.name, target.0);
-            match world.release {
-                ReleaseKind::Update if cluster.registered => Binding::settled(name, target, 0, OLD, ApplyStrategy(0)),
+            match world.installed(index) {
+                Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
                 _ => Binding::scheduled(name, target, 0),
             }
         };
@@ -45,8 +45,8 @@ impl Members {
 
     /// Works, as they are before the release.
     pub(super) fn works(world: &WorldSpec) -> impl Iterator<Item = Option<Revision>> {
-        let is_update = world.release == ReleaseKind::Update;
-        world.clusters.iter().map(move |cluster| (is_update && cluster.registered).then_some(OLD))
+        let clusters = world.clusters.iter().enumerate();
+        clusters.map(|(index, cluster)| world.installed(index).filter(|_| cluster.registered))
     }
 
     /// The work generator writes a binding's status. The binding before and after it, if it changed.

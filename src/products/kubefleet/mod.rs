@@ -6,6 +6,7 @@ mod explain;
 mod members;
 mod own_file;
 mod rolling_adapter;
+mod rollout_pass;
 mod runs;
 mod staged_adapter;
 mod staged_run;
@@ -42,6 +43,8 @@ pub struct KubeFleetStaged {
     pub approvals: Option<DurationModel>,
     /// Its runs, and what they update.
     pub updates: UpdateRuns,
+    /// From a change of the resources until the hub has a snapshot of them.
+    pub snapshot_delay: DurationModel,
 }
 
 /// A checked rolling update of a placement that has picked all clusters.
@@ -55,6 +58,8 @@ pub struct KubeFleetRolling {
     pub policy: PlacementPolicy,
     /// The product's own limits.
     pub config: RollingUpdateConfig,
+    /// From a change of the resources until the hub has a snapshot of them.
+    pub snapshot_delay: DurationModel,
 }
 
 impl Strategy for KubeFleetStaged {
@@ -76,7 +81,10 @@ impl Strategy for KubeFleetStaged {
 
     /// Each cluster has an entry in the run's status.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
-        object_limit("the status of the ClusterStagedUpdateRun", "cluster", 405, fleet.len())
+        let of =
+            |placement| (0..fleet.len()).filter(|cluster| self.updates.placement_of(*cluster) == placement).count();
+        let most = (0..self.updates.placements.len()).map(of).max().unwrap_or(0);
+        object_limit("the status of the ClusterStagedUpdateRun", "cluster", 405, most)
     }
 
     fn snippet(&self) -> Option<Snippet> {

@@ -4,19 +4,26 @@
 //! in [`super::members`]. A pass starts when Available of a binding changes, by the pass's own writes to bindings, and
 //! on its timer (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/rollout/controller.go`).
 //!
+//! The scheduler takes a cluster out of the placement by unscheduling its binding, which the rollout deletes within
+//! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that comes
+//! back gets a new binding when the old one is gone.
+//!
 //! That controller writes the bindings of a group all at the same time (`errgroup`): first those that are held back,
 //! then those that are up to date, then those that it rolls, their spec before their status. So a pass lasts
 //! a few requests, until the limit of the hub agent's client slows it down.
 
 use super::members::Members;
+use super::rollout_pass::{PassStage, RolloutPass};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetRolling, member_clusters};
 use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
-use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
-use crate::rollout::kubefleet::{ApplyStrategy, Binding, BindingState, KubeFleetBugs, placement_conditions};
-use crate::rollout::{Hold, Revision};
+use crate::rollout::kubefleet::rolling::{RollingAction, RollingStatus, RollingUpdate, RollingView, wakes};
+use crate::rollout::kubefleet::{
+    ApplyStrategy, Binding, BindingState, KubeFleetBugs, binding_name, placement_conditions,
+};
+use crate::rollout::{Hold, Pass, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, Report};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
 /// KubeFleet's rollout controller with one placement.
 pub(super) struct RollingController {
@@ -25,28 +32,38 @@ pub(super) struct RollingController {
     members: Members,
     bugs: KubeFleetBugs,
     generator: WorkGenerator,
-    /// Time of a list from the API server.
-    list: SimDuration,
-    /// Bindings that the pass in progress rolls: the cluster, the revision, and the numbers of the two requests.
-    unwritten: Vec<(usize, Revision, [usize; 2])>,
-    /// Bindings whose spec the pass in progress patches: the numbers of the requests.
-    patched: std::ops::Range<usize>,
+    /// The pass in progress.
+    pass: Option<RolloutPass>,
+    /// The last pass ended with an error.
+    has_failed: bool,
+    /// The pass in progress ends earlier.
+    ends_at: Option<SimTime>,
     /// Something was reported since the last pass.
     is_news: bool,
     /// The last pass rolled nothing.
     was_quiet: bool,
+    /// Clusters that come back as soon as their old binding is gone.
+    returning: Vec<ClusterId>,
+    /// The names of all clusters.
+    names: Vec<String>,
+    /// From the release until there is a snapshot of it, and when that is. `None`: it is there.
+    snapshot_delay: Option<SimDuration>,
+    snapshot_at: Option<SimTime>,
 }
 
 impl RollingController {
     pub(super) fn new(strategy: &KubeFleetRolling, run: Run<'_>) -> Self {
-        let KubeFleetRolling { rules, upstream_bugs, policy, config } = strategy;
+        let KubeFleetRolling { rules, upstream_bugs, policy, config, .. } = strategy;
         let world = run.fleet.world;
+        let before = (world.release == ReleaseKind::Update).then_some(OLD);
+        let snapshot_delay = strategy.snapshot_delay.draw(&run.streams, "hub".into(), "snapshot delay", 0);
+        let snapshot_delay = Some(snapshot_delay).filter(|delay| !delay.is_zero());
         let members = Members::new(world);
         let view = RollingView {
             active: true,
             policy: *policy,
             apply_strategy: ApplyStrategy(0),
-            latest_snapshot: Some(NEW),
+            latest_snapshot: if snapshot_delay.is_none() { Some(NEW) } else { before },
             bindings: Members::bindings(world),
         };
         let scheduler = RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters));
@@ -58,19 +75,129 @@ impl RollingController {
             bugs: *upstream_bugs,
             // A pass lists the bindings from the API server.
             generator: WorkGenerator::new(timing, SimDuration::ZERO, run.streams, Members::works(world)),
-            list: timing.request.typical(),
-            unwritten: Vec::new(),
-            patched: 0..0,
+            pass: None,
+            has_failed: false,
+            ends_at: None,
             is_news: false,
             was_quiet: false,
+            returning: Vec::new(),
+            names: world.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
+            snapshot_delay,
+            snapshot_at: None,
+        }
+    }
+
+    /// The snapshot of the release is made when its time has come. Returns whether that is now.
+    fn makes_snapshot(&mut self, now: SimTime) -> bool {
+        let is_due = self.snapshot_at.is_some_and(|at| at <= now);
+        if is_due {
+            (self.snapshot_delay, self.snapshot_at) = (None, None);
+            self.view.latest_snapshot = Some(NEW);
+        }
+        is_due
+    }
+
+    /// The scheduler no longer picks the cluster, or picks it again.
+    fn select(&mut self, cluster: ClusterId, is_selected: bool, now: SimTime) {
+        match self.view.bindings.get_mut(TargetId(cluster.0)) {
+            Some(binding) if !is_selected => {
+                binding.unschedule();
+                self.generator.refresh(cluster.index(), now);
+            }
+            Some(binding) if !binding.deleting => {
+                binding.reschedule();
+                self.generator.refresh(cluster.index(), now);
+            }
+            Some(_) => self.returning.push(cluster),
+            None if is_selected => {
+                let name = binding_name("placement", &self.names[cluster.index()], cluster.0);
+                let new = Binding::scheduled(name, TargetId(cluster.0), 0);
+                self.view.bindings = self.view.bindings.iter().cloned().chain([new]).collect();
+            }
+            None => {}
+        }
+    }
+
+    /// A binding is gone.
+    fn gone(&mut self, cluster: ClusterId, now: SimTime) {
+        self.view.bindings.remove(TargetId(cluster.0));
+        self.generator.forgets(cluster.index());
+        self.is_news = true;
+        if let Some(at) = self.returning.iter().position(|returning| *returning == cluster) {
+            self.returning.remove(at);
+            self.select(cluster, true, now);
         }
     }
 
     /// Bindings that are bound to the newest resources.
-    fn up_to_date(&self) -> usize {
+    fn up_to_date(&self) -> Vec<usize> {
         let is_newest =
             |binding: &&Binding| binding.state == BindingState::Bound && binding.snapshot == self.view.latest_snapshot;
-        self.view.bindings.iter().filter(is_newest).count()
+        self.view.bindings.iter().filter(is_newest).map(|binding| binding.target.index()).collect()
+    }
+
+    /// The bindings of a group of writes.
+    fn group(&self, stage: PassStage, pass: &Pass<RollingAction, RollingStatus>) -> Vec<usize> {
+        let indices = |targets: &[TargetId]| targets.iter().map(|target| target.index()).collect();
+        // Where anything is left to roll, the status of each binding that is up to date is written anew, changed or not.
+        let is_rolling = !pass.actions.is_empty() || !pass.status.blocked.is_empty();
+        match stage {
+            PassStage::Patching => indices(&pass.status.patched),
+            PassStage::Blocking => indices(&pass.status.blocked),
+            PassStage::Refreshing if is_rolling => self.up_to_date(),
+            PassStage::Refreshing => indices(&pass.status.restarted),
+            _ => pass.actions.iter().map(|action| action.target().index()).collect(),
+        }
+    }
+
+    /// A group of writes begins. Returns when it ends; `None`: there is none.
+    fn begin(&mut self, pass: &mut RolloutPass, stage: PassStage, now: SimTime) -> Option<SimTime> {
+        let decided = pass.decided.as_ref().expect("a pass decides when it has listed the bindings");
+        let group = self.group(stage, decided);
+        if stage == PassStage::Starting {
+            // Each status is sent when its spec is written.
+            let started = |cluster: usize| Some((cluster, self.generator.started(cluster, now)?));
+            let writes = group.into_iter().filter_map(started).filter(|(_, at)| *at > now);
+            return pass.begin(stage, writes.collect());
+        }
+        let writes: Vec<_> = group.into_iter().map(|cluster| (cluster, self.generator.answer(now))).collect();
+        if stage == PassStage::Patching {
+            writes.iter().for_each(|(_, written)| self.generator.wake(*written));
+        }
+        if stage == PassStage::Rolling {
+            self.roll(decided, &writes, pass.began);
+        }
+        pass.begin(stage, writes)
+    }
+
+    /// Specs and deletions are written at these times.
+    fn roll(&mut self, decided: &Pass<RollingAction, RollingStatus>, writes: &[(usize, SimTime)], began: SimTime) {
+        self.view.store(began, &part_of(decided, PassStage::Rolling));
+        for (action, &(cluster, written)) in decided.actions.iter().zip(writes) {
+            match *action {
+                RollingAction::Deploy(_, revision) => self.generator.rolls(cluster, revision, written),
+                RollingAction::Delete(_) => self.generator.deleted(cluster, written),
+            }
+            self.generator.wake(written);
+        }
+    }
+
+    /// A group of writes is over.
+    fn close(&mut self, pass: &mut RolloutPass, now: SimTime) {
+        self.has_failed = pass.has_failed(now);
+        match (pass.stage, &pass.decided) {
+            (PassStage::Listing, _) => {
+                pass.listed();
+                let decided = self.scheduler.reconcile(pass.began, &self.view);
+                pass.complete = self.view.is_done();
+                let status = &decided.status;
+                self.was_quiet = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
+                self.is_news = false;
+                pass.decided = Some(decided);
+            }
+            (PassStage::Rolling | PassStage::Starting, _) | (_, None) => {}
+            (stage, Some(decided)) => self.view.store(pass.began, &part_of(decided, stage)),
+        }
     }
 
     /// A binding's status is written at `at`.
@@ -79,11 +206,30 @@ impl RollingController {
         self.generator.seen(cluster, at);
         if let Some((before, after)) = Members::write(&mut self.view.bindings, cluster, revision, state) {
             self.is_news = true;
+            if let Some(pass) = &mut self.pass
+                && let Some(conflict) = pass.changes(cluster.index(), at)
+            {
+                self.ends_at = Some(conflict);
+            }
             if wakes(&before, &after, self.bugs) {
                 self.generator.wake(at);
             }
         }
     }
+}
+
+/// What of a pass a group of writes stores.
+fn part_of(pass: &Pass<RollingAction, RollingStatus>, stage: PassStage) -> Pass<RollingAction, RollingStatus> {
+    let mut status = pass.status.clone();
+    let RollingStatus { patched, blocked, restarted, .. } = &mut status;
+    let groups = [(PassStage::Patching, patched), (PassStage::Blocking, blocked), (PassStage::Refreshing, restarted)];
+    for (group, targets) in groups {
+        if group != stage {
+            targets.clear();
+        }
+    }
+    let actions = if stage == PassStage::Rolling { pass.actions.clone() } else { Vec::new() };
+    Pass { actions, status, ..pass.clone() }
 }
 
 impl Controller for RollingController {
@@ -100,86 +246,82 @@ impl Controller for RollingController {
         false
     }
 
-    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
-        let Change::Release(revision) = change else { return None };
-        self.view.latest_snapshot = Some(*revision);
+    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
+        match change {
+            Change::Release(revision) => self.view.latest_snapshot = Some(*revision),
+            Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected, now),
+            _ => return None,
+        }
         Some(true)
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
-        for (at, effect) in self.generator.statuses_until(now + self.list) {
-            self.write(effect, at);
-        }
-        let pass = self.scheduler.reconcile(now, &self.view);
-        let status = &pass.status;
-        let mut decision = Decision {
-            unavailable: Members::unavailable(&self.view.bindings),
-            complete: self.view.is_done(),
-            ..Decision::default()
+        let mut decision = Decision { ends_at: Some(now), ..Decision::default() };
+        let Some(mut pass) = self.pass.take() else {
+            decision.unavailable = Members::unavailable(&self.view.bindings);
+            self.snapshot_at = self.snapshot_at.or_else(|| self.snapshot_delay.map(|delay| now + delay));
+            decision.ends_at = Some(self.generator.answer(now));
+            decision.continues = true;
+            self.pass = Some(RolloutPass::new(now));
+            return decision;
         };
-        // The bindings are listed first, from the API server.
-        decision.requests.in_turn(1);
-        decision.requests.together(status.patched.len());
-        self.patched = 1..decision.requests.len();
-        decision.requests.together(status.blocked.len());
-        // Where anything is left to roll, the status of each binding that is up to date is written anew, changed or not.
-        let is_rolling = !pass.actions.is_empty() || !status.blocked.is_empty();
-        let up_to_date = if is_rolling { self.up_to_date() } else { status.restarted.len() };
-        decision.requests.together(up_to_date);
-        let rolled = pass.actions.len();
-        let before = decision.requests.len();
-        decision.requests.together(rolled);
-        decision.requests.together(rolled);
-        decision.requested = rolled;
-        self.was_quiet = rolled == 0 && status.patched.is_empty() && status.restarted.is_empty();
-        self.view.store(now, &pass);
-        for (position, action) in pass.actions.iter().enumerate() {
-            let RollingAction::Deploy(target, revision) = *action else {
-                unreachable!("every cluster of the fleet stays picked")
-            };
-            self.unwritten.push((target.index(), revision, [before + position, before + rolled + position]));
+        self.close(&mut pass, now);
+        let mut stage = pass.stage.next().filter(|_| !self.has_failed);
+        while let Some(next) = stage {
+            if let Some(end) = self.begin(&mut pass, next, now) {
+                let decided = pass.decided.as_ref().filter(|_| next == PassStage::Rolling);
+                decision.requested = decided.map_or(0, |decided| decided.actions.len());
+                (decision.ends_at, decision.continues) = (Some(end), true);
+                self.pass = Some(pass);
+                return decision;
+            }
+            stage = next.next();
         }
-        self.is_news = false;
+        decision.complete = pass.complete && !self.has_failed && self.snapshot_delay.is_none();
         decision
     }
 
-    /// A write of a binding's spec wakes the work generator and this controller itself.
-    fn answered(&mut self, answers: &[SimTime]) {
-        for patched in self.patched.clone() {
-            self.generator.wake(answers[patched]);
-        }
-        for (cluster, revision, [spec, started]) in std::mem::take(&mut self.unwritten) {
-            self.generator.rolled(cluster, revision, answers[spec], answers[started]);
-            self.generator.wake(answers[spec]);
-        }
-    }
-
     fn requeue(&mut self, end: SimTime) -> Option<SimTime> {
-        self.scheduler.pass_ended(end)
+        if std::mem::take(&mut self.has_failed) {
+            self.scheduler.pass_failed(end)
+        } else {
+            self.scheduler.pass_ended(end)
+        }
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.generator.next()
+        self.generator.next().into_iter().chain(self.snapshot_at).min()
     }
 
-    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
-        let mut happened = Happened::default();
+    fn advance(&mut self, now: SimTime, clusters: &dyn Clusters) -> Happened {
+        let mut happened = Happened { starts_pass: self.makes_snapshot(now), ..Happened::default() };
         while let Some(effect) = self.generator.advance(now) {
             match effect {
                 Effect::Instruct(cluster, revision) if self.members.is_registered(cluster) => {
                     happened.instructions.push((cluster, revision));
                 }
-                Effect::Instruct(..) | Effect::Remove(_) | Effect::Gone(_) => {}
+                Effect::Instruct(..) => {}
+                Effect::Remove(cluster) => happened.removals.push(cluster),
+                Effect::Gone(cluster) if clusters.is_online(cluster) && self.members.is_registered(cluster) => {
+                    self.gone(cluster, now);
+                    happened.changed.push(cluster);
+                    happened.starts_pass = true;
+                }
+                // The resources are deleted when the cluster is back.
+                Effect::Gone(cluster) if clusters.is_repair_due(cluster) => self.generator.waits_for(cluster, now),
+                Effect::Gone(_) => {}
                 Effect::Status(..) => self.write(effect, now),
                 Effect::Seen(cluster) => happened.changed.push(cluster),
                 Effect::Wake => happened.starts_pass = true,
             }
         }
+        happened.pass_ends_at = self.ends_at.take();
         happened
     }
 
+    /// A cluster that the placement no longer picks is done when its binding is gone.
     fn is_done(&self, cluster: ClusterId) -> bool {
-        Members::is_done(&self.view.bindings, cluster)
+        self.view.bindings.get(TargetId(cluster.0)).is_none() || Members::is_done(&self.view.bindings, cluster)
     }
 
     fn hold(&self) -> Option<Hold> {
@@ -191,11 +333,11 @@ impl Controller for RollingController {
     }
 
     fn stages(&self) -> Vec<String> {
-        vec![String::new(); self.view.bindings.iter().len()]
+        vec![String::new(); self.names.len()]
     }
 
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
-        self.was_quiet && !self.is_news && self.generator.is_idle()
+        self.was_quiet && !self.is_news && self.snapshot_at.is_none() && self.generator.is_idle()
     }
 }

@@ -10,15 +10,17 @@
 //! frees in the cluster.
 
 use super::members::Members;
+use super::runs::UpdateRun;
 use super::staged_run::{BindingWrite, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetStaged, member_clusters};
-use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog};
+use crate::engine::Streams;
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{Bindings, MemberCluster, RunState, placement_conditions};
-use crate::rollout::{Hold, TargetId};
-use crate::units::SimTime;
-use crate::world::{ClusterId, NEW, Report};
+use crate::rollout::{Hold, Revision, TargetId};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, ReleaseKind, Report};
 
 /// KubeFleet's controller with staged update runs.
 pub(super) struct StagedController<'s> {
@@ -37,6 +39,14 @@ pub(super) struct StagedController<'s> {
     released: Option<SimTime>,
     /// Something was reported since the last pass.
     is_news: bool,
+    /// What another run is made of.
+    release: ReleaseKind,
+    streams: Streams,
+    watch_delay: SimDuration,
+    /// From the release until there is a snapshot of it.
+    snapshot_delay: SimDuration,
+    /// Why the status of a run cannot be written, so that no run begins.
+    too_large: Option<String>,
 }
 
 impl<'s> StagedController<'s> {
@@ -72,8 +82,24 @@ impl<'s> StagedController<'s> {
             unwritten: Vec::new(),
             released: None,
             is_news: false,
+            release: world.release,
+            streams: run.streams,
+            watch_delay: timing.watch_delay,
+            snapshot_delay: strategy.snapshot_delay.draw(&run.streams, "hub".into(), "snapshot delay", 0),
+            too_large: strategy.object_limit(run.fleet),
             clusters,
         }
+    }
+
+    /// Another release: somebody creates a run of it for the first placement.
+    fn another_run(&mut self, snapshot: Revision, now: SimTime) {
+        let after = self.released.map_or(SimDuration::ZERO, |released| now.saturating_since(released));
+        let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
+        let run = UpdateRun { name, placement: 0, snapshot, states: vec![(after, RunState::Run)] };
+        let clusters = self.clusters.clone();
+        let mut run = StagedRun::new(self.strategy, &run, clusters, self.release, self.streams, self.watch_delay);
+        run.add_snapshot(snapshot);
+        self.runs.push(run);
     }
 
     fn bindings_of(&mut self, cluster: ClusterId) -> &mut Bindings {
@@ -144,15 +170,20 @@ impl Controller for StagedController<'_> {
                 self.runs.iter_mut().for_each(|run| run.set_clusters(clusters.clone()));
                 Some(false)
             }
-            Change::Release(_) | Change::Selected(_, true) => None,
+            Change::Release(snapshot) => {
+                self.another_run(*snapshot, now);
+                Some(true)
+            }
+            Change::Selected(_, true) => None,
         }
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
-        self.released.get_or_insert(now);
+        // People create runs of a snapshot that exists.
+        self.released.get_or_insert(now + self.snapshot_delay);
         self.people_act(now);
         let mut decision = Decision { unavailable: StagedRun::unavailable(&self.bindings), ..Decision::default() };
-        let Some(current) = self.turn(now) else { return decision };
+        let Some(current) = self.turn(now).filter(|_| self.too_large.is_none()) else { return decision };
         self.current = current;
         let run = &mut self.runs[current];
         self.unwritten = run.decide(now, &mut self.bindings[run.placement], &mut decision);
@@ -227,6 +258,9 @@ impl Controller for StagedController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
+        if let Some(reason) = &self.too_large {
+            return Some(Hold { rule: "objectSize", explanation: reason.clone() });
+        }
         let exist = || self.runs.iter().filter(|run| run.exists());
         let hold_of = |run: &StagedRun<'_>| {
             let mut hold = run.hold(&self.bindings[run.placement])?;
@@ -267,6 +301,7 @@ impl Controller for StagedController<'_> {
     }
 
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
-        !self.is_news && self.generator.is_idle() && self.runs.iter().all(StagedRun::is_idle)
+        let is_stopped = self.too_large.is_some();
+        is_stopped || !self.is_news && self.generator.is_idle() && self.runs.iter().all(StagedRun::is_idle)
     }
 }

@@ -123,6 +123,11 @@ impl<'s> StagedRun<'s> {
         }
     }
 
+    /// There are newer resources than those of the release.
+    pub(super) fn add_snapshot(&mut self, snapshot: Revision) {
+        self.view.resource_snapshots.push(snapshot);
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }

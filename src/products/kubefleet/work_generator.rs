@@ -7,17 +7,23 @@
 //! twice, so a rollout instructs ten clusters a second after its first hundred requeues. Then the generator writes the
 //! Work, which the member agent watches, and the binding's status. A changed status of a Work wakes it again.
 //!
-//! Left out: the limit of the hub agent's client, which the generator shares with the rollout's controllers, and the
-//! finalizer of a binding's first Work where it meets a conflict.
+//! The hub agent's client has a limit for each kind of object, which the generator shares with the rolling update: both
+//! write bindings. The finalizer of a new binding is refused if its status was written since the cache was read, and is
+//! tried again after 10 ms. Left out: the limit that staged runs share, whose requests are few, and such conflicts in a
+//! first deployment, where the recorded hub agent filled its caches first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::engine::{Reservations, Stream, Streams};
+use crate::engine::{Reservations, Stream, Streams, dist};
 use crate::products::ControlLoop;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, Report};
+
+/// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by default.
+/// Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
+const WORKERS: usize = 100;
 
 /// The queue's bucket: requeues a second, and its size. Source: `DefaultTypedControllerRateLimiter` of
 /// kubernetes/client-go, which controller-runtime v0.22.4 uses where a controller sets none.
@@ -27,6 +33,13 @@ const REQUEUE_BURST: u32 = 100;
 /// The queue's back-off for one binding: the first wait, which doubles, and the longest one. Source: as above.
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(5);
 const LONGEST_WAIT: SimDuration = SimDuration::from_secs(1_000);
+
+/// Waits of the generator after a refused write of a finalizer: the first one, the ratio of the next to it, how many there
+/// are, and the largest share that is added. Source: `DefaultBackoff` of kubernetes/client-go's `util/retry`.
+const FIRST_RETRY: SimDuration = SimDuration::from_millis(10);
+const RETRY_FACTOR: u64 = 5;
+const RETRIES: u32 = 3;
+const JITTER: f64 = 0.1;
 
 /// How often the hub looks whether a cluster that was cut off has removed its resources. Guess: runs look every 15 s.
 const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
@@ -51,9 +64,51 @@ pub(super) enum Effect {
 #[derive(Clone, Copy, Debug)]
 enum GeneratorStep {
     Look(usize),
+    /// The worker that is at a binding looks at it again.
+    LooksAgain(usize),
+    /// A worker is done with a binding.
+    Finished,
     Requeued(usize),
     Deleted(usize),
+    /// The finalizer of a new binding is answered that the generator had looked at then.
+    Finalized {
+        cluster: usize,
+        looked: SimTime,
+    },
+    /// The status of a binding that is rolled is sent.
+    Starts(usize),
+    /// The status of a binding is sent.
+    Sends(usize, Revision, WorkState),
     Does(Effect),
+}
+
+impl GeneratorStep {
+    fn starts(&self, cluster: usize) -> bool {
+        matches!(self, Self::Starts(of) if *of == cluster)
+    }
+}
+
+/// The hub agent's client.
+struct HubClient {
+    request: DurationModel,
+    draws: Stream,
+    /// Its limits, for bindings and for Works.
+    limits: Option<[Reservations; 2]>,
+}
+
+/// The kinds of objects that have a limit.
+#[derive(Clone, Copy)]
+enum HubKind {
+    Binding,
+    Work,
+}
+
+impl HubClient {
+    /// When a request that is sent now is answered.
+    fn answer(&mut self, kind: HubKind, now: SimTime) -> SimTime {
+        let sent = self.limits.as_mut().map_or(now, |limits| limits[kind as usize].reserve(now));
+        sent + self.request.sample(&mut self.draws)
+    }
 }
 
 /// What the generator knows of one binding.
@@ -68,17 +123,34 @@ struct Item {
     /// What the Work's status says.
     report: Option<Report>,
     failures: u32,
+    /// It waits for a worker.
+    waits: bool,
+    /// How often the write of its finalizer was refused.
+    refused: u32,
     timer: Option<SimTime>,
+    /// Its Work is older than the rollout, and what it says is available.
+    was_installed: bool,
+}
+
+impl Item {
+    /// A binding as it is before the rollout.
+    fn installed(work: Option<Revision>) -> Self {
+        Self { revision: work, work, was_installed: work.is_some(), ..Self::default() }
+    }
 }
 
 /// The work generator with the bindings of one placement.
 pub(super) struct WorkGenerator {
-    request: DurationModel,
+    client: HubClient,
     watch_delay: SimDuration,
     /// From a write of a status until the rollout's controller takes it into account.
     visible_after: SimDuration,
-    draws: Stream,
+    /// The caches of the hub agent are filled, as they are before an update.
+    is_warm: bool,
     limiter: Reservations,
+    /// Workers that are at a binding, and bindings that wait for one.
+    busy: usize,
+    waiting: VecDeque<usize>,
     items: Vec<Item>,
     agenda: BTreeMap<(SimTime, usize), GeneratorStep>,
     scheduled: usize,
@@ -92,13 +164,20 @@ impl WorkGenerator {
         streams: Streams,
         works: impl Iterator<Item = Option<Revision>>,
     ) -> Self {
+        let items: Vec<Item> = works.map(Item::installed).collect();
         Self {
-            request: timing.request.clone(),
+            is_warm: items.iter().any(|item| item.was_installed),
+            client: HubClient {
+                request: timing.request.clone(),
+                draws: streams.stream("controller", "work generator"),
+                limits: timing.client_limit().map(|limit| [limit.clone(), limit]),
+            },
             watch_delay: timing.watch_delay,
             visible_after,
-            draws: streams.stream("controller", "work generator"),
             limiter: Reservations::new(REQUEUES_PER_SECOND, REQUEUE_BURST),
-            items: works.map(|work| Item { revision: work, work, ..Item::default() }).collect(),
+            busy: 0,
+            waiting: VecDeque::new(),
+            items,
             agenda: BTreeMap::new(),
             scheduled: 0,
         }
@@ -119,11 +198,52 @@ impl WorkGenerator {
         self.schedule(written + self.watch_delay, GeneratorStep::Does(Effect::Seen(cluster)));
     }
 
+    /// The rollout's controller reads or writes a binding now. Returns when it has the answer.
+    pub(super) fn answer(&mut self, now: SimTime) -> SimTime {
+        self.client.answer(HubKind::Binding, now)
+    }
+
+    /// A binding's spec is written by a rolling update, which sends the status when it has the answer.
+    pub(super) fn rolls(&mut self, cluster: usize, revision: Revision, spec: SimTime) {
+        let item = &mut self.items[cluster];
+        (item.revision, item.started) = (Some(revision), Some(SimTime::MAX));
+        self.schedule(spec, GeneratorStep::Starts(cluster));
+        self.schedule(spec + self.watch_delay, GeneratorStep::Look(cluster));
+    }
+
+    /// When the status of a binding whose spec is written by now is written.
+    pub(super) fn started(&mut self, cluster: usize, now: SimTime) -> Option<SimTime> {
+        let is_sent = |key: &(SimTime, usize), step: &GeneratorStep| key.0 <= now && step.starts(cluster);
+        if let Some(key) = self.agenda.iter().find(|(key, step)| is_sent(key, step)).map(|(key, _)| *key) {
+            self.agenda.remove(&key);
+            self.items[cluster].started = Some(self.client.answer(HubKind::Binding, key.0));
+        }
+        self.items[cluster].started.filter(|started| *started != SimTime::MAX)
+    }
+
     /// A binding's spec is written, and then its RolloutStarted.
     pub(super) fn rolled(&mut self, cluster: usize, revision: Revision, spec: SimTime, started: SimTime) {
         let item = &mut self.items[cluster];
         (item.revision, item.started) = (Some(revision), Some(started));
         self.schedule(spec + self.watch_delay, GeneratorStep::Look(cluster));
+    }
+
+    /// The scheduler has changed a binding's spec: its conditions are written anew, with the same content.
+    pub(super) fn refresh(&mut self, cluster: usize, now: SimTime) {
+        let item = self.items[cluster];
+        let Some(revision) = item.revision.filter(|revision| item.work == Some(*revision)) else { return };
+        let state = match item.report.filter(|report| report.applied == revision) {
+            Some(report) if report.ready => WorkState::Available,
+            Some(_) => WorkState::Unavailable,
+            None if item.was_installed => WorkState::Available,
+            None => WorkState::Applying,
+        };
+        self.send(cluster, revision, state, now);
+    }
+
+    /// A binding is gone.
+    pub(super) fn forgets(&mut self, cluster: usize) {
+        self.items[cluster] = Item::default();
     }
 
     /// A binding is marked for deletion.
@@ -159,73 +279,133 @@ impl WorkGenerator {
             let at = entry.key().0;
             match entry.remove() {
                 GeneratorStep::Does(effect) => return Some(effect),
-                GeneratorStep::Look(cluster) => self.look(cluster, at),
+                GeneratorStep::Look(cluster) => self.take_up(cluster, at),
+                GeneratorStep::LooksAgain(cluster) => self.look(cluster, at),
+                GeneratorStep::Finished => self.finished(at),
                 GeneratorStep::Deleted(cluster) => {
                     // The Work is deleted; its agent hears of that, and takes its finalizer away.
                     let id = ClusterId(cluster as u32);
-                    let deleted = at + self.request.sample(&mut self.draws);
-                    let removed = deleted + self.watch_delay + self.request.sample(&mut self.draws);
+                    let deleted = self.client.answer(HubKind::Work, at);
+                    let removed = deleted + self.watch_delay + self.client.request.sample(&mut self.client.draws);
                     self.schedule(deleted, GeneratorStep::Does(Effect::Remove(id)));
                     self.schedule(removed + self.watch_delay, GeneratorStep::Does(Effect::Gone(id)));
                 }
+                GeneratorStep::Finalized { cluster, looked } => self.finalized(cluster, looked, at),
+                GeneratorStep::Starts(cluster) => {
+                    self.items[cluster].started = Some(self.client.answer(HubKind::Binding, at));
+                }
+                GeneratorStep::Sends(cluster, revision, state) => self.conclude(cluster, revision, state, at),
                 GeneratorStep::Requeued(cluster) => {
                     if self.items[cluster].timer.take_if(|timer| *timer <= at).is_some() {
-                        self.look(cluster, at);
+                        self.take_up(cluster, at);
                     }
                 }
             }
         }
     }
 
-    /// Statuses that are written until `listed`: a list from the API server contains them.
-    pub(super) fn statuses_until(&mut self, listed: SimTime) -> Vec<(SimTime, Effect)> {
-        let is_status = |step: &GeneratorStep| matches!(step, GeneratorStep::Does(Effect::Status(..)));
-        let keys: Vec<(SimTime, usize)> = self
-            .agenda
-            .range(..=(listed, usize::MAX))
-            .filter(|(_, step)| is_status(step))
-            .map(|(key, _)| *key)
-            .collect();
-        let effects = keys.into_iter().filter_map(|key| match self.agenda.remove(&key) {
-            Some(GeneratorStep::Does(effect)) => Some((key.0, effect)),
-            _ => None,
-        });
-        effects.collect()
+    /// A free worker looks at a binding; otherwise the binding waits for one.
+    fn take_up(&mut self, cluster: usize, now: SimTime) {
+        if self.busy < WORKERS {
+            self.busy += 1;
+            self.look(cluster, now);
+        } else if !std::mem::replace(&mut self.items[cluster].waits, true) {
+            self.waiting.push_back(cluster);
+        }
+    }
+
+    /// A worker is free again, and takes up the next binding.
+    fn finished(&mut self, now: SimTime) {
+        self.busy -= 1;
+        if let Some(next) = self.waiting.pop_front() {
+            self.items[next].waits = false;
+            self.take_up(next, now);
+        }
     }
 
     fn look(&mut self, cluster: usize, now: SimTime) {
         let item = self.items[cluster];
-        let Some(revision) = item.revision else { return };
-        let mut now = now;
-        // The finalizer of a new binding: the answer shows the binding as it is in the API server.
-        let is_new = item.work.is_none();
-        if is_new {
-            now = now + self.request.sample(&mut self.draws);
-        }
-        let lag = if is_new { SimDuration::ZERO } else { self.watch_delay };
-        let is_started = item.started.is_none_or(|started| if is_new { started <= now } else { started + lag < now });
-        if !is_started {
-            self.requeue(cluster, now);
+        if item.revision.is_none() {
+            self.schedule(now, GeneratorStep::Finished);
             return;
         }
-        self.items[cluster].failures = 0;
-        let id = ClusterId(cluster as u32);
-        if item.work != Some(revision) {
-            let written = now + self.request.sample(&mut self.draws);
-            let status = written + self.request.sample(&mut self.draws);
-            self.items[cluster].work = Some(revision);
-            self.items[cluster].report = None;
-            self.schedule(written, GeneratorStep::Does(Effect::Instruct(id, revision)));
-            self.status(id, revision, WorkState::Applying, status);
-        } else if let Some(report) = item.report.filter(|report| report.applied == revision) {
-            let status = now + self.request.sample(&mut self.draws);
-            let state = if report.ready { WorkState::Available } else { WorkState::Unavailable };
-            self.status(id, revision, state, status);
+        if item.work.is_none() {
+            // The finalizer of a new binding: the answer shows the binding as it is in the API server.
+            let answered = self.client.answer(HubKind::Binding, now);
+            self.schedule(answered, GeneratorStep::Finalized { cluster, looked: now });
+        } else {
+            let is_started = match item.started {
+                Some(SimTime::MAX) => false,
+                Some(started) => started + self.watch_delay < now,
+                None => true,
+            };
+            self.go_on(cluster, is_started, now);
         }
     }
 
-    fn status(&mut self, cluster: ClusterId, revision: Revision, state: WorkState, written: SimTime) {
-        self.schedule(written + self.visible_after, GeneratorStep::Does(Effect::Status(cluster, revision, state)));
+    /// The finalizer of a new binding is written, unless its status was written after the cache had been read.
+    fn finalized(&mut self, cluster: usize, looked: SimTime, now: SimTime) {
+        let item = &mut self.items[cluster];
+        let started = item.started.filter(|started| *started <= now);
+        let is_refused = started.is_some_and(|started| self.is_warm && started + self.watch_delay > looked);
+        if is_refused && item.refused < RETRIES {
+            let wait = FIRST_RETRY * RETRY_FACTOR.pow(item.refused);
+            item.refused += 1;
+            let wait = wait.mul_f64(1.0 + JITTER * dist::unit(&mut self.client.draws));
+            self.schedule(now + wait, GeneratorStep::LooksAgain(cluster));
+            return;
+        }
+        item.refused = 0;
+        let is_started = item.started.is_none() || started.is_some();
+        self.go_on(cluster, is_started, now);
+    }
+
+    /// What a look does when the binding has its finalizer.
+    fn go_on(&mut self, cluster: usize, is_started: bool, now: SimTime) {
+        let item = self.items[cluster];
+        match item.revision {
+            Some(_) if !is_started => {
+                self.requeue(cluster, now);
+                self.schedule(now, GeneratorStep::Finished);
+            }
+            Some(revision) if item.work != Some(revision) => self.write_work(cluster, revision, now),
+            Some(revision) => {
+                self.items[cluster].failures = 0;
+                match item.report.filter(|report| report.applied == revision) {
+                    Some(report) => {
+                        let state = if report.ready { WorkState::Available } else { WorkState::Unavailable };
+                        self.conclude(cluster, revision, state, now);
+                    }
+                    None => self.schedule(now, GeneratorStep::Finished),
+                }
+            }
+            None => self.schedule(now, GeneratorStep::Finished),
+        }
+    }
+
+    /// The Work of a binding is written, and then the binding's status.
+    fn write_work(&mut self, cluster: usize, revision: Revision, now: SimTime) {
+        let written = self.client.answer(HubKind::Work, now);
+        let item = &mut self.items[cluster];
+        item.failures = 0;
+        (item.work, item.report, item.was_installed) = (Some(revision), None, false);
+        let instruct = Effect::Instruct(ClusterId(cluster as u32), revision);
+        self.schedule(written, GeneratorStep::Does(instruct));
+        self.schedule(written, GeneratorStep::Sends(cluster, revision, WorkState::Applying));
+    }
+
+    /// A worker writes a binding's status, and is done with the binding.
+    fn conclude(&mut self, cluster: usize, revision: Revision, state: WorkState, now: SimTime) {
+        let written = self.send(cluster, revision, state, now);
+        self.schedule(written, GeneratorStep::Finished);
+    }
+
+    /// A binding's status is sent. Returns when it is written.
+    fn send(&mut self, cluster: usize, revision: Revision, state: WorkState, now: SimTime) -> SimTime {
+        let written = self.client.answer(HubKind::Binding, now);
+        let effect = Effect::Status(ClusterId(cluster as u32), revision, state);
+        self.schedule(written + self.visible_after, GeneratorStep::Does(effect));
+        written
     }
 
     fn requeue(&mut self, cluster: usize, now: SimTime) {

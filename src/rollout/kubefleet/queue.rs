@@ -53,6 +53,12 @@ impl WorkQueue {
         self.end_later(now)
     }
 
+    /// As [`WorkQueue::end_later`], of a pass that has ended with an error.
+    pub(super) fn fail_later(&mut self, now: SimTime) -> Option<SimTime> {
+        self.next = QueueRequest::Error;
+        self.end_later(now)
+    }
+
     /// The last pass has ended only now: its request counts from here.
     ///
     /// Returns the time at which the key is processed again: that of the pending timer, which is the earliest

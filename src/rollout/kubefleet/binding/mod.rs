@@ -136,6 +136,13 @@ impl Binding {
         self.generation += 1;
     }
 
+    /// The scheduler's change when a cluster is picked again whose binding was not deleted yet.
+    pub fn reschedule(&mut self) {
+        self.state = if self.was_bound { BindingState::Bound } else { BindingState::Scheduled };
+        self.was_bound = false;
+        self.generation += 1;
+    }
+
     /// Assigns `snapshot` to the cluster.
     pub(super) fn roll(&mut self, now: SimTime, snapshot: Revision, apply: Option<ApplyStrategy>) {
         self.state = BindingState::Bound;

@@ -78,6 +78,11 @@ impl RollingUpdate {
         self.queue.end_later(end)
     }
 
+    /// The last pass has ended at `end` with an error. Otherwise as [`Self::pass_ended`].
+    pub fn pass_failed(&mut self, end: SimTime) -> Option<SimTime> {
+        self.queue.fail_later(end)
+    }
+
     /// The limits for `target` requested clusters. An invalid value, which admission rejects, is 0.
     #[must_use]
     pub fn limits(&self, target: i64) -> RollingLimits {

@@ -97,6 +97,16 @@ pub enum RollingAction {
     Delete(TargetId),
 }
 
+impl RollingAction {
+    /// The cluster that it is about.
+    #[must_use]
+    pub const fn target(self) -> TargetId {
+        match self {
+            Self::Deploy(target, _) | Self::Delete(target) => target,
+        }
+    }
+}
+
 impl RollingStatus {
     /// Number of objects that storing the pass writes, statuses included.
     #[must_use]

@@ -1,0 +1,140 @@
+//! A pass of KubeFleet's rollout controller: groups of writes to bindings, and the conflicts that end it.
+//!
+//! A pass lists the bindings from the API server. Then it writes them in groups, one after the other, and each group all
+//! at once (`errgroup`, in kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/rollout/controller.go`): the status of
+//! those that are held back, the status of those that are up to date, changed or not, and the spec of those that it
+//! rolls, each followed by its status. Each write carries the version that was listed. If the work generator has written
+//! the binding since then, the write is refused, and the pass ends with an error before the next group.
+//!
+//! Left out: conflicts of a binding that is rolled; the generator writes none of these meanwhile unless a release
+//! overtakes another one.
+
+use std::collections::BTreeMap;
+
+use crate::rollout::Pass;
+use crate::rollout::kubefleet::rolling::{RollingAction, RollingStatus};
+use crate::units::SimTime;
+
+/// What a pass does at one time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum PassStage {
+    /// It lists the bindings.
+    Listing,
+    /// It gives bindings the placement's apply strategy.
+    Patching,
+    /// It writes the status of those that are held back.
+    Blocking,
+    /// It writes the status of those that are up to date.
+    Refreshing,
+    /// It writes specs and deletes.
+    Rolling,
+    /// It writes the statuses of those that it has rolled.
+    Starting,
+}
+
+impl PassStage {
+    /// The groups of writes, in their order.
+    pub(super) const fn next(self) -> Option<Self> {
+        match self {
+            Self::Listing => Some(Self::Patching),
+            Self::Patching => Some(Self::Blocking),
+            Self::Blocking => Some(Self::Refreshing),
+            Self::Refreshing => Some(Self::Rolling),
+            Self::Rolling => Some(Self::Starting),
+            Self::Starting => None,
+        }
+    }
+}
+
+/// A pass in progress.
+#[derive(Clone, Debug)]
+pub(super) struct RolloutPass {
+    pub(super) began: SimTime,
+    pub(super) stage: PassStage,
+    /// What it has decided. `None`: it is listing.
+    pub(super) decided: Option<Pass<RollingAction, RollingStatus>>,
+    pub(super) complete: bool,
+    /// The group in progress: bindings, and when each is written.
+    pub(super) writes: Vec<(usize, SimTime)>,
+    /// Bindings that the generator has written since the list, and when it did so first.
+    changed: BTreeMap<usize, SimTime>,
+}
+
+impl RolloutPass {
+    pub(super) fn new(began: SimTime) -> Self {
+        Self {
+            began,
+            stage: PassStage::Listing,
+            decided: None,
+            complete: false,
+            writes: Vec::new(),
+            changed: BTreeMap::new(),
+        }
+    }
+
+    /// The bindings are listed now.
+    pub(super) fn listed(&mut self) {
+        self.changed.clear();
+    }
+
+    /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict.
+    pub(super) fn begin(&mut self, stage: PassStage, writes: Vec<(usize, SimTime)>) -> Option<SimTime> {
+        self.stage = stage;
+        self.writes = writes;
+        self.conflict().or_else(|| self.writes.iter().map(|&(_, at)| at).max())
+    }
+
+    /// The generator has written a binding. Returns when that ends the group in progress, if it does.
+    pub(super) fn changes(&mut self, cluster: usize, now: SimTime) -> Option<SimTime> {
+        self.changed.entry(cluster).or_insert(now);
+        self.conflict().filter(|at| *at > now)
+    }
+
+    /// When the first write of the group in progress is refused.
+    fn conflict(&self) -> Option<SimTime> {
+        if !matches!(self.stage, PassStage::Blocking | PassStage::Refreshing) {
+            return None;
+        }
+        let is_refused =
+            |write: &&(usize, SimTime)| self.changed.get(&write.0).is_some_and(|changed| *changed < write.1);
+        let refused = self.writes.iter().filter(is_refused);
+        refused.map(|&(_, at)| at).min()
+    }
+
+    /// Whether the group that ends now had a conflict.
+    pub(super) fn has_failed(&self, now: SimTime) -> bool {
+        self.conflict().is_some_and(|at| at <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> SimTime {
+        SimTime::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn a_binding_that_was_written_since_the_list_ends_the_pass_at_its_own_write() {
+        let mut pass = RolloutPass::new(at(0));
+        pass.changes(7, at(3));
+        pass.listed();
+        assert_eq!(pass.begin(PassStage::Blocking, vec![(6, at(10)), (7, at(12))]), Some(at(12)), "as it was listed");
+        assert!(!pass.has_failed(at(12)));
+        assert_eq!(pass.changes(8, at(13)), None, "it is in no group yet");
+        assert_eq!(pass.begin(PassStage::Refreshing, vec![(1, at(20)), (8, at(21)), (2, at(40))]), Some(at(21)));
+        assert_eq!(pass.changes(2, at(15)), Some(at(21)), "the earlier conflict counts");
+        assert!(pass.has_failed(at(21)));
+    }
+
+    #[test]
+    fn what_the_generator_writes_after_the_pass_is_no_conflict() {
+        let mut pass = RolloutPass::new(at(0));
+        pass.listed();
+        pass.begin(PassStage::Blocking, vec![(6, at(10)), (7, at(20))]);
+        assert_eq!(pass.changes(6, at(15)), None, "it was written before");
+        assert!(!pass.has_failed(at(20)));
+        assert_eq!(pass.begin(PassStage::Rolling, vec![(6, at(30))]), Some(at(30)));
+    }
+}
