@@ -11,15 +11,16 @@ pub(super) struct ArgoCdAgent {
     applied: u32,
     ready: bool,
     offline: bool,
-    /// As it was reported last.
-    known: (u32, bool),
+    failing: bool,
+    /// As it was reported last: what is applied, whether it is ready, and whether it fails.
+    known: (u32, bool, bool),
 }
 
 impl ArgoCdAgent {
     /// A cluster that runs a revision, ready.
     pub(super) fn new(revision: u32, offline: bool) -> Self {
         let ready = revision > 0;
-        Self { applied: revision, ready, offline, known: (revision, ready) }
+        Self { applied: revision, ready, offline, failing: false, known: (revision, ready, false) }
     }
 }
 
@@ -41,13 +42,15 @@ impl Agent for ArgoCdAgent {
     fn news(&mut self, news: &News, sight: &mut Sight<'_, ()>) {
         self.offline = news.offline.unwrap_or(self.offline);
         if let Some(revision) = news.applied.filter(|revision| *revision != self.applied) {
-            (self.applied, self.ready) = (revision, false);
+            (self.applied, self.ready, self.failing) = (revision, false, false);
         }
         self.ready = news.ready.unwrap_or(self.ready);
-        let state = (self.applied, self.ready);
+        self.failing = news.failing.as_ref().map_or(self.failing, |reason| !reason.is_empty());
+        let state = (self.applied, self.ready && !self.failing, self.failing);
         if !self.offline && self.known != state {
             self.known = state;
-            sight.report(self.applied, self.ready);
+            let (applied, ready, degraded) = state;
+            sight.report_health(applied, ready, degraded);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::results::StatusRow;
 use crate::rollout::{Hold, Revision};
 use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, Queue, Report};
+use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, NEW, OLD, Queue, Report};
 
 /// A product's agent in one cluster.
 pub(super) trait Agent: Sized {
@@ -60,14 +60,19 @@ impl<S> Sight<'_, S> {
 
     /// A status is written in the management cluster.
     pub(super) fn report(&mut self, applied: u32, ready: bool) {
-        self.outcome.reports.push((self.target, applied, ready));
+        self.report_health(applied, ready, false);
+    }
+
+    /// As [`Self::report`], of a cluster that may also say that it fails.
+    pub(super) fn report_health(&mut self, applied: u32, ready: bool, degraded: bool) {
+        self.outcome.reports.push((self.target, applied, ready, degraded));
     }
 }
 
 struct Outcome<S> {
     planned: Vec<(SimTime, Due<S>)>,
     deployed: Vec<(usize, u32)>,
-    reports: Vec<(usize, u32, bool)>,
+    reports: Vec<(usize, u32, bool, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,8 +91,8 @@ enum Due<S> {
 pub(super) struct Field<'r, A: Agent> {
     recording: &'r Recording,
     agents: Vec<A>,
-    /// Revisions of the recording count from 1 for what is installed; here the new one is always 2.
-    first: u32,
+    /// The revision that the recording rolls out; here it is always the new one.
+    newest: u32,
     stopped: bool,
     /// What is to come, by the number of its event.
     agenda: BTreeMap<u32, Due<A::Step>>,
@@ -127,7 +132,7 @@ impl<A: Agent> Clusters for Field<'_, A> {
     }
 
     fn instruct(&mut self, cluster: ClusterId, revision: Revision, _queue: &mut Queue) {
-        self.writes.push((cluster.index(), revision.0 - self.first));
+        self.writes.push((cluster.index(), revision.0 + self.newest - NEW.0));
     }
 
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
@@ -147,7 +152,7 @@ impl<'r, A: Agent> Field<'r, A> {
         Self {
             recording,
             agents: agents.collect(),
-            first: u32::from(installed == 0),
+            newest: recording.hello.release.revision,
             stopped: false,
             agenda: BTreeMap::new(),
             events: 0,
@@ -208,6 +213,11 @@ impl<'r, A: Agent> Field<'r, A> {
         self.passes = control.take_passes().iter().map(|pass| (pass.t_s, pass.duration_s)).collect();
     }
 
+    /// A revision of the recording, as it is called here. All that is older than the installed one is old.
+    fn native(&self, revision: u32) -> Revision {
+        Revision((revision + NEW.0).saturating_sub(self.newest).max(OLD.0))
+    }
+
     fn plan(&mut self, at: SimTime, due: Due<A::Step>, queue: &mut Queue) {
         self.agenda.insert(self.events, due);
         queue.schedule(at.max(queue.now()), Event::Agent(AgentEvent::Applied(ClusterId(self.events))));
@@ -231,9 +241,9 @@ impl<'r, A: Agent> Field<'r, A> {
         for (target, revision) in outcome.deployed {
             self.deployed(target, revision, queue);
         }
-        for (target, applied, ready) in outcome.reports {
-            let applied = Revision(applied + self.first);
-            let report = Report { cluster: ClusterId(target as u32), applied, ready, degraded: false };
+        for (target, applied, ready, degraded) in outcome.reports {
+            let applied = self.native(applied);
+            let report = Report { cluster: ClusterId(target as u32), applied, ready, degraded };
             control.reported(vec![report], queue);
         }
     }
@@ -278,7 +288,6 @@ impl<'r, A: Agent> Field<'r, A> {
     }
 
     fn takes_effect(&mut self, news: &News, control: &mut ControllerLoop<'_>, queue: &mut Queue) {
-        assert!(news.failing.is_none(), "no recording has applies that fail");
         if let Some(target) = news.target {
             self.with_agent(target, control, queue, |agent, sight| agent.news(news, sight));
         }
@@ -287,7 +296,7 @@ impl<'r, A: Agent> Field<'r, A> {
         }
         let cluster = ClusterId(news.target.unwrap_or_default() as u32);
         let changes = [
-            news.release.map(|revision| Change::Release(Revision(revision + self.first))),
+            news.release.map(|revision| Change::Release(self.native(revision))),
             news.stop.map(Change::Stop),
             news.labels.clone().map(|labels| Change::Labels(cluster, labels.into_iter().collect())),
             news.selected.map(|selected| Change::Selected(cluster, selected)),

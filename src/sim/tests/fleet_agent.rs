@@ -21,6 +21,8 @@ pub(super) enum Step {
 pub(super) struct FleetAgent {
     /// The deployment's id in the management cluster, and whether it is held.
     spec: Option<(u32, bool)>,
+    /// Requests with which it reads what it is to deploy: content, and values if there are any.
+    reads: u64,
     told: u32,
     applied: u32,
     known: Vec<u32>,
@@ -35,13 +37,14 @@ pub(super) struct FleetAgent {
 }
 
 impl FleetAgent {
-    /// An agent whose cluster runs a revision, ready.
-    pub(super) fn new(revision: u32, offline: bool) -> Self {
+    /// An agent whose cluster runs a revision, ready. It reads content with one request, and values with another.
+    pub(super) fn new(revision: u32, offline: bool, has_values: bool) -> Self {
         let spec = (revision > 0).then_some((revision, false));
         let known = vec![revision];
         let ready = revision > 0;
         let written = (revision, ready);
-        Self { spec, told: revision, applied: revision, known, ready, offline, written, ..Self::default() }
+        let reads = 1 + u64::from(has_values);
+        Self { spec, reads, told: revision, applied: revision, known, ready, offline, written, ..Self::default() }
     }
 
     fn look(&mut self, sight: &mut Sight<'_, Step>) {
@@ -49,10 +52,14 @@ impl FleetAgent {
             self.missed = true;
             return;
         }
+        if self.spec.is_none() && self.told != 0 {
+            (self.told, self.applied, self.ready, self.written) = (0, 0, false, (0, false));
+            sight.deployed(0);
+        }
         let Some((id, false)) = self.spec else { return };
         if id != self.told {
             self.told = id;
-            sight.after(sight.request, Step::Read(id));
+            sight.after(sight.request * self.reads, Step::Read(id));
         } else if id == self.applied {
             sight.after(sight.request, Step::Report);
         }

@@ -18,6 +18,7 @@ const INSTALLED: f64 = -109.845;
 pub(super) enum Step {
     Look,
     Timer(u64),
+    Remove,
     Apply { is_fresh: bool },
     Report { generation: u64, ready: bool },
 }
@@ -107,7 +108,7 @@ impl KubeFleetAgent {
     }
 
     fn apply(&mut self, is_fresh: bool, sight: &mut Sight<'_, Step>) {
-        let (revision, generation) = self.work.expect("a Work is not deleted");
+        let Some((revision, generation)) = self.work else { return };
         if is_fresh {
             self.handled = generation;
             if self.deployed != revision {
@@ -119,7 +120,7 @@ impl KubeFleetAgent {
     }
 
     fn report(&mut self, seen: u64, ready: bool, sight: &mut Sight<'_, Step>) {
-        let (revision, generation) = self.work.expect("a Work is not deleted");
+        let Some((revision, generation)) = self.work else { return };
         if self.offline {
             self.missed = true;
         } else if generation != seen {
@@ -157,6 +158,12 @@ impl Agent for KubeFleetAgent {
     }
 
     fn written(&mut self, revision: u32, _is_held: bool, sight: &mut Sight<'_, Step>) {
+        if revision == 0 {
+            // A deleted Work: the resources are deleted at once, with the finalizer.
+            *self = Self { offline: self.offline, sequence: self.sequence + 1, ..Self::default() };
+            sight.after(sight.watch + sight.request, Step::Remove);
+            return;
+        }
         self.work = Some((revision, self.work.map_or(1, |(_, generation)| generation + 1)));
         if self.offline {
             self.missed = true;
@@ -174,6 +181,7 @@ impl Agent for KubeFleetAgent {
                     self.look(sight);
                 }
             }
+            Step::Remove => sight.deployed(0),
             Step::Apply { is_fresh } => self.apply(is_fresh, sight),
             Step::Report { generation, ready } => self.report(generation, ready, sight),
         }

@@ -77,19 +77,19 @@ pub(super) struct Target {
 pub(super) struct Release {
     #[serde(default)]
     pub(super) installed: u32,
+    pub(super) revision: u32,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct Latency {
     request: u64,
     watch: u64,
-    pub(super) spread: f64,
 }
 
 impl Default for Latency {
     fn default() -> Self {
-        Self { request: 5_000_000, watch: 5_000_000, spread: 0.0 }
+        Self { request: 5_000_000, watch: 5_000_000 }
     }
 }
 
@@ -169,12 +169,15 @@ impl Ready {
     }
 }
 
-/// All recordings of a product, by name.
+/// All recordings of a product, by name. With `REPLAY`: those whose name contains it.
 pub(super) fn recordings(product: &str) -> Vec<Recording> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/closed-loop").join(product);
     let mut files: Vec<_> =
         fs::read_dir(&folder).expect("recordings").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
+    if let Ok(wanted) = std::env::var("REPLAY") {
+        files.retain(|file| file.to_string_lossy().contains(&wanted));
+    }
     let read = |file: &std::path::PathBuf| {
         let mut text = String::new();
         let packed = fs::File::open(file).expect("a recording");
