@@ -118,9 +118,9 @@ impl<'s> BundleController<'s> {
         }
         let ranks = self.ranks_to_write(stored);
         if self.has_values {
-            let created = stored.iter().filter(|(cluster, before)| {
-                before.is_none() && is_attached(&self.view.clusters[*cluster as usize])
-            });
+            let created = stored
+                .iter()
+                .filter(|(cluster, before)| before.is_none() && is_attached(&self.view.clusters[*cluster as usize]));
             decision.requests.in_turn(self.tally.attached.len() - created.count());
         }
         // All clusters want the same revision.

@@ -5,3 +5,62 @@ mod config;
 mod display;
 mod explain;
 mod membership;
+mod tally;
+mod version;
+
+use serde_json::json;
+
+use crate::products::{Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::results::Snippet;
+use crate::rollout::RuleSet;
+use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, explain as explain_bundle, groups_of};
+
+pub(crate) use config::RancherFleetConfig;
+pub use version::FleetVersion;
+
+/// A checked `rolloutStrategy`; it makes partitions of its fleet's clusters without an error.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RancherFleetStrategy {
+    /// The simulated rule set.
+    pub rules: RuleSet,
+    /// The product's own configuration, without fields that its version does not know.
+    pub strategy: RolloutStrategy,
+    /// Fields that were left out, one sentence each.
+    pub ignored: Vec<String>,
+    /// The bundle has Helm values, so that the controller keeps a Secret for each target.
+    pub has_values: bool,
+}
+
+impl Strategy for RancherFleetStrategy {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::explain(self, &clusters(fleet))
+    }
+
+    fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
+        if self.rules == RuleSet::Documented {
+            return None;
+        }
+        let documented = Self { rules: RuleSet::Documented, ..self.clone() };
+        explain_bundle(&documented.strategy, documented.rules, &clusters(fleet)).ok()?;
+        Some(Documented { strategy: Box::new(documented), section: "rancher-fleet" })
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        yaml_snippet("Rancher Fleet, in fleet.yaml", json!({ "rolloutStrategy": self.strategy }))
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(adapter::BundleController::new(self, run))
+    }
+}
+
+/// The clusters as Fleet's rules see them, in the fleet's order.
+#[must_use]
+pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
+    let clusters = fleet.world.clusters.iter().map(|cluster| FleetCluster {
+        name: cluster.name.clone(),
+        labels: cluster.labels.clone(),
+        groups: groups_of(&cluster.labels, fleet.groups).expect("selectors are checked before they are kept"),
+    });
+    clusters.collect()
+}
