@@ -392,11 +392,11 @@ impl Race {
     }
 
     /// Whether the pairs show that `other` is greater.
-    fn is_greater(&self, base: &[f64], other: Vec<f64>) -> bool {
+    fn is_greater(&self, base: &[f64], other: &[f64]) -> bool {
         match &self.paired_ranks {
-            Some(ranks) => is_greater_in_pairs(base, &other, ranks, self.errors.paired),
+            Some(ranks) => is_greater_in_pairs(base, other, ranks, self.errors.paired),
             None => {
-                let differences: Vec<f64> = base.iter().zip(&other).map(|(base, other)| other - base).collect();
+                let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
                 means::is_above_zero(&differences, base[0], self.errors.paired)
             }
         }
@@ -420,7 +420,8 @@ impl Race {
             return CandidateStatus::Undecided;
         }
         let (base, other) = (self.values(leader, pairs), self.values(other, pairs));
-        let is_greater = |scale: f64| self.is_greater(&base, other.iter().map(|value| value / scale).collect());
+        let is_greater =
+            |scale: f64| self.is_greater(&base, &other.iter().map(|value| value / scale).collect::<Vec<_>>());
         match (is_greater(1.0), self.rules.indifference > 0.0 && is_greater(within)) {
             (true, _) => CandidateStatus::Slower,
             (false, true) => CandidateStatus::Equal,

@@ -163,7 +163,7 @@ mod tests {
     fn moments(counts: &[u32]) -> (f64, f64) {
         let (n, values) = (counts.len() as f64, || counts.iter().map(|&count| f64::from(count)));
         let mean = values().sum::<f64>() / n;
-        (mean, (values().map(|count| (count - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+        (mean, (values().map(|count| (count - mean) * (count - mean)).sum::<f64>() / (n - 1.0)).sqrt())
     }
 
     #[test]
