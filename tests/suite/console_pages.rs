@@ -44,7 +44,8 @@ fn the_commands_of_the_pages_run_and_print_what_they_show() {
 }
 
 /// Pages whose own tests run their commands: the language of the block, and how the commands begin.
-const OWN_TESTS: [(&str, &str, &str); 5] = [
+const OWN_TESTS: [(&str, &str, &str); 6] = [
+    ("docs/scale-out.md", "console", ""),
     ("docs/first-hour.md", "console", ""),
     ("docs/how-do-i.md", "console", ""),
     ("docs/calibrate.md", "console", "fleetsim "),
@@ -58,6 +59,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("python3 -m venv ", "needs the network; `analysis_page` runs the page's cells"),
     (".venv/bin/pip ", "needs the network; `analysis_page` runs the page's cells"),
     ("fleetsim run experiments/03-documented-or-shipped --replicates 3 --series", "a feature; `analysis_page` runs it"),
+    ("sweep/bin/python scale-out/sweep.py", "needs the network; the tests of `scale-out` run the driver"),
     ("kubectl ", "needs a cluster"),
     ("curl ", "needs a Prometheus"),
     ("fleetsim run examples/external-scheduler", "needs Python; `external_scheduler` runs it"),
