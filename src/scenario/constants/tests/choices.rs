@@ -138,7 +138,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
         reason: "fixed in the products' agents, or a flag with a documented default",
     },
     UserSetting {
-        paths: &["controller.clientQps", "controller.clientBurst"],
+        paths: &["controller.clientQps", "controller.clientBurst", "strategies.*.kubeFleetStaged.snapshotDelay.**"],
         reason: "flags of the products' controllers, with documented defaults",
     },
     UserSetting {
@@ -153,6 +153,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "strategies.*.argoCd.applicationController.appResyncJitter",
             "strategies.*.argoCd.applicationController.tcpTimeout",
             "strategies.*.argoCd.options.**",
+            "strategies.*.argoCd.concurrentApplicationUpdates",
         ],
         reason: "flags of Argo CD's controllers, with documented defaults",
     },

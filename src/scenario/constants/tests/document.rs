@@ -10,8 +10,10 @@ use super::*;
 const FIXED: &[(&str, &str, &str)] = &[
     ("products/argo_cd/adapter.rs", "ROW_MOVES", "the steps of an application's row, in the product's source"),
     ("products/argo_cd/refresh.rs", "WARM_UP", "numerical: refreshes are in a steady state at the release"),
+    ("products/argo_cd/set_writes.rs", "APPLICATIONS", "the number of a kind of object"),
     ("products/argo_cd/set_writes.rs", "JITTER", "client-go's `DefaultRetry`"),
     ("products/argo_cd/set_writes.rs", "RETRY", "client-go's `DefaultRetry`"),
+    ("products/argo_cd/set_writes.rs", "SET", "the number of a kind of object"),
     ("products/argo_cd/set_writes.rs", "TRIES", "client-go's `DefaultRetry`"),
     (
         "products/cloud_foundry/adapter.rs",
@@ -21,6 +23,11 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("products/cloud_foundry/adapter.rs", "QUERIES_OF_A_WRITE", "as above"),
     ("products/external/session.rs", "PROTOCOL", "version of a protocol"),
     ("products/kubefleet/staged_run.rs", "REQUESTS_OF_A_NEW_RUN", "counted in the product's source"),
+    ("products/kubefleet/work_generator.rs", "FIRST_RETRY", "client-go's `DefaultBackoff`"),
+    ("products/kubefleet/work_generator.rs", "JITTER", "as above"),
+    ("products/kubefleet/work_generator.rs", "RETRIES", "as above"),
+    ("products/kubefleet/work_generator.rs", "RETRY_FACTOR", "as above"),
+    ("products/kubefleet/work_generator.rs", "WORKERS", "the product's default number of workers"),
     ("products/kubefleet/work_generator.rs", "FIRST_WAIT", "controller-runtime's default rate limiter"),
     ("products/kubefleet/work_generator.rs", "LONGEST_WAIT", "as above"),
     ("products/kubefleet/work_generator.rs", "REQUEUES_PER_SECOND", "as above"),
