@@ -264,7 +264,7 @@ mod tests {
             ("4", "`4` has no unit; write e.g. `90s`"),
             ("{median: 4, sigma: 0.6}", "`4` has no unit; write e.g. `90s`"),
             ("{median: 4 s, sigma: -1}", "`sigma` is -1; write a number from 0 to 5"),
-            ("{median: 4 s, sigma: .nan}", "not YAML"),
+            ("{median: 4 s, sigma: .nan}", "value `.nan` is not a finite number"),
             ("{min: 4 s, max: 2 s}", "`min` is greater than `max`; swap them"),
             ("{median: 4 s}", "expected a duration such as"),
             ("{mean: 4 s, max: 5 s}", "expected a duration such as"),

@@ -72,6 +72,7 @@ const FIXED: &[(&str, &str, &str)] = &[
         "the product's default; `unavailablePeriodSeconds` replaces it",
     ),
     ("rollout/kubefleet/validate.rs", "STAGES", "the product's limit"),
+    ("rollout/rancher_fleet/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
     ("rollout/rancher_fleet/documented.rs", "BATCH", "the product's documentation"),
     ("rollout/rancher_fleet/observe.rs", "LISTED", "length of a text"),
     ("rollout/rancher_fleet/partition.rs", "THRESHOLD", "the product's default; `autoPartitionThreshold` replaces it"),

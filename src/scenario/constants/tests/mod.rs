@@ -14,6 +14,7 @@ use crate::document::tree::{self, tests::source};
 
 /// Schemas of quantities.
 const QUANTITIES: &[&str] = &[
+    "ConcurrentUpdates",
     "CountOrPercent",
     "Duration",
     "DurationDistribution",
