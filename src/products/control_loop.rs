@@ -22,7 +22,7 @@ use crate::world::DurationModel;
 pub struct ControlLoop {
     /// One request to the API server, from its sending to its answer.
     pub request: DurationModel,
-    /// Requests per second and kind of object that the controller's client allows itself; 0 means no limit.
+    /// Requests per second and kind of object of the controller's client; 0 means no limit.
     pub client_qps: u32,
     /// Requests that the client may send before its limit applies.
     pub client_burst: u32,
