@@ -1,4 +1,4 @@
-//! What the fuzz targets share: inputs that are several files, and the calls that read them.
+//! Shared by the fuzz targets: inputs that are several files, and the calls that read them.
 //!
 //! A target calls the public library as the program does, with files in a scratch folder. An input is a text with the
 //! files of one call: each begins with a line `=== NAME`. A file that the target knows and the input lacks has its
@@ -38,7 +38,7 @@ pub fn files<'t>(text: &'t str, first: &'t str) -> BTreeMap<&'t str, &'t str> {
     files
 }
 
-/// Whether a text has a number with 4 to 8 digits. As a number of clusters, nodes or runs it makes an experiment that
+/// Returns true for a text with a number of 4 to 8 digits. As a number of clusters, nodes or runs it makes an experiment that
 /// is valid and large; a fuzzer would find little else. Longer numbers are beyond every limit.
 #[must_use]
 pub fn has_large_number(text: &str) -> bool {

@@ -9,6 +9,7 @@ use fleetsim::results::{CALIBRATION_FILE, Provenance, Publication, SNIPPET_FILE,
 use fleetsim::units::{SimDuration, WithUnit};
 use fleetsim::world::calibration::COMPRESSION_RATIO;
 
+use super::shell::quoted;
 use super::simulation::finish;
 use super::{Failure, OutputFormat, output};
 
@@ -136,8 +137,7 @@ impl CalibrateArgs {
             Some(path) => format!("--predict={}", path.display()),
             None => "--predict".to_owned(),
         }));
-        let quoted = words.iter().map(|word| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into));
-        quoted.collect::<Vec<_>>().join(" ")
+        quoted(words)
     }
 
     /// Options that name files, with their values.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser};
 use fleetsim::results::ShardSet;
 
-use super::{Again, Cli, Command, Failure, OutputFormat, SimulateArgs, output, plan, run, sensitivity};
+use super::{Again, Cli, Command, Failure, OutputFormat, SimulateArgs, output, plan, run, sensitivity, shell};
 
 #[derive(Args, Debug)]
 pub(super) struct MergeArgs {
@@ -39,7 +39,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let set = ShardSet::read(&args.shards)?;
     output::err(&format!("merging {} shards with {} runs\n", set.count(), output::grouped(set.run_count())));
     let whole = set.whole_command().to_owned();
-    let parsed = Cli::try_parse_from(whole.split_whitespace()).map(|cli| cli.command);
+    let parsed = Cli::try_parse_from(shell::words(&whole)).map(|cli| cli.command);
     if args.junit.is_some() && !matches!(parsed, Ok(Command::Run(_))) {
         return Err(Failure::Usage(
             "--junit needs shards of `fleetsim run`; other results assert no limits".to_owned(),

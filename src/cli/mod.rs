@@ -22,6 +22,7 @@ mod reproduce;
 mod run;
 mod sensitivity;
 mod shard;
+mod shell;
 mod simulation;
 
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser};
 use fleetsim::results::Provenance;
 
-use super::{Again, Cli, Command, Failure, calibrate, plan, run, sensitivity};
+use super::{Again, Cli, Command, Failure, calibrate, plan, run, sensitivity, shell};
 
 #[derive(Args, Debug)]
 pub(super) struct ReproduceArgs {
@@ -45,8 +45,7 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
         let fix = format!("run `{command}` again instead");
         return Err(Failure::Usage(format!("{} is a shard, not the results of a study; {fix}", folder.display())));
     }
-    let words = shlex::split(&command).unwrap_or_default();
-    match Cli::try_parse_from(words).map(|cli| cli.command) {
+    match Cli::try_parse_from(shell::words(&command)).map(|cli| cli.command) {
         Ok(Command::Run(mut args)) => {
             args.simulate.again(folder, again);
             run::run(&args)

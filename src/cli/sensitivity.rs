@@ -11,6 +11,7 @@ use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse, sensitivity_runs};
 use indicatif::ProgressBar;
 
+use super::shell::quoted;
 use super::simulation::{Recording, Simulation, described};
 use super::{Failure, SimulateArgs, output, progress};
 
@@ -101,7 +102,7 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
     Ok(())
 }
 
-/// The flags that the recorded command needs beside the usual ones. It is split at spaces, so values have none.
+/// The flags that the recorded command needs beside the usual ones.
 fn flags(args: &SensitivityArgs) -> String {
     let mut flags: Vec<(&str, String)> = Vec::new();
     flags.extend((args.budget != BUDGET).then(|| ("budget", args.budget.to_string())));
@@ -115,9 +116,9 @@ fn flags(args: &SensitivityArgs) -> String {
         };
         flags.push(("minimise", format!("{}{over}", measure.name)));
     }
-    flags.extend(args.limits.iter().map(|limit| ("limit", limit.to_string().replace(' ', ""))));
+    flags.extend(args.limits.iter().map(|limit| ("limit", limit.to_string())));
     flags.extend(args.measures.iter().map(|measure| ("measure", measure.name.to_owned())));
-    flags.iter().map(|(flag, value)| format!(" --{flag} {value}")).collect()
+    flags.iter().map(|(flag, value)| format!(" --{flag} {}", quoted([value]))).collect()
 }
 
 fn simulate(

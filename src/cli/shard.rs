@@ -10,15 +10,15 @@ use fleetsim::results::{PROVENANCE_FILE, Provenance, ShardInfo, ShardSet, StudyS
 
 use super::Failure;
 
-/// Which share of the runs to simulate.
+/// The share of the runs to simulate.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct ShardArgs {
     /// Simulate only share I of N (I from 1), for `fleetsim merge`; auto/N takes I from the index of a Kubernetes Indexed
     /// Job or a Slurm array. Writes DIR/I-of-N [default DIR: results/<experiment>.shards]
     #[arg(long, value_name = "I/N", help_heading = "Several machines")]
     pub(super) shard: Option<StudyShard>,
-    /// Which runs: 1 those that depend on no others; K those that follow from all shards of the rounds before, which DIR
-    /// must have
+    /// The round of runs: 1 has those that depend on no others; K has those that follow from all shards of the rounds
+    /// before, which DIR must have
     #[arg(long, value_name = "K", default_value_t = 1, requires = "shard", help_heading = "Several machines")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     round: u32,

@@ -13,6 +13,7 @@ use indicatif::ProgressBar;
 use itertools::Itertools;
 
 use super::shard::program_sha256;
+use super::shell::quoted;
 use super::{ExperimentArgs, Failure, SimulateArgs, output, progress};
 
 /// Whether Ctrl-C was pressed.
@@ -73,7 +74,7 @@ impl Simulation {
     }
 }
 
-/// Fails once Ctrl-C was pressed: between two steps of the work that follows simulation.
+/// Fails once Ctrl-C was pressed. It is called between two steps of the work that follows simulation.
 fn go_on() -> Result<(), Failure> {
     if STOP.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
@@ -286,11 +287,9 @@ fn reproduce(command: &str, args: &ExperimentArgs, starts_commands: bool) -> Str
     let path = args.experiment.canonicalize().unwrap_or_else(|_| args.experiment.clone());
     let path = if path.ends_with("experiment.yaml") { path.parent().unwrap_or(&path) } else { &path };
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut command = format!("fleetsim {command} ");
-    if path.parent().is_some_and(|parent| name(parent) == "experiments") {
-        command.push_str("experiments/");
-    }
-    command.push_str(&name(path));
+    let is_below = path.parent().is_some_and(|parent| name(parent) == "experiments");
+    let place = format!("{}{}", if is_below { "experiments/" } else { "" }, name(path));
+    let mut command = quoted(["fleetsim", command, &place]);
     if let Some(seed) = args.seed {
         command.push_str(&format!(" --seed {seed}"));
     }
@@ -303,7 +302,7 @@ fn reproduce(command: &str, args: &ExperimentArgs, starts_commands: bool) -> Str
     command
 }
 
-/// Whether a strategy of the experiment starts a command for each run.
+/// Returns true if a strategy of the experiment starts a command for each run.
 fn starts_commands(experiment: &Experiment) -> bool {
     experiment.variants.iter().any(|variant| variant.scenario.strategy.command().is_some())
 }

@@ -69,7 +69,7 @@ fn in_words(error: &serde_saphyr::Error) -> (String, &'static str) {
     }
 }
 
-/// Whether the text is not YAML at all, as opposed to YAML of an unwanted form.
+/// Returns true if the text is not YAML at all, and false for YAML of an unwanted form.
 fn is_of_syntax(error: &serde_saphyr::Error) -> bool {
     in_words(error).0.starts_with("not YAML: ")
 }

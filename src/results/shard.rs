@@ -69,7 +69,7 @@ pub enum ShardTextError {
 impl StudyShard {
     /// Reads `I/N`, or `auto/N` with the index that Kubernetes (from 0) or Slurm (from 1) has set in the environment.
     ///
-    /// Why are Slurm's smallest index and its count not used? They change when single tasks are submitted again.
+    /// Slurm's smallest index and its count are not used, because they change when single tasks are submitted again.
     ///
     /// # Errors
     /// When the text has another form, or there is no index from which a shard follows.

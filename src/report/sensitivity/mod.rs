@@ -110,7 +110,7 @@ fn tables(record: &SensitivityRecord) -> String {
 
 fn effort(record: &SensitivityRecord, width: usize) -> String {
     let screened = match record.trajectories {
-        0 => "the budget was too small for a screening".to_owned(),
+        0 => "no screening, as the budget allows no trajectory".to_owned(),
         count => format!("screened in {count} trajectories (morris.csv)"),
     };
     let limits = if record.limits.is_empty() { String::new() } else { format!(" with {}", record.limits.join(", ")) };

@@ -6,7 +6,7 @@
 use itertools::Itertools;
 
 use super::Panel;
-use super::tornado::{HEADING, LEFT, RIGHT, ROW, ROWS, scaled_axis, short_name};
+use super::tornado::{HEADING, LEFT, RIGHT, ROW, ROWS, scaled_axis, short_name, title};
 use crate::report::axis::Scale;
 use crate::report::canvas::{Canvas, Stroke};
 use crate::report::format::in_unit;
@@ -36,8 +36,7 @@ pub(super) fn draw(
     let most: Vec<&str> = screened.first()?.1.iter().take(3).map(|row| short_name(&row.constant)).collect();
     let rows: usize = screened.iter().map(|(_, rows)| rows.len()).sum();
     let height = TOP + screened.len() as f64 * HEADING + rows as f64 * ROW + 60.0 + FOOTER;
-    let title =
-        format!("Largest effects on {} when all constants vary: {}", measure.replace('_', " "), most.join(", "));
+    let title = title(&format!("Largest effects on {} when all constants vary", measure.replace('_', " ")), &most);
     let subtitle = format!(
         "bar: mu*, mean size of the change over a whole range; line: sigma; {} trajectories of one run each",
         record.trajectories

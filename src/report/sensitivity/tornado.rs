@@ -6,6 +6,7 @@
 use super::{Panel, value};
 use crate::report::axis::{AxisTick, LOG_FROM, Scale, log_ticks, ticks_from_zero, ticks_of_time};
 use crate::report::canvas::{Align, Canvas, Stroke};
+use crate::report::findings::Head;
 use crate::report::format::RateUnit;
 use crate::report::frame::{Area, FOOTER, TOP, bottom_grid, page, write, write_bold, write_fitted};
 use crate::report::style::{AXIS, INK, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
@@ -34,7 +35,7 @@ pub(super) fn draw(
     let rows: usize = panels.iter().map(|panel| panel.rows.len().min(ROWS)).sum();
     let height = TOP + KEY + panels.len() as f64 * HEADING + rows as f64 * ROW + 60.0 + FOOTER;
     let most: Vec<&str> = top.rows.iter().take(4).map(|row| short_name(&row.constant)).collect();
-    let title = format!("Largest effects on {}: {}", measure.replace('_', " "), most.join(", "));
+    let title = title(&format!("Largest effects on {}", measure.replace('_', " ")), &most);
     let subtitle = format!(
         "each constant at the ends of its range, the others at their values; medians of {} run{}; one scale",
         record.replicates,
@@ -55,6 +56,12 @@ pub(super) fn draw(
         }
     }
     Some(canvas)
+}
+
+/// The subject and as many of the names, the first ones first, as fit in the line of a title.
+pub(super) fn title(subject: &str, names: &[&str]) -> String {
+    let findings = (1..=names.len()).rev().map(|count| format!("{subject}: {}", names[..count].join(", "))).collect();
+    Head { subject, findings, note: String::new() }.title().to_owned()
 }
 
 /// The end of a path behind its lists: `downlink` of `fleet[*].downlink`.

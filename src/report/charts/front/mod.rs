@@ -62,7 +62,7 @@ const fn style_of(standing: CandidateStatus) -> MarkStyle {
 /// Most worlds whose settings the title names.
 const NAMED_WORLDS: usize = 4;
 
-/// The setting that a plan chose in each world, or in how many worlds it chose one.
+/// Findings: the setting that a plan chose in each world, or the number of worlds in which it chose one.
 fn chosen(panels: &[WorldPanel]) -> Vec<String> {
     let choice = |panel: &WorldPanel| panel.marks.iter().position(|mark| mark.style == MarkStyle::Chosen);
     let chosen: Vec<(&str, &str)> = panels
@@ -71,18 +71,18 @@ fn chosen(panels: &[WorldPanel]) -> Vec<String> {
         .collect();
     let mut names = chosen.iter().map(|(name, _)| *name).unique();
     let (first, second) = (names.next(), names.next());
-    vec![match (panels.len(), chosen.len(), first, second) {
-        (_, 0, ..) => "No setting meets the limits".to_owned(),
-        (1, _, Some(only), _) => format!("{only} is the best setting that meets the limits"),
+    match (panels.len(), chosen.len(), first, second) {
+        (_, 0, ..) => vec!["No setting meets the limits".to_owned()],
+        (1, _, Some(only), _) => vec![format!("{only} is the best setting that meets the limits")],
         (worlds, all, Some(only), None) if all == worlds => {
-            format!("{only} is the best setting that meets the limits in all {worlds} worlds")
+            vec![format!("{only} is the best setting that meets the limits in all {worlds} worlds")]
         }
         (worlds, all, ..) if all == worlds && all <= NAMED_WORLDS => {
-            let each = chosen.iter().map(|(name, world)| format!("{name} for {world}"));
-            format!("Best settings that meet the limits: {}", each.collect::<Vec<String>>().join(", "))
+            let each = chosen.iter().map(|(name, world)| format!("{name} for {world}")).join(", ");
+            vec![format!("Best settings that meet the limits: {each}"), format!("Best settings: {each}")]
         }
-        (worlds, all, ..) => format!("A setting meets the limits in {all} of {worlds} worlds"),
-    }]
+        (worlds, all, ..) => vec![format!("A setting meets the limits in {all} of {worlds} worlds")],
+    }
 }
 
 /// Most worlds in the chart of plain results.

@@ -1,0 +1,27 @@
+//! Commands as text: results record the command that reproduces them, and later commands run it again.
+//!
+//! The text can be pasted into a POSIX shell: words that a shell would change are quoted.
+
+/// The words as one command. A word with a NUL byte, which no shell can pass on, stays as it is.
+pub(super) fn quoted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
+    let quote = |word: S| shlex::try_quote(word.as_ref()).map_or_else(|_| word.as_ref().to_owned(), Into::into);
+    words.into_iter().map(quote).collect::<Vec<String>>().join(" ")
+}
+
+/// The words of a recorded command. Without a valid one: none, which no command line accepts.
+pub(super) fn words(command: &str) -> Vec<String> {
+    shlex::split(command).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_commands_keep_spaces_quotes_and_comparisons() {
+        let asked = ["fleetsim", "--limit", "P(ready_s <= 8 h) >= 95% with 99% confidence", "--variant", "a;b", "it's"];
+        assert_eq!(words(&quoted(asked)), asked);
+        assert_eq!(quoted(["--limit", "a<10%"]), "--limit 'a<10%'");
+        assert_eq!(quoted(["run", "experiments/01-max-unavailable"]), "run experiments/01-max-unavailable");
+    }
+}
