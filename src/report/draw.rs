@@ -35,13 +35,15 @@ pub fn draw_all<E: From<ResultsError>>(
     let results = Results::read(folder)?;
     let charts = charts_folder(folder)?;
     let mut memory = Vec::new();
+    let mut names = Vec::new();
     for (name, canvas) in charts_of(&results) {
         begins(&name)?;
         write_chart(&charts, &name, &canvas, &mut memory)?;
+        names.push(name);
     }
     drop(memory);
     begins("page")?;
-    write(&folder.join(PAGE_FILE), html::page(&results))?;
+    write(&folder.join(PAGE_FILE), html::page(&results, &names))?;
     Ok(results)
 }
 

@@ -167,8 +167,8 @@ fn compared(
     if release > 0.0 {
         sentences.push(format!("The time counts from the release, {} after the pre-pull began.", time(release)));
     }
-    sentences.extend(equally_fast(fastest, ranked, seed));
     sentences.extend(ahead(fastest, ranked));
+    sentences.extend(equally_fast(fastest, ranked, seed));
     let lowest = ranked.iter().min_by(by_peak).expect("there is a fastest");
     let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), ..Best::default() };
     if ranked.len() < 2 {

@@ -140,6 +140,31 @@ pub(super) fn square(each: usize) -> String {
     }
 }
 
+/// Tables that every results folder has, with their rows.
+const TABLES: [(&str, &str); 9] = [
+    ("summary.csv", "each measure of each variant, with spread, intervals and paired differences"),
+    ("comparison.csv", "which variants may be the best, for each measure"),
+    ("runs.csv", "one row per run"),
+    ("variants.csv", "one row per variant, with its settings"),
+    ("registries.csv", "one row per registry of a run"),
+    ("timeline.csv", "one row per time bin"),
+    ("clusters.csv", "one row per cluster"),
+    ("passes.csv", "one row per scheduler pass"),
+    ("statuses.csv", "one row per change of a status, in the product's words"),
+];
+
+/// The files of the results folder as list items: tables, provenance and charts.
+pub(super) fn files(charts: &[String]) -> String {
+    let item = |(file, text): (&str, &str)| format!("<li><a href=\"{file}\">{file}</a>: {text}</li>\n");
+    let others = [
+        ("resolved.yaml", "every value in force, and where it comes from"),
+        ("provenance.json", "parameters, and checksums of all files"),
+    ];
+    let files: String = TABLES.into_iter().chain(others).map(item).collect();
+    let charts = charts.iter().map(|name| format!("<a href=\"charts/{name}.svg\">{name}</a>")).join(", ");
+    format!("{files}<li><a href=\"charts/\">charts</a>: {charts} (SVG and PNG)</li>\n")
+}
+
 /// Parameters and provenance.
 pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
     let mut rows = String::new();

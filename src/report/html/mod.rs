@@ -97,7 +97,7 @@ struct VariantData<'r> {
 }
 
 /// The page of these results.
-pub(super) fn page(results: &Results) -> String {
+pub(super) fn page(results: &Results, charts: &[String]) -> String {
     let variants = results.variants();
     let limits = AssertedLimit::all(results);
     let groups = groups::groups(&variants);
@@ -167,9 +167,11 @@ pub(super) fn page(results: &Results) -> String {
             ("unfinished", &about::unfinished(&variants, &called)),
             ("uncertainty", &uncertainty::section(results)),
             ("statuses", &statuses::section(results)),
+            ("statuses_link", statuses::link(results)),
             ("released", &about::released(&variants, &called)),
             ("displayed", &about::displayed(results)),
             ("provenance", &about::provenance(provenance, &variants)),
+            ("files", &about::files(charts)),
             ("square", &about::square(each)),
             ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
             ("licence", &escaped(UPLOT_LICENCE)),
@@ -244,7 +246,7 @@ mod tests {
         let mut results = results(&Fleet { replicates: 2, ..six_settings() });
         results.provenance.question = "</title><script>alert('{{data}}')</script>".to_owned();
         results.provenance.variants[0].settings[0].value = "</script><b>".to_owned();
-        let page = page(&results);
+        let page = page(&results, &[]);
         assert!(page.contains("<title>&lt;/title&gt;&lt;script&gt;alert(&#39;{{data}}&#39;)&lt;/script&gt;</title>"));
         assert!(!page.contains("<script>alert") && !page.contains("</script><b>"));
         assert!(page.contains("\\u003c/script>\\u003cb>"), "in the data, and still JSON");
@@ -253,8 +255,8 @@ mod tests {
     #[test]
     fn the_same_results_give_the_same_page_and_it_names_no_place_in_the_network() {
         let results = results(&Fleet { replicates: 2, ..six_settings() });
-        let page = page(&results);
-        assert_eq!(page, super::page(&results));
+        let page = page(&results, &[]);
+        assert_eq!(page, super::page(&results, &[]));
         let loads = ["src=\"http", "href=\"http", "url(http", "@import", "fetch(", "XMLHttpRequest", "WebSocket"];
         for load in loads {
             assert!(!page.contains(load), "{load}");
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn results_without_runs_or_variants_make_a_page_too() {
         for fleet in [Fleet { replicates: 0, ..six_settings() }, Fleet { waves: Vec::new(), ..six_settings() }] {
-            assert!(page(&results(&fleet)).contains("No variant has any runs."));
+            assert!(page(&results(&fleet), &[]).contains("No variant has any runs."));
         }
     }
 
@@ -276,7 +278,7 @@ mod tests {
         let mut results = results(&fleet);
         let limit = crate::results::LimitInfo { limit: "bad_release_exposure <= 20%".to_owned(), strategy: None };
         results.provenance.limits = vec![limit];
-        let page = page(&results);
+        let page = page(&results, &[]);
         let headings: Vec<&str> =
             page.split("<span class=\"sorts\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
         assert_eq!(headings[..4], ["variant", "exposed clusters", "bad_release_exposure &lt;= 20%", "done"]);
@@ -289,14 +291,14 @@ mod tests {
 
     #[test]
     fn a_fleet_without_a_defect_says_nothing_of_exposure() {
-        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }));
+        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }), &[]);
         assert!(!page.contains("exposed cluster"));
         assert!(page.contains("Bold: the fastest and the lowest peak."));
     }
 
     #[test]
     fn times_of_very_different_lengths_have_their_unit_in_the_cell_and_sort_in_seconds() {
-        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }));
+        let page = page(&results(&Fleet { replicates: 2, ..six_settings() }), &[]);
         let rows: Vec<&str> = page.split("<th scope=\"row\"").skip(1).collect();
         let completion = |row: &str| row.split("<td ").nth(1).expect("a cell").to_owned();
         let (slow, fast) = (completion(rows[0]), completion(rows[5]));
@@ -309,7 +311,7 @@ mod tests {
     fn many_that_do_not_complete_are_a_line_each_with_the_texts_folded() {
         let waves = |count: u64| (0..count).map(|at| Wave::new(&format!("wave {at}"), 10 + at, 1)).collect();
         let held = |count: u64| {
-            let page = page(&results(&Fleet { replicates: 2, waves: waves(count), ..six_settings() }));
+            let page = page(&results(&Fleet { replicates: 2, waves: waves(count), ..six_settings() }), &[]);
             (page.matches("<details class=\"held\" open").count(), page.matches("<details class=\"held\"").count())
         };
         assert_eq!(held(3), (3, 3), "few are written out");
@@ -321,7 +323,7 @@ mod tests {
         let mut results = results(&Fleet { replicates: 2, ..six_settings() });
         let limit = |limit: &str| crate::results::LimitInfo { limit: limit.to_owned(), strategy: None };
         results.provenance.limits = vec![limit("peak_pulls < 1000")];
-        let page = page(&results);
+        let page = page(&results, &[]);
         assert!(page.contains("peak_pulls &lt; 1000"));
         // Three pulls a cluster: 1, 50, 100 and 250 concurrent clusters stay below, 500 and 1,000 do not.
         assert_eq!(page.matches("class=\"ok\"").count(), 4);

@@ -31,6 +31,12 @@ pub(super) fn section(results: &Results) -> String {
     )
 }
 
+/// The link to the section; empty without one.
+pub(super) fn link(results: &Results) -> &'static str {
+    let has_section = results.tables.statuses.iter().any(|(_, row)| !is_single(row));
+    if has_section { "<a href=\"#statuses-title\">Statuses</a>\n" } else { "" }
+}
+
 /// Whether the row is about one of many applications.
 fn is_single(row: &StatusRow) -> bool {
     row.object.starts_with("Application/") || row.condition.starts_with("applicationStatus")

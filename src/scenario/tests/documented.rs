@@ -133,7 +133,7 @@ fn with_list(table: String, list: &str) -> String {
 }
 
 fn list_item(field: &str, rest: &str) -> String {
-    if rest.is_empty() { String::new() } else { wrapped(&format!("- `{field}`: {rest}")) }
+    if rest.is_empty() { String::new() } else { wrapped(&format!("- `{field}`: {}", rest.trim_start())) }
 }
 
 /// The values of a choice, each of which may be a key with settings below it.
