@@ -101,6 +101,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             strategy,
             control_loop: ControlLoop::kubernetes(),
             platform: PlatformSpec { agent: AgentSpec::HELM, restarts: Restarts::KUBELET },
+            changes: Vec::new(),
             horizon: SimDuration::from_hours(48),
         },
     }

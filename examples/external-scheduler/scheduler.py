@@ -19,6 +19,7 @@ class Batches:
         # The revision that each target was last told to run, and whether it is ready on it.
         self.assigned = [hello["release"]["installed"]] * len(self.names)
         self.ready = [True] * len(self.names)
+        self.stopped = False
 
     def stages(self):
         """Names for groups of targets, which appear in clusters.csv."""
@@ -32,9 +33,12 @@ class Batches:
 
     def decide(self, news):
         for item in news:
-            target = item["target"]
-            self.ready[target] = item["ready"] and item["applied"] == self.assigned[target]
-        if self.in_flight():
+            if "applied" in item:
+                target = item["target"]
+                self.ready[target] = item["ready"] and item["applied"] == self.assigned[target]
+            # A person stops the rollout, or resumes it: `changes` of the experiment.
+            self.stopped = item.get("stop", self.stopped)
+        if self.stopped or self.in_flight():
             return []
         batch = [at for at in range(len(self.names)) if self.assigned[at] != self.wanted][: self.size]
         for target in batch:

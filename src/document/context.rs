@@ -39,6 +39,12 @@ impl Context<'_> {
         self.tree.get(path).is_some()
     }
 
+    /// The keys of the map at `path`; none where there is no map.
+    pub(crate) fn keys(&self, path: &Path) -> Vec<String> {
+        let Some(Value::Map(entries)) = self.tree.get(path).map(|node| &node.value) else { return Vec::new() };
+        entries.iter().map(|(key, _)| key.text.clone()).collect()
+    }
+
     /// Whether nothing at or below `path` was left out. If something was, a missing value there is not an error.
     pub(crate) fn is_untouched(&self, path: &Path) -> bool {
         !self.struck.iter().any(|struck| struck.starts_with(path) || path.starts_with(struck))

@@ -88,22 +88,63 @@ pub(crate) struct Release {
     pub(crate) revision: u32,
 }
 
-/// A target's agent has reported, or was cut off, or is back. What it reported last is in each piece of news.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+/// A target's agent has reported, or was cut off, or is back; or a person has done something. What a target reported
+/// last is in each piece of news of its agent.
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct News {
     /// When it happened.
     pub(crate) at: u64,
-    pub(crate) target: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) target: Option<u32>,
     /// The revision that the target applied last.
-    pub(crate) applied: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) applied: Option<u32>,
     /// Whether all of that revision is ready.
-    pub(crate) ready: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ready: Option<bool>,
     /// The agent is cut off, or is back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offline: Option<bool>,
     /// Why the revision cannot run; empty when this is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failing: Option<&'static str>,
+    /// The target's labels are these now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) labels: Option<BTreeMap<String, String>>,
+    /// Whether the target belongs to the rollout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) selected: Option<bool>,
+    /// This revision is published, and is the newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) release: Option<u32>,
+    /// A person approves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) approve: Option<Approval>,
+    /// A person stops the rollout, or resumes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stop: Option<bool>,
+}
+
+/// An approval of a stage: asked for by the process, or given by a person.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub(crate) struct Approval {
+    pub(crate) stage: String,
+    pub(crate) when: ApprovalTime,
+}
+
+impl Approval {
+    pub(crate) fn new(stage: &str, before: bool) -> Self {
+        let when = if before { ApprovalTime::Before } else { ApprovalTime::After };
+        Self { stage: stage.to_owned(), when }
+    }
+}
+
+/// Which end of a stage is approved.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ApprovalTime {
+    Before,
+    After,
 }
 
 /// The answer to `hello`.
@@ -136,6 +177,9 @@ pub(crate) struct Decided {
     /// When the process wants another pass, whatever happens.
     #[serde(default)]
     pub(crate) wake: Option<u64>,
+    /// Approvals that the process asks for.
+    #[serde(default)]
+    pub(crate) approvals: Vec<Approval>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -155,6 +199,9 @@ pub(crate) struct Advanced {
     /// Nothing will happen earlier, unless there is news. `None`: the process does not know.
     #[serde(default)]
     pub(crate) next: Option<u64>,
+    /// Approvals that the process asks for at that time.
+    #[serde(default)]
+    pub(crate) approvals: Vec<Approval>,
     /// Passes since the last answer.
     #[serde(default)]
     pub(crate) passes: u64,

@@ -8,12 +8,15 @@ use crate::rollout::{Hold, Revision};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, Report};
 
+/// An instruction to run nothing: the cluster removes what it runs.
+pub const NOTHING: Revision = Revision(0);
+
 /// A cluster to tell what to run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Deploy {
     /// Which cluster.
     pub cluster: ClusterId,
-    /// What it is to run.
+    /// What it is to run; [`NOTHING`] is removed.
     pub revision: Revision,
     /// The number of the pass's request that writes it, counted from 1; it takes effect when that is answered.
     pub after_requests: usize,

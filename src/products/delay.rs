@@ -22,6 +22,22 @@ impl UserDelay {
     }
 }
 
+/// How approvals are given.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Approvals")]
+pub(crate) struct ApprovalDelay {
+    /// From the request of an approval to the approval: fixed, drawn for each, or `never`.
+    after: UserDelay,
+}
+
+impl ApprovalDelay {
+    /// As [`UserDelay::check`].
+    pub(crate) fn check(&self, path: &Path, context: &mut Context<'_>) -> Option<DurationModel> {
+        self.after.check(&path.key("after"), context)
+    }
+}
+
 impl<'de> Deserialize<'de> for UserDelay {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TextOrMap {

@@ -37,7 +37,7 @@ pub(crate) mod words;
 
 pub use clusters::Clusters;
 pub use control_loop::{API_REQUEST, ControlLoop, WATCH_DELAY};
-pub use controller::{Change, Controller, Decision, Deploy, Happened};
+pub use controller::{Change, Controller, Decision, Deploy, Happened, NOTHING};
 pub(crate) use entry::Configuration;
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
@@ -47,7 +47,7 @@ use strategy::yaml_snippet;
 pub use strategy::{Documented, Strategy, StrategyExplanation};
 
 pub(crate) use load::{Product, ProductFile};
-pub(crate) use upstream::ControllerChoice;
+pub(crate) use upstream::{ControllerChoice, Program};
 
 /// All products, in the order in which the schema and the documentation list them.
 pub static PRODUCTS: &[ProductEntry] = &[

@@ -5,9 +5,10 @@ use std::fmt::Debug;
 
 use serde_json::Value;
 
-use super::{Controller, Fleet, Run};
+use super::{Change, Controller, Fleet, Run};
 use crate::document::yaml::to_yaml;
 use crate::results::Snippet;
+use crate::units::SimDuration;
 use crate::world::AgentSpec;
 
 /// A rollout strategy of a product, checked against the fleet that it is for.
@@ -40,6 +41,21 @@ pub trait Strategy: Any + Debug + Send + Sync {
     /// The agents of its runs, from those that the experiment describes.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         described
+    }
+
+    /// Whether rollouts of this strategy take a person's act in mid-rollout.
+    ///
+    /// # Errors
+    /// Why they do not, in words.
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        let _ = change;
+        Err("its rollouts take no acts of people".to_owned())
+    }
+
+    /// Acts of people that the strategy itself describes, for a controller that does not know them: times since the
+    /// release.
+    fn acts(&self) -> Vec<(SimDuration, Change)> {
+        Vec::new()
     }
 
     /// The product's controller for one run.

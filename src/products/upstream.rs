@@ -4,7 +4,8 @@
 //! `controllers/build` makes, and hands it the file. The program keeps its own control loop, with its own agents'
 //! delays, in virtual time ([`external`]).
 //!
-//! Left out: settings in place, which the product's controller could not read, and approvals.
+//! What people do reaches the program as news: `changes` of the experiment, and KubeFleet's approvals and states of its
+//! run. Left out: settings in place, which the product's controller could not read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,11 +14,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::external::{ExternalStrategy, LoopKeeper};
-use super::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use super::external::{ApprovalModel, ExternalStrategy, LoopKeeper};
+use super::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation};
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::tree::Value;
 use crate::process::ProcessCommand;
 use crate::results::Snippet;
 use crate::units::SimDuration;
@@ -43,14 +43,33 @@ pub(crate) enum ControllerChoice {
     Upstream,
 }
 
+/// A product's program, and what it is given.
+pub(crate) struct Program<'f> {
+    pub(crate) name: &'static str,
+    /// The product's file that the strategy names.
+    pub(crate) file: Option<&'f str>,
+    /// Keys of the strategy that say what people do.
+    pub(crate) other_keys: &'static [&'static str],
+    /// What people do, as the strategy says.
+    pub(crate) acts: Vec<(SimDuration, Change)>,
+    /// From the request of an approval to the approval. `None`: never.
+    pub(crate) approval_delay: Option<DurationModel>,
+    /// Approvals that it asks for by its conditions: the stage, and whether before it begins.
+    pub(crate) approvals: Vec<(String, bool)>,
+}
+
+impl<'f> Program<'f> {
+    /// A program for which people do nothing.
+    pub(crate) fn new(name: &'static str, file: Option<&'f str>) -> Self {
+        Self { name, file, other_keys: &[], acts: Vec::new(), approval_delay: None, approvals: Vec::new() }
+    }
+}
+
 impl ControllerChoice {
-    /// The checked strategy, driven by whichever controller was chosen; `name` is that of the product's
-    /// program. `path` is the
-    /// strategy's place, and `file` the product's file that it names.
+    /// The checked strategy, driven by whichever controller was chosen. `path` is the strategy's place.
     pub(crate) fn apply(
         self,
-        name: &str,
-        file: Option<&str>,
+        program: Program<'_>,
         native: Arc<dyn Strategy>,
         path: &Path,
         context: &mut Context<'_>,
@@ -58,21 +77,24 @@ impl ControllerChoice {
         if self == Self::Native {
             return Some(native);
         }
-        let Some(file) = file else {
+        let Some(file) = program.file else {
             let message = "`controller: upstream` needs the strategy in the product's own file";
             context.report(&path.key("controller"), message, "name it with `file`");
             return None;
         };
-        for key in other_keys(path, context) {
+        let is_other =
+            |key: &String| key != "file" && key != "controller" && !program.other_keys.contains(&key.as_str());
+        for key in context.keys(path).into_iter().filter(is_other) {
             let message = format!("`{key}` has no effect with `controller: upstream`, which reads `{file}` alone");
             context.report(&path.key(&key), message, &format!("write it into `{file}`, or remove it"));
         }
         let text = context.file(file, &path.key("file"))?.text.clone();
         let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
-        let program = std::path::absolute(folder.join(name)).unwrap_or_else(|_| folder.join(name));
+        let path = folder.join(program.name);
+        let path = std::path::absolute(&path).unwrap_or(path);
         let process = ExternalStrategy {
             command: ProcessCommand {
-                words: vec![program.to_string_lossy().into_owned()],
+                words: vec![path.to_string_lossy().into_owned()],
                 folder: context.files.folder().to_owned(),
                 timeout_ns: TIMEOUT.as_nanos(),
                 remedy: "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS",
@@ -80,18 +102,12 @@ impl ControllerChoice {
             files: vec![(file.to_owned(), text)],
             settings: BTreeMap::new(),
             keeper: LoopKeeper::Process,
+            approvals: ApprovalModel { delay: program.approval_delay, by_condition: program.approvals },
             // Of the products, Argo CD alone looks at them.
-            sees_progress_deadlines: name == "argocd",
+            sees_progress_deadlines: program.name == "argocd",
         };
-        Some(Arc::new(UpstreamStrategy { native, process }))
+        Some(Arc::new(UpstreamStrategy { native, process, acts: program.acts }))
     }
-}
-
-/// Keys of the strategy that the product's controller would not see.
-fn other_keys(path: &Path, context: &Context<'_>) -> Vec<String> {
-    let Some(Value::Map(entries)) = context.tree.get(path).map(|node| &node.value) else { return Vec::new() };
-    let keys = entries.iter().map(|(key, _)| key.text.clone());
-    keys.filter(|key| !["file", "controller"].contains(&key.as_str())).collect()
 }
 
 /// A strategy whose rollouts the product's own controller drives.
@@ -99,6 +115,8 @@ fn other_keys(path: &Path, context: &Context<'_>) -> Vec<String> {
 struct UpstreamStrategy {
     native: Arc<dyn Strategy>,
     process: ExternalStrategy,
+    /// What people do, as the strategy says.
+    acts: Vec<(SimDuration, Change)>,
 }
 
 impl Strategy for UpstreamStrategy {
@@ -116,6 +134,15 @@ impl Strategy for UpstreamStrategy {
 
     fn command(&self) -> Option<String> {
         self.process.command()
+    }
+
+    /// A program ignores news that its product has no use for.
+    fn takes(&self, _change: &Change) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn acts(&self) -> Vec<(SimDuration, Change)> {
+        self.acts.clone()
     }
 
     /// The program has a model of the agents' part in noticing readiness.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::assertion::AssertionFields;
+use super::changes::ChangeFile;
 use super::clock::ClockTime;
 use super::distribution::DistributionFile;
 use super::file_plan::PlanFile;
@@ -74,6 +75,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) release: Option<ReleaseFile>,
     /// Failures and defects. By default there are none.
     pub(crate) faults: FaultSpec,
+    /// Acts of people in mid-rollout, such as a stop. By default there are none.
+    pub(crate) changes: Vec<ChangeFile>,
     /// Delays between the management cluster and a cluster, and the time to apply a revision. The defaults are those of
     /// each product, see below.
     pub(crate) agent: Option<AgentSpec>,

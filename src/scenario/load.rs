@@ -193,6 +193,7 @@ impl Loader {
         let (folder, overrides) = (self.folder.clone(), self.overrides);
         let mut experiment = self.check(&base, |checker| {
             checker.strategy_names(&strategies);
+            checker.change_names(&base.file.changes, &strategies, base.file.horizon);
             checker.header(&base.file, &strategies, &folder, &overrides, is_search)
         });
 
@@ -326,6 +327,7 @@ impl Loader {
             }
         };
         let product = reading.strategies.get(strategy)?.product;
+        let name = strategy;
         let strategy = self.strategy(&reading, strategy, &world);
         let (platform, control_loop) = self.check(&reading, |checker| {
             let (agent, restarts) = (checker.agent(product.agent), checker.restarts(product.restarts));
@@ -333,9 +335,11 @@ impl Loader {
         });
         let strategy = strategy?;
         let platform = PlatformSpec { agent: strategy.agent(platform.agent), ..platform };
+        let changes = self.check(&reading, |checker| checker.changes(&reading.file.changes, name, &*strategy, &world));
         self.check(&reading, |checker| checker.horizon(&reading.file));
         let horizon = reading.file.horizon;
-        Some(Scenario { world: world.world, groups: world.groups, control_loop, platform, strategy, horizon })
+        let CheckedWorld { world, groups } = world;
+        Some(Scenario { world, groups, control_loop, platform, strategy, changes, horizon })
     }
 }
 

@@ -4,6 +4,7 @@
 //! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
 
 mod assertion;
+mod changes;
 mod check;
 mod clock;
 pub mod constants;
@@ -33,7 +34,7 @@ mod world;
 
 use std::sync::Arc;
 
-use crate::products::{ControlLoop, Fleet, FleetGroup, Strategy};
+use crate::products::{Change, ControlLoop, Fleet, FleetGroup, Strategy};
 use crate::results::Setting;
 use crate::units::SimDuration;
 use crate::world::{PlatformSpec, WorldSpec};
@@ -107,6 +108,8 @@ pub struct Scenario {
     pub control_loop: ControlLoop,
     /// Its agents, and the restarts of its platform.
     pub platform: PlatformSpec,
+    /// What people do in mid-rollout: times since the release, in their order.
+    pub changes: Vec<(SimDuration, Change)>,
     /// When a run is given up.
     pub horizon: SimDuration,
 }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use super::request_clock::RequestClock;
 use crate::engine::{EventId, Streams};
-use crate::products::{Clusters, ControlLoop, Controller, Decision, Deploy, StatusLog};
+use crate::products::{Change, Clusters, ControlLoop, Controller, Decision, Deploy, NOTHING, StatusLog};
 use crate::results::{PassRow, StatusRow};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DriverEvent, Event, Queue, Report};
@@ -30,6 +30,8 @@ pub(super) struct ControllerLoop<'s> {
     online: Vec<bool>,
     /// Reports on their way to the cache, in the order of their arrival.
     on_the_way: VecDeque<Report>,
+    /// What people will do, in the order of time.
+    acts: VecDeque<Change>,
     /// A pass is in progress.
     busy: bool,
     /// The end of the pass was put off until after the other events of its instant.
@@ -73,6 +75,7 @@ impl<'s> ControllerLoop<'s> {
             clock: RequestClock::new(timing, streams),
             online: Vec::new(),
             on_the_way: VecDeque::new(),
+            acts: VecDeque::new(),
             busy: false,
             ends_last: false,
             began: SimTime::ZERO,
@@ -150,6 +153,25 @@ impl<'s> ControllerLoop<'s> {
         }
         self.schedule_due(queue);
         report.cluster
+    }
+
+    /// Plans what people do from now on, the time of the release. A controller with a loop of its own is handed it at that
+    /// time, and any other when its cache shows it.
+    pub(super) fn plan_acts(&mut self, acts: &[(SimDuration, Change)], queue: &mut Queue) {
+        let delay = if self.own_loop.is_some() { SimDuration::ZERO } else { self.watch_delay };
+        for (after, act) in acts {
+            queue.schedule_in(*after + delay, Event::Driver(DriverEvent::PersonActs));
+            self.acts.push_back(act.clone());
+        }
+    }
+
+    /// The next act of a person reaches the controller.
+    pub(super) fn person_acts(&mut self, queue: &mut Queue) {
+        let act = self.acts.pop_front().expect("every act has its event");
+        if self.controller.change(&act, queue.now()) == Some(true) {
+            self.changed(queue);
+        }
+        self.schedule_due(queue);
     }
 
     /// After every event: a controller with a loop of its own advances up to the next event.
@@ -299,7 +321,11 @@ impl<'s> ControllerLoop<'s> {
     /// The next deploy of the pass is written: its cluster is told.
     pub(super) fn written(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         let deploy = self.unwritten.pop_front().expect("every deploy has its event");
-        clusters.instruct(deploy.cluster, deploy.revision, queue);
+        if deploy.revision == NOTHING {
+            clusters.remove(deploy.cluster, queue);
+        } else {
+            clusters.instruct(deploy.cluster, deploy.revision, queue);
+        }
     }
 
     /// The pass is over; what changed meanwhile starts the next. Changes that the product itself made and that are due at

@@ -24,7 +24,7 @@ use crate::results::{ClusterRow, RegistryRow, RunOutcome, RunRecord, RunRow, Ser
 use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World};
+use crate::world::{ClusterId, ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World};
 use controller_loop::ControllerLoop;
 pub use draws::draw_shares;
 use progress::Progress;
@@ -133,6 +133,7 @@ impl<'s> Sim<'s> {
         // The new release is the first change; a pre-pull comes before it.
         if scenario.world.distribution.pre_pull.is_none() {
             sim.released = Some(SimTime::ZERO);
+            sim.control.plan_acts(&scenario.changes, queue);
             queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Wake));
         }
         sim.control.held = sim.released.is_none();
@@ -327,6 +328,7 @@ impl engine::Model for Sim<'_> {
         let event = if event == Event::Distribution(DistributionEvent::Released) {
             self.released = Some(queue.now());
             self.control.held = false;
+            self.control.plan_acts(&self.scenario.changes, queue);
             Event::Driver(DriverEvent::Wake)
         } else {
             event
@@ -347,6 +349,12 @@ impl engine::Model for Sim<'_> {
                 }
             }
             Event::Driver(DriverEvent::Wake) => self.control.changed(queue),
+            Event::Driver(DriverEvent::PersonActs) => {
+                self.control.person_acts(queue);
+                for cluster in (0..self.scenario.world.clusters.len()).map(|index| ClusterId(index as u32)) {
+                    self.progress.set(cluster, self.control.controller.is_done(cluster), queue.now());
+                }
+            }
             event => {
                 let is_fault = matches!(event, Event::Fault(_));
                 self.world.handle(event, queue);

@@ -57,6 +57,8 @@ pub enum DriverEvent {
     Wake,
     /// Something specific to the product, beside passes and changes.
     Due,
+    /// A person has changed something, and the controller sees it.
+    PersonActs,
 }
 
 /// A failure or its repair.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::common::{contents, fleetsim, folder_with, root, text};
+use super::common::{blocks, contents, fleetsim, folder_with, root, text};
 
 /// Six clusters, and a strategy that this text describes.
 fn experiment(strategy: &str) -> String {
@@ -33,7 +33,7 @@ fn tables(experiment: &Path, threads: &str) -> Vec<(String, Vec<u8>)> {
 
 /// The Python interpreter. `None`: there is none, and the test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn python() -> Option<String> {
+pub(crate) fn python() -> Option<String> {
     let python = std::env::var_os("FLEETSIM_PYTHON").unwrap_or_else(|| "python3".into());
     if std::process::Command::new(&python).arg("--version").output().is_ok_and(|output| output.status.success()) {
         return Some(python.to_str().expect("a path in UTF-8").to_owned());
@@ -201,7 +201,10 @@ fn a_process_that_breaks_a_rule_ends_its_run_with_the_rule_and_the_fix() {
             hello.clone() + "echo '{\"deploy\": [{\"target\": 6, \"revision\": 2}]}'",
             "a target must be a number from 0 to 5, not 6",
         ),
-        (hello.clone() + "echo '{\"deploy\": [{\"target\": 0, \"revision\": 3}]}'", "a revision must be 1 or 2, not 3"),
+        (
+            hello.clone() + "echo '{\"deploy\": [{\"target\": 0, \"revision\": 3}]}'",
+            "a revision must be 0, which removes, 1 or 2, not 3",
+        ),
         (
             hello.clone() + "echo '{\"deploy\": [{\"target\": -1, \"revision\": 2}]}'",
             "the answer to `pass` is not valid",
@@ -269,4 +272,39 @@ fn a_silent_process_is_ended() {
     for pid in std::fs::read_to_string(folder.path().join("pids")).expect("it was started").lines() {
         assert!(!Path::new("/proc").join(pid).exists(), "process {pid} was ended");
     }
+}
+
+/// A scheduler that keeps the first message, and instructs every target at once.
+const HELLO: &str = r#"
+import json, sys
+
+for line in sys.stdin:
+    [(kind, message)] = json.loads(line).items()
+    if kind == "hello":
+        open("hello.json", "w").write(line)
+        count, answer = len(message["targets"]), {"ready": {}}
+    elif kind == "pass":
+        answer = {"deploy": [{"target": at, "revision": 2} for at in range(count)] if message["now"] == 0 else []}
+    else:
+        answer = {kind: {}}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn the_first_message_is_that_of_the_page() {
+    let Some(python) = python() else { return };
+    let page = std::fs::read_to_string(root().join("docs/external-schedulers.md")).expect("the page");
+    let example = blocks(&page).into_iter().find(|block| block.language == "json").expect("an example of hello");
+    let wanted: serde_json::Value = serde_json::from_str(&example.text).expect("JSON");
+    let fragment = blocks(&page).into_iter().find(|block| block.text.contains("rings.txt")).expect("its experiment");
+    let fragment = fragment.text.replace("python3", &format!("{python:?}"));
+    let release = "release: {images: [{name: app, manifest: {layers: [{size: 10 MB}]}}], \
+                   workloads: [{kind: Deployment, image: app}]}";
+    let file = format!("name: x\nreplicates: 1\n{release}\n{fragment}");
+    let rings = "lab first\n";
+    let folder = folder_with(&[("experiment.yaml", &file), ("scheduler.py", HELLO), ("rings.txt", rings)]);
+    fleetsim(folder.path()).args(["run", ".", "--allow-commands", "--out", "out"]).assert().success();
+    let line = std::fs::read_to_string(folder.path().join("hello.json")).expect("it was sent");
+    let sent: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(sent, wanted, "{line}");
 }

@@ -30,6 +30,7 @@ mod kubefleet_runs;
 mod model_version;
 mod pages;
 mod payloads;
+mod people;
 mod plan;
 mod pre_pull;
 mod program;

@@ -17,7 +17,7 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, version};
+use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
@@ -117,7 +117,7 @@ impl Product for ArgoCdConfig {
                     application_controller: self.application_controller,
                     concurrent_updates: self.concurrent_application_updates.0.get(),
                 });
-                self.controller.apply("argocd", self.file.as_deref(), native, path, context)
+                self.controller.apply(Program::new("argocd", self.file.as_deref()), native, path, context)
             }
             // Steps that were left out for an error of their own are not missing.
             Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => None,

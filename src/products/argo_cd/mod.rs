@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::products::words::object_limit;
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
@@ -78,6 +78,17 @@ impl Strategy for ArgoCdStrategy {
     fn snippet(&self) -> Option<Snippet> {
         let strategy = self.spec.strategy.as_ref().map_or_else(|| json!({}), |strategy| json!(strategy));
         yaml_snippet("Argo CD, in the ApplicationSet", json!({ "spec": { "strategy": strategy } }))
+    }
+
+    /// A stop is `maxUpdate: 0` in every step.
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Stop(_) if self.spec.strategy.is_none() => {
+                Err("an ApplicationSet without steps cannot be stopped".into())
+            }
+            Change::Stop(_) | Change::Labels(..) => Ok(()),
+            _ => Err("fleetsim's own scheduler for Argo CD takes `stop` and `relabel`".into()),
+        }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -4,7 +4,7 @@
 //! for a batch with one of them waits indefinitely.
 
 use super::BaselineStrategy;
-use crate::products::{Controller, Decision};
+use crate::products::{Change, Controller, Decision};
 use crate::rollout::Hold;
 use crate::rollout::baseline::{Baseline, BaselineTarget};
 use crate::units::SimTime;
@@ -15,13 +15,15 @@ pub(super) struct BaselineController<'s> {
     baseline: Baseline,
     targets: Vec<BaselineTarget>,
     clusters: &'s [ClusterSpec],
+    /// A person has stopped the rollout.
+    stopped: bool,
 }
 
 impl<'s> BaselineController<'s> {
     pub(super) fn new(world: &'s WorldSpec, BaselineStrategy(baseline): BaselineStrategy) -> Self {
         let target = |index: usize| BaselineTarget { started: false, ready: world.installed(index).is_some() };
         let targets = (0..world.clusters.len()).map(target).collect();
-        Self { baseline, targets, clusters: &world.clusters }
+        Self { baseline, targets, clusters: &world.clusters, stopped: false }
     }
 }
 
@@ -32,10 +34,17 @@ impl Controller for BaselineController<'_> {
         std::mem::replace(&mut target.ready, ready) != ready
     }
 
+    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
+        let Change::Stop(stop) = change else { return None };
+        self.stopped = *stop;
+        Some(true)
+    }
+
     fn decide(&mut self, _now: SimTime) -> Decision {
         let unavailable = self.targets.iter().filter(|target| !target.ready).count() as u64;
         let mut decision = Decision { unavailable, ..Decision::default() };
-        for target in self.baseline.reconcile(&self.targets) {
+        let started = if self.stopped { Vec::new() } else { self.baseline.reconcile(&self.targets) };
+        for target in started {
             self.targets[target.index()] = BaselineTarget { started: true, ready: false };
             decision.requests.in_turn(1);
             decision.instruct(self.clusters, target.index(), NEW);
@@ -49,6 +58,11 @@ impl Controller for BaselineController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
+        if self.stopped {
+            let waiting = self.targets.iter().filter(|target| !target.started).count();
+            let explanation = format!("a person has stopped the rollout; {waiting} clusters wait");
+            return Some(Hold { rule: "stop", explanation });
+        }
         self.baseline.hold(&self.targets, self.clusters.iter().map(|cluster| cluster.name.as_str()))
     }
 

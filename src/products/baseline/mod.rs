@@ -5,7 +5,7 @@
 mod adapter;
 mod config;
 
-use crate::products::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::baseline::Baseline;
 
@@ -36,6 +36,10 @@ impl Strategy for BaselineStrategy {
 
     fn snippet(&self) -> Option<Snippet> {
         None
+    }
+
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        matches!(change, Change::Stop(_)).then_some(()).ok_or_else(|| "its rollouts take `stop` alone".to_owned())
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

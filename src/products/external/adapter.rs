@@ -4,7 +4,7 @@ use super::ExternalStrategy;
 use super::session::Session;
 use crate::process::ProcessError;
 use crate::process::protocol::{Decided, ProcessMessage};
-use crate::products::{Controller, Decision, Run};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, Run};
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
 use crate::world::{ClusterId, Report};
@@ -24,6 +24,19 @@ impl Controller for ExternalController<'_> {
         self.0.learn(report)
     }
 
+    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
+        self.0.tell_change(change, now);
+        Some(true)
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.0.approvals.next().map(SimTime::from_nanos)
+    }
+
+    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
+        Happened { starts_pass: self.0.tell_approvals(now), ..Happened::default() }
+    }
+
     fn decide(&mut self, now: SimTime) -> Decision {
         let mut decision = Decision { unavailable: self.0.unavailable(), ..Decision::default() };
         let news = std::mem::take(&mut self.0.news);
@@ -40,6 +53,9 @@ impl Controller for ExternalController<'_> {
         for instruction in decided.deploy {
             decision.requests.in_turn(1);
             decision.instruct(self.0.clusters, instruction.target as usize, Revision(instruction.revision));
+        }
+        for approval in &decided.approvals {
+            self.0.approvals.ask(approval, now.as_nanos());
         }
         decision.wake_at = decided.wake.map(SimTime::from_nanos);
         decision

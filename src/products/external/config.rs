@@ -6,10 +6,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ExternalStrategy;
+use super::{ApprovalModel, ExternalStrategy};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
+use crate::products::delay::ApprovalDelay;
 use crate::products::{ControlLoop, Fleet, Product, Strategy};
 use crate::units::SimDuration;
 use crate::units::serial::positive;
@@ -25,6 +26,8 @@ pub struct ExternalConfig {
     files: Vec<String>,
     /// Flags that the process is given with the first message.
     settings: BTreeMap<String, String>,
+    /// Time until approvals that the process asks for are given. Default: never.
+    approvals: Option<ApprovalDelay>,
     /// Who keeps the control loop: passes, their duration, and the delay of changes.
     #[serde(rename = "loop")]
     keeper: LoopKeeper,
@@ -49,6 +52,7 @@ impl Default for ExternalConfig {
             command: Vec::new(),
             files: Vec::new(),
             settings: BTreeMap::new(),
+            approvals: None,
             keeper: LoopKeeper::Fleetsim,
             timeout: SimDuration::from_secs(60),
         }
@@ -72,6 +76,7 @@ impl Product for ExternalConfig {
             let source = context.file(name, &path.key("files").index(index))?;
             files.push((name.clone(), source.text.clone()));
         }
+        let delay = self.approvals.as_ref().and_then(|of| of.check(&path.key("approvals"), context));
         // An argument that is a file is the program or its settings: a change of it makes other results.
         for word in &self.command {
             if context.files.is_file(word) {
@@ -89,6 +94,7 @@ impl Product for ExternalConfig {
             files,
             settings: self.settings.clone(),
             keeper: self.keeper,
+            approvals: ApprovalModel { delay, by_condition: Vec::new() },
             sees_progress_deadlines: false,
         }))
     }

@@ -9,15 +9,17 @@
 //! to.
 
 mod adapter;
+mod approvals;
 mod config;
 mod own_loop;
 mod session;
 
+pub(crate) use approvals::ApprovalModel;
 pub use config::{ExternalConfig, LoopKeeper};
 
 use std::collections::BTreeMap;
 
-use super::{Controller, Fleet, Run, Strategy, StrategyExplanation};
+use super::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation};
 use crate::process::ProcessCommand;
 use crate::results::Snippet;
 
@@ -32,6 +34,8 @@ pub struct ExternalStrategy {
     pub settings: BTreeMap<String, String>,
     /// Who keeps the control loop.
     pub keeper: LoopKeeper,
+    /// How approvals are asked for and given.
+    pub(crate) approvals: ApprovalModel,
     /// The process takes news of Deployments that exceed their progress deadline.
     pub sees_progress_deadlines: bool,
 }
@@ -44,6 +48,10 @@ impl Strategy for ExternalStrategy {
 
     fn snippet(&self) -> Option<Snippet> {
         None
+    }
+
+    fn takes(&self, _change: &Change) -> Result<(), String> {
+        Ok(())
     }
 
     fn command(&self) -> Option<String> {

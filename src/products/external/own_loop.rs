@@ -4,18 +4,16 @@
 //! process earlier than that, so the process may advance up to the next event of the world plus the lookahead
 //! (conservative synchronisation: Chandy and Misra, IEEE TSE 5(5), 1979). A process that says when it will act next is
 //! left alone until then, which saves most messages.
-//!
-//! Left out: news of people, such as approvals.
 
 use super::ExternalStrategy;
 use super::session::Session;
 use crate::process::ProcessError;
 use crate::process::protocol::{Advanced, Instruction, News, ProcessCondition, ProcessMessage};
-use crate::products::{Clusters, Controller, Decision, Happened, Run, StatusLog};
+use crate::products::{Change, Clusters, Controller, Decision, Happened, NOTHING, Run, StatusLog};
 use crate::results::PassRow;
 use crate::rollout::{Hold, ObjectCondition, Revision};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, Report};
+use crate::world::{ClusterId, Report};
 
 /// A process with a control loop of its own. Its times are in nanoseconds.
 pub(super) struct OwnLoopController<'r> {
@@ -56,20 +54,21 @@ impl<'r> OwnLoopController<'r> {
     /// Lets the process advance to `until` at most. `None`: it has failed.
     fn advance_to(&mut self, until: u64, news: &[News]) -> Option<()> {
         let answer: Advanced = self.session.ask(&ProcessMessage::Run { until, news }, None)?;
-        let Advanced { now, deploy, next, passes, conditions, completed, failed } = answer;
+        let Advanced { now, deploy, next, approvals, passes, conditions, completed, failed } = answer;
         let problem = if !(self.at..=until).contains(&now) {
             format!("`now` must be from {} to {until}, not {now}; time does not go back", self.at)
         } else if next.is_some_and(|next| next < now) {
             format!("`next` must not be earlier than `now`, {now}")
-        } else if deploy.is_empty() && completed.is_none() && failed.is_none() && now < until {
-            format!("`now` must be `until`, {until}, when nothing is deployed, completed or failed")
+        } else if deploy.is_empty() && approvals.is_empty() && completed.is_none() && failed.is_none() && now < until {
+            format!("`now` must be `until`, {until}, when nothing is deployed, asked for, completed or failed")
         } else {
             self.at = now;
             self.quiet_until = next.unwrap_or(now);
-            if completed == Some(NEW.0) {
+            if completed == Some(self.session.newest.0) {
                 self.completed.get_or_insert(SimTime::from_nanos(now));
             }
             self.failed = failed.or(self.failed.take());
+            self.session.asked(&approvals, &conditions, now);
             self.conditions.extend(conditions);
             self.session.instructed(&deploy)?;
             self.count(passes, deploy.len());
@@ -94,14 +93,19 @@ impl<'r> OwnLoopController<'r> {
                 continue;
             }
             let has_news = !self.session.news.is_empty();
-            if !has_news && (self.at >= until || self.quiet_until > until) {
+            // What people do in answer to the process is news, too.
+            let lookahead = self.session.lookahead;
+            let given = self.session.approvals.next().map_or(u64::MAX, |at| at.saturating_add(lookahead));
+            let end = until.min(given);
+            if !has_news && (self.at >= end || self.quiet_until > end) {
                 return;
             }
+            let unnoticed = self.session.approvals.lookahead().map_or(u64::MAX, |span| self.at.saturating_add(span));
             let mut news = std::mem::take(&mut self.session.news);
             // Before the release time stands still for the process.
             let earliest = self.at.saturating_sub(self.session.lookahead);
             news.iter_mut().for_each(|news| news.at = news.at.max(earliest));
-            if self.advance_to(until.max(self.at), &news).is_none() {
+            if self.advance_to(end.min(unnoticed).max(self.at), &news).is_none() {
                 return;
             }
         }
@@ -151,8 +155,21 @@ impl Controller for OwnLoopController<'_> {
         self.follow_until(now.as_nanos(), next.saturating_add(self.session.lookahead).min(self.horizon), |_| false);
     }
 
+    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
+        self.session.tell_change(change, now);
+        Some(false)
+    }
+
     fn conclude(&mut self, now: SimTime) {
-        self.follow_until(now.as_nanos(), self.horizon, |of| of.completed.is_some());
+        let mut now = now.as_nanos();
+        loop {
+            self.follow_until(now, self.horizon, |of| of.completed.is_some());
+            // In a world that is over, people still approve what the process asks for.
+            let next = self.session.approvals.next().filter(|at| *at < self.horizon && self.completed.is_none());
+            let Some(at) = next.filter(|_| self.session.failure().is_none() && self.failed.is_none()) else { return };
+            now = now.max(at);
+            self.session.tell_approvals(SimTime::from_nanos(now));
+        }
     }
 
     fn take_passes(&mut self) -> Vec<PassRow> {
@@ -169,17 +186,23 @@ impl Controller for OwnLoopController<'_> {
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.arriving.as_ref().map(|(at, _)| SimTime::from_nanos(*at))
+        let arriving = self.arriving.as_ref().map(|(at, _)| *at);
+        arriving.into_iter().chain(self.session.approvals.next()).min().map(SimTime::from_nanos)
     }
 
     fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
         let mut happened = Happened::default();
+        self.session.tell_approvals(now);
         if self.arriving.as_ref().is_some_and(|(at, _)| *at <= now.as_nanos()) {
             let (_, instructions) = self.arriving.take().expect("it is there");
             for Instruction { target, revision } in instructions {
                 let spec = &self.session.clusters[target as usize];
-                if spec.registered && !spec.paused {
-                    happened.instructions.push((ClusterId(target), Revision(revision)));
+                if !spec.registered || spec.paused {
+                    continue;
+                }
+                match Revision(revision) {
+                    NOTHING => happened.removals.push(ClusterId(target)),
+                    revision => happened.instructions.push((ClusterId(target), revision)),
                 }
             }
         }
@@ -188,7 +211,10 @@ impl Controller for OwnLoopController<'_> {
 
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         self.failed.is_some()
-            || (self.arriving.is_none() && self.session.news.is_empty() && self.quiet_until >= self.horizon)
+            || (self.arriving.is_none()
+                && self.session.news.is_empty()
+                && self.session.approvals.next().is_none()
+                && self.quiet_until >= self.horizon)
     }
 
     fn completed_at(&self) -> Option<SimTime> {

@@ -9,11 +9,13 @@ use rand_xoshiro::rand_core::Rng;
 use serde::de::DeserializeOwned;
 
 use super::ExternalStrategy;
+use super::approvals::Approvals;
 use crate::process::protocol::{
-    Held, Hello, Instruction, Latency, News, ProcessMessage, Ready, Release, StageTargets, Target,
+    Approval, Held, Hello, Instruction, Latency, News, ProcessCondition, ProcessMessage, Ready, Release, StageTargets,
+    Target,
 };
 use crate::process::{ChildProcess, ProcessError};
-use crate::products::Run;
+use crate::products::{Change, NOTHING, Run};
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
@@ -33,6 +35,8 @@ struct Known {
     ready: bool,
     /// What the process was told last: the applied revision, whether it is ready, and whether it fails.
     told: (u32, bool, bool),
+    /// A person has taken it out of the rollout.
+    deselected: bool,
 }
 
 /// A target as the process is told of it.
@@ -45,7 +49,7 @@ fn target(world: &WorldSpec, index: usize) -> Target<'_> {
 impl Known {
     fn at_start(assigned: Option<Revision>) -> Self {
         let told = (assigned.map_or(0, |revision| revision.0), assigned.is_some(), false);
-        Self { assigned, ready: assigned.is_some(), told }
+        Self { assigned, ready: assigned.is_some(), told, deselected: false }
     }
 }
 
@@ -56,9 +60,13 @@ pub(super) struct Session<'r> {
     failure: RefCell<Option<ProcessError>>,
     pub(super) clusters: &'r [ClusterSpec],
     known: Vec<Known>,
+    /// The newest revision that people have published.
+    pub(super) newest: Revision,
     pub(super) stages: Vec<String>,
-    /// Reports that the process was not told yet.
+    /// Reports and acts of people that the process was not told yet.
     pub(super) news: Vec<News>,
+    /// Approvals that the process asks for.
+    pub(super) approvals: Approvals<'r>,
     /// Time from an event of the world until the process can know of it, in nanoseconds.
     pub(super) lookahead: u64,
 }
@@ -72,8 +80,10 @@ impl<'r> Session<'r> {
             failure: RefCell::new(None),
             clusters: &world.clusters,
             known: (0..world.clusters.len()).map(|index| Known::at_start(world.installed(index))).collect(),
+            newest: NEW,
             stages: vec![String::new(); world.clusters.len()],
             news: Vec::new(),
+            approvals: Approvals::new(&strategy.approvals, run.streams),
             lookahead: 0,
         };
         let hello = Hello {
@@ -146,15 +156,18 @@ impl<'r> Session<'r> {
     pub(super) fn instructed(&mut self, instructions: &[Instruction]) -> Option<()> {
         for &Instruction { target, revision } in instructions {
             let revision = Revision(revision);
-            if ![OLD, NEW].contains(&revision) {
-                self.give_up(format!("a revision must be {} or {}, not {}", OLD.0, NEW.0, revision.0));
+            if ![NOTHING, OLD, NEW].contains(&revision) {
+                let problem =
+                    format!("a revision must be 0, which removes, {} or {}, not {}", OLD.0, NEW.0, revision.0);
+                self.give_up(problem);
                 return None;
             }
             let Some(known) = self.known.get_mut(target as usize) else {
                 self.give_up(self.unknown_target(target));
                 return None;
             };
-            *known = Known { assigned: Some(revision), ready: false, ..*known };
+            let assigned = (revision != NOTHING).then_some(revision);
+            *known = Known { assigned, ready: false, ..*known };
         }
         Some(())
     }
@@ -165,15 +178,53 @@ impl<'r> Session<'r> {
         let told = &mut self.known[cluster.index()].told;
         let was_failing = std::mem::replace(told, (applied.0, ready, degraded)).2;
         let failing = (degraded != was_failing).then_some(if degraded { PROGRESS_DEADLINE } else { "" });
-        let (at, target) = (now.as_nanos(), cluster.0);
-        self.news.push(News { at, target, applied: applied.0, ready, offline: None, failing });
+        self.news.push(News { failing, ..self.last_news(cluster, now) });
+    }
+
+    /// News of a target, with what it reported last.
+    fn last_news(&self, cluster: ClusterId, now: SimTime) -> News {
+        let (applied, ready, _) = self.known[cluster.index()].told;
+        let (target, applied, ready) = (Some(cluster.0), Some(applied), Some(ready));
+        News { at: now.as_nanos(), target, applied, ready, ..News::default() }
     }
 
     /// A cluster was cut off, or is back: this becomes news for the process.
     pub(super) fn tell_link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
-        let (applied, ready, _) = self.known[cluster.index()].told;
-        let (at, target) = (now.as_nanos(), cluster.0);
-        self.news.push(News { at, target, applied, ready, offline: Some(!is_online), failing: None });
+        self.news.push(News { offline: Some(!is_online), ..self.last_news(cluster, now) });
+    }
+
+    /// An act of a person becomes news for the process.
+    pub(super) fn tell_change(&mut self, change: &Change, now: SimTime) {
+        let mut news = News { at: now.as_nanos(), ..News::default() };
+        match change {
+            Change::Release(revision) => {
+                self.newest = *revision;
+                news.release = Some(revision.0);
+            }
+            Change::Stop(stop) => news.stop = Some(*stop),
+            Change::Labels(cluster, labels) => (news.target, news.labels) = (Some(cluster.0), Some(labels.clone())),
+            Change::Selected(cluster, selected) => {
+                self.known[cluster.index()].deselected = !selected;
+                (news.target, news.selected) = (Some(cluster.0), Some(*selected));
+            }
+            Change::Approve { stage, before } => news.approve = Some(Approval::new(stage, *before)),
+        }
+        self.news.push(news);
+    }
+
+    /// The process asks for approvals at `now`, or its conditions show that it did.
+    pub(super) fn asked(&mut self, approvals: &[Approval], conditions: &[ProcessCondition], now: u64) {
+        approvals.iter().for_each(|approval| self.approvals.ask(approval, now));
+        conditions.iter().for_each(|condition| self.approvals.notice(condition));
+    }
+
+    /// Approvals that people give by `now` become news for the process. Returns whether there are any.
+    pub(super) fn tell_approvals(&mut self, now: SimTime) -> bool {
+        let before = self.news.len();
+        while let Some((at, approval)) = self.approvals.given_by(now.as_nanos()) {
+            self.news.push(News { at, approve: Some(approval), ..News::default() });
+        }
+        self.news.len() > before
     }
 
     /// The process knows of a report. Returns whether the target became ready or ceased to be.
@@ -189,7 +240,7 @@ impl<'r> Session<'r> {
 
     pub(super) fn is_done(&self, cluster: ClusterId) -> bool {
         let known = self.known[cluster.index()];
-        known.assigned == Some(NEW) && known.ready
+        known.deselected || (known.assigned == Some(self.newest) && known.ready)
     }
 
     pub(super) fn hold(&self) -> Option<Hold> {

@@ -17,13 +17,13 @@ use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
-use crate::products::delay::UserDelay;
-use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, version};
+use crate::products::delay::ApprovalDelay;
+use crate::products::{Change, ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, KubeFleetVersion,
-    RollingUpdateConfig, StageConfig, StrategySpec,
+    RollingUpdateConfig, RunState, StageConfig, StrategySpec,
 };
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel};
@@ -81,21 +81,13 @@ pub(crate) struct StagedConfig {
     #[schemars(flatten)]
     in_place: StrategySpec,
     /// Time until requested approvals are given. Required if they ask for any.
-    approvals: Option<Approvals>,
+    approvals: Option<ApprovalDelay>,
     /// Update runs of the strategy. Default: one run of all clusters, started at the release.
     runs: Vec<RunConfig>,
     /// The placements that the runs update. Default: one, which picks all clusters.
     placements: Vec<PlacementChoice>,
     /// The numbers that runs call the resource snapshots by. Default: 0 and 1.
     resource_snapshots: Option<ResourceSnapshots>,
-}
-
-/// How approvals are given.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Approvals {
-    /// From the request of an approval to the approval: fixed, drawn for each, or `never`.
-    after: UserDelay,
 }
 
 /// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or in place; a field in place overrides
@@ -144,9 +136,18 @@ impl Product for StagedConfig {
             let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
             context.problems.push(problem.with_help(help));
         }
-        let approvals = approvals
-            .as_ref()
-            .and_then(|approvals| approvals.after.check(&path.key("approvals").key("after"), context));
+        let approvals = approvals.as_ref().and_then(|approvals| approvals.check(&path.key("approvals"), context));
+        let program = Program {
+            other_keys: &["approvals", "runs"],
+            acts: if settings.controller == ControllerChoice::Upstream {
+                self.acts(&updates, path, context)
+            } else {
+                Vec::new()
+            },
+            approval_delay: approvals.clone(),
+            approvals: approvals_of(&strategy),
+            ..Program::new("kubefleet", settings.file.as_deref())
+        };
         let native = Arc::new(KubeFleetStaged {
             rules: settings.rules,
             version: settings.version,
@@ -156,8 +157,36 @@ impl Product for StagedConfig {
             updates,
             snapshot_delay: settings.snapshot_delay(path, context),
         });
-        settings.controller.apply("kubefleet", settings.file.as_deref(), native, path, context)
+        settings.controller.apply(program, native, path, context)
     }
+}
+
+impl StagedConfig {
+    /// What people do to the run of KubeFleet's own controller, which is created in the state that the file says.
+    fn acts(&self, updates: &UpdateRuns, path: &Path, context: &mut Context<'_>) -> Vec<(SimDuration, Change)> {
+        let list = path.key("runs");
+        if self.runs.len() > 1 {
+            context.report(&list, "KubeFleet's own controller has one run here", "leave one run");
+        }
+        for key in context.keys(&list.index(0)).into_iter().filter(|key| key != "states") {
+            let message = format!("`{key}` has no effect with `controller: upstream`");
+            context.report(&list.index(0).key(&key), message, "write the run's fields into the strategy's file");
+        }
+        let states = updates.runs.first().map(|run| run.states.iter().skip(1));
+        states.into_iter().flatten().map(|(after, state)| (*after, Change::Stop(*state == RunState::Stop))).collect()
+    }
+}
+
+/// The approvals that a run asks for: of which stage, and whether before it.
+fn approvals_of(strategy: &StrategySpec) -> Vec<(String, bool)> {
+    let of_stage = |stage: &StageConfig| {
+        let before =
+            stage.before_stage_tasks.iter().any(|task| task.kind == "Approval").then(|| (stage.name.clone(), true));
+        let after =
+            stage.after_stage_tasks.iter().any(|task| task.kind == "Approval").then(|| (stage.name.clone(), false));
+        before.into_iter().chain(after)
+    };
+    strategy.stages.iter().flat_map(of_stage).collect()
 }
 
 /// Where the stages are: in a file, or else in place.
@@ -248,7 +277,7 @@ impl Product for RollingConfig {
             config,
             snapshot_delay: settings.snapshot_delay(path, context),
         });
-        settings.controller.apply("kubefleet", settings.file.as_deref(), native, path, context)
+        settings.controller.apply(Program::new("kubefleet", settings.file.as_deref()), native, path, context)
     }
 }
 

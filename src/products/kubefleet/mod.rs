@@ -15,7 +15,7 @@ mod work_generator;
 use serde_json::json;
 
 use crate::products::words::object_limit;
-use crate::products::{Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{Change, Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::explain as explain_staged;
@@ -95,6 +95,16 @@ impl Strategy for KubeFleetStaged {
             "spec": self.strategy,
         });
         yaml_snippet("KubeFleet, a strategy for staged update runs", object)
+    }
+
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Approve { stage, .. } if self.strategy.stages.iter().all(|known| known.name != *stage) => {
+                Err(format!("there is no stage `{stage}`"))
+            }
+            Change::Approve { .. } | Change::Stop(_) | Change::Labels(..) => Ok(()),
+            _ => Err("fleetsim's own scheduler for update runs takes `approve`, `relabel` and `stop`".into()),
+        }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

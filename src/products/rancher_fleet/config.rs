@@ -15,7 +15,9 @@ use crate::document::context::{Context, Document};
 use crate::document::path::{Path, Step};
 use crate::document::problem::{Problem, nearest};
 use crate::document::tree::Value;
-use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Strategy, selection, version};
+use crate::products::{
+    ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, selection, version,
+};
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
@@ -131,7 +133,7 @@ impl Product for RancherFleetConfig {
         let in_file = file.as_ref().is_some_and(|file| has_values(&file.document));
         let has_values = self.helm_values.unwrap_or(in_file);
         let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values });
-        self.controller.apply("fleet", self.file.as_deref(), native, path, context)
+        self.controller.apply(Program::new("fleet", self.file.as_deref()), native, path, context)
     }
 }
 

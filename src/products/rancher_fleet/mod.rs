@@ -10,7 +10,7 @@ mod version;
 
 use serde_json::json;
 
-use crate::products::{Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{Change, Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, explain as explain_bundle, groups_of};
@@ -47,6 +47,14 @@ impl Strategy for RancherFleetStrategy {
 
     fn snippet(&self) -> Option<Snippet> {
         yaml_snippet("Rancher Fleet, in fleet.yaml", json!({ "rolloutStrategy": self.strategy }))
+    }
+
+    /// A stop pauses the bundle.
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Stop(_) | Change::Labels(..) => Ok(()),
+            _ => Err("fleetsim's own scheduler for Rancher Fleet takes `stop` and `relabel`".into()),
+        }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

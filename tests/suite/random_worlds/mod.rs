@@ -52,6 +52,7 @@ fn variant(seed: u64, product: Product) -> Variant {
         strategy: Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
         control_loop: product.control_loop(),
         platform,
+        changes: Vec::new(),
         horizon: SimDuration::from_hours(6),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);

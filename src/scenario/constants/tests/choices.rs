@@ -176,6 +176,8 @@ pub(super) const CHOICES: &[UserSetting] = &[
     },
     UserSetting {
         paths: &[
+            "changes[*].after",
+            "strategies.*.external.approvals.**",
             "strategies.*.kubeFleetStaged.approvals.**",
             "strategies.*.kubeFleetStaged.runs[*].**",
             "strategies.*.cloudFoundry.continueAfter.**",

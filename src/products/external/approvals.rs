@@ -1,0 +1,128 @@
+//! Approvals that people give to a process: each some time after the process asked for it.
+//!
+//! The time is drawn by the approval's name, as in KubeFleet's update runs, so that a process and a native run that ask
+//! for the same approvals wait equally long. A process asks in its answers. KubeFleet's own controller says so in its
+//! conditions instead, which may come later than what they tell of: the approvals that it will ask for are known, and it
+//! is never let run ahead for longer than the shortest of their waits.
+
+use std::collections::BTreeSet;
+
+use crate::engine::{EntityKey, Streams};
+use crate::process::protocol::{Approval, ApprovalTime, ProcessCondition};
+use crate::units::SimDuration;
+use crate::world::DurationModel;
+
+/// How a strategy's approvals are asked for and given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ApprovalModel {
+    /// From the request of an approval to the approval. `None`: never.
+    pub(crate) delay: Option<DurationModel>,
+    /// Approvals that the process asks for by its conditions: the stage, and whether before it begins.
+    pub(crate) by_condition: Vec<(String, bool)>,
+}
+
+/// The approvals of one run.
+pub(super) struct Approvals<'r> {
+    model: &'r ApprovalModel,
+    streams: Streams,
+    asked: BTreeSet<Approval>,
+    /// When people will approve, in nanoseconds.
+    due: BTreeSet<(u64, Approval)>,
+}
+
+impl<'r> Approvals<'r> {
+    pub(super) fn new(model: &'r ApprovalModel, streams: Streams) -> Self {
+        Self { model, streams, asked: BTreeSet::new(), due: BTreeSet::new() }
+    }
+
+    /// The process asks for an approval, perhaps once more.
+    pub(super) fn ask(&mut self, approval: &Approval, at: u64) {
+        if let Some(delay) = self.delay(approval)
+            && self.asked.insert(approval.clone())
+        {
+            self.due.insert((at.saturating_add(delay.as_nanos()), approval.clone()));
+        }
+    }
+
+    /// A condition may ask for an approval, too.
+    pub(super) fn notice(&mut self, condition: &ProcessCondition) {
+        let asked = self.by_condition().find(|approval| asks_for(condition, approval));
+        if let Some(approval) = asked {
+            self.ask(&approval, condition.at);
+        }
+    }
+
+    /// The next approval that somebody gives by `now`.
+    pub(super) fn given_by(&mut self, now: u64) -> Option<(u64, Approval)> {
+        let (at, _) = self.due.first()?;
+        if *at <= now { self.due.pop_first() } else { None }
+    }
+
+    /// When somebody approves next.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// How far the process may run ahead without a request of it being noticed too late.
+    pub(super) fn lookahead(&self) -> Option<u64> {
+        let open = self.by_condition().filter(|approval| !self.asked.contains(approval));
+        open.filter_map(|approval| self.delay(&approval)).map(SimDuration::as_nanos).min()
+    }
+
+    fn by_condition(&self) -> impl Iterator<Item = Approval> + use<'r> {
+        self.model.by_condition.iter().map(|(stage, before)| Approval::new(stage, *before))
+    }
+
+    fn delay(&self, approval: &Approval) -> Option<SimDuration> {
+        let when = if approval.when == ApprovalTime::Before { "before" } else { "after" };
+        let mut luck = self.streams.stream(EntityKey::of(&format!("run-{when}-{}", approval.stage)), "approval");
+        self.model.delay.as_ref().map(|delay| delay.sample(&mut luck))
+    }
+}
+
+/// Whether a stage of an update run of KubeFleet waits for this approval, in the run's own words.
+fn asks_for(condition: &ProcessCondition, approval: &Approval) -> bool {
+    let tasks = if approval.when == ApprovalTime::Before { "before-stage tasks" } else { "after-stage tasks" };
+    condition.reason == "StageUpdatingWaiting"
+        && condition.object.rsplit('/').next() == Some(&approval.stage)
+        && condition.message.contains(tasks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SimDuration;
+
+    fn waits(at: u64, stage: &str, message: &str) -> ProcessCondition {
+        ProcessCondition {
+            at,
+            object: format!("ClusterStagedUpdateRun/run/{stage}"),
+            condition: "Progressing".to_owned(),
+            status: "False".to_owned(),
+            reason: "StageUpdatingWaiting".to_owned(),
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_approval_is_given_once_and_counts_from_the_request_that_kubefleets_conditions_show() {
+        let delay = Some(SimDuration::from_mins(10).into());
+        let model = ApprovalModel { delay, by_condition: vec![("canary".into(), false), ("rest".into(), true)] };
+        let mut approvals = Approvals::new(&model, Streams::new(1, 0));
+        let ten_minutes = 600_000_000_000;
+        assert_eq!(approvals.lookahead(), Some(ten_minutes), "a request may come in the next instant");
+        // The words are those of the recorded runs.
+        let after = "All clusters in the stage are updated, waiting for after-stage tasks to complete";
+        let before = "Not all before-stage tasks are completed, waiting for approval";
+        approvals.notice(&waits(5, "early", after));
+        assert_eq!(approvals.next(), None, "this stage needs no approval");
+        approvals.notice(&waits(7, "canary", after));
+        approvals.notice(&waits(9, "canary", after));
+        assert_eq!(approvals.next(), Some(7 + ten_minutes));
+        assert_eq!(approvals.given_by(6 + ten_minutes), None);
+        assert_eq!(approvals.given_by(7 + ten_minutes), Some((7 + ten_minutes, Approval::new("canary", false))));
+        assert_eq!(approvals.next(), None, "nobody approves twice");
+        approvals.notice(&waits(11, "rest", before));
+        assert_eq!((approvals.next(), approvals.lookahead()), (Some(11 + ten_minutes), None));
+    }
+}

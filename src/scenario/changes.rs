@@ -1,0 +1,167 @@
+//! `changes`: acts of people in mid-rollout, as written and as checked.
+//!
+//! An act is expanded to what a controller sees of it: a change of labels becomes one change for each cluster, with all
+//! of its labels. Each strategy says which acts its rollouts take.
+//!
+//! Left out: acts that depend on the course of the rollout, and clusters that come back to a rollout.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::{CheckedWorld, Checker};
+use crate::document::path::Path;
+use crate::document::problem::any_of;
+use crate::products::{Change, Strategy};
+use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
+use crate::units::SimDuration;
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
+
+/// An act of a person in mid-rollout. It has exactly one of the fields from `approve` to `stop`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "ChangeFile")]
+pub(crate) struct ChangeFile {
+    /// Time since the release.
+    after: SimDuration,
+    /// The strategy in whose rollouts it happens. Default: all.
+    strategy: Option<String>,
+    /// Approves a stage.
+    approve: Option<ApprovalFile>,
+    /// Takes the clusters that this label selector selects out of the rollout.
+    deselect: Option<LabelSelector>,
+    /// Sets labels of clusters.
+    relabel: Option<RelabelFile>,
+    /// Publishes this revision as the newest: `installed` goes back to the old one.
+    release: Option<PublishedRevision>,
+    /// Stops the rollout, or resumes it with `false`.
+    stop: Option<bool>,
+}
+
+/// A person approves a stage.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApprovalFile {
+    /// The stage's name.
+    stage: String,
+    /// Whether its beginning is approved, or its end.
+    when: ApprovedEnd,
+}
+
+/// Which end of a stage is approved.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ApprovedEnd {
+    /// Before it begins.
+    Before,
+    /// After its last cluster.
+    After,
+}
+
+/// A person sets labels.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RelabelFile {
+    /// The clusters, by the labels that they have at the start.
+    clusters: LabelSelector,
+    /// Labels that they have from then on, beside their others.
+    labels: Labels,
+}
+
+/// A revision that is published in mid-rollout.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PublishedRevision {
+    /// The one that ran everywhere before the release.
+    Installed,
+    /// That of the release.
+    New,
+}
+
+const NO_ACT: &str = "a change has one of `approve`, `deselect`, `relabel`, `release` and `stop`";
+
+impl Checker<'_> {
+    /// What people do in the rollouts of this strategy: times since the release, in their order.
+    pub(super) fn changes(
+        &mut self,
+        written: &[ChangeFile],
+        name: &str,
+        strategy: &dyn Strategy,
+        world: &CheckedWorld,
+    ) -> Vec<(SimDuration, Change)> {
+        let mut changes = strategy.acts();
+        let mut labels: Vec<Labels> = world.world.clusters.iter().map(|cluster| cluster.labels.clone()).collect();
+        let mut order: Vec<(usize, &ChangeFile)> = written.iter().enumerate().collect();
+        order.sort_by_key(|(_, change)| change.after);
+        for (index, change) in order {
+            if change.strategy.as_ref().is_some_and(|only| only != name) {
+                continue;
+            }
+            let path = Path::of("changes").index(index);
+            for act in self.acts(change, &path, world, &mut labels) {
+                if let Err(reason) = strategy.takes(&act) {
+                    let help = "name the strategies that take it with `strategy`, or remove it";
+                    self.report(&path, format!("`{name}` does not take this change: {reason}"), help);
+                    break;
+                }
+                changes.push((change.after, act));
+            }
+        }
+        changes.sort_by_key(|(after, _)| *after);
+        changes
+    }
+
+    /// What is wrong with the changes whatever the strategy.
+    pub(super) fn change_names(&mut self, written: &[ChangeFile], strategies: &[String], horizon: SimDuration) {
+        for (index, change) in written.iter().enumerate() {
+            let path = Path::of("changes").index(index);
+            if let Some(name) = change.strategy.as_ref().filter(|name| !strategies.contains(name)) {
+                let known: Vec<&str> = strategies.iter().map(String::as_str).collect();
+                let help = format!("the strategies are {}", any_of(&known));
+                self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
+            }
+            if change.after >= horizon {
+                let message = format!("the change is at {}, and runs end at {}", change.after, horizon);
+                self.report(&path.key("after"), message, "write an earlier time, or a longer `horizon`");
+            }
+            let ChangeFile { approve, deselect, relabel, release, stop, .. } = change;
+            let acts = [approve.is_some(), deselect.is_some(), relabel.is_some(), release.is_some(), stop.is_some()];
+            if acts.into_iter().filter(|is_set| *is_set).count() != 1 && self.is_untouched(&path) {
+                self.report(&path, NO_ACT, "write e.g. `{after: 30 min, stop: true}`, and one entry for each act");
+            }
+        }
+    }
+
+    /// One entry, as controllers see it. `labels` are those of all clusters until then.
+    fn acts(&mut self, change: &ChangeFile, path: &Path, world: &CheckedWorld, labels: &mut [Labels]) -> Vec<Change> {
+        let mut acts = Vec::new();
+        if let Some(ApprovalFile { stage, when }) = &change.approve {
+            acts.push(Change::Approve { stage: stage.clone(), before: *when == ApprovedEnd::Before });
+        }
+        if let Some(selector) = &change.deselect {
+            let selected = self.clusters_of(&path.key("deselect"), selector, world);
+            acts.extend(selected.into_iter().map(|cluster| Change::Selected(ClusterId(cluster as u32), false)));
+        }
+        if let Some(RelabelFile { clusters, labels: set }) = &change.relabel {
+            for cluster in self.clusters_of(&path.key("relabel").key("clusters"), clusters, world) {
+                labels[cluster].extend(set.clone());
+                acts.push(Change::Labels(ClusterId(cluster as u32), labels[cluster].clone()));
+            }
+        }
+        if change.release == Some(PublishedRevision::Installed) && world.world.release == ReleaseKind::Initial {
+            let message = "before a first deployment no revision is installed";
+            self.report(&path.key("release"), message, "remove it, or write `release: {kind: update}`");
+        }
+        let published = change.release.map(|of| if of == PublishedRevision::Installed { OLD } else { NEW });
+        acts.extend(published.map(Change::Release));
+        acts.extend(change.stop.map(Change::Stop));
+        acts
+    }
+
+    fn clusters_of(&mut self, path: &Path, selector: &LabelSelector, world: &CheckedWorld) -> Vec<usize> {
+        let clusters = &world.world.clusters;
+        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+        let checked = self.selector(path, selector, &labels);
+        let is_hit = |selector: &CheckedSelector, at: usize| selector.matches(&clusters[at].labels);
+        checked.map_or_else(Vec::new, |selector| (0..clusters.len()).filter(|at| is_hit(&selector, *at)).collect())
+    }
+}

@@ -1,0 +1,263 @@
+//! What people do in mid-rollout: `changes` of an experiment, approvals that a process asks for, and the states of a run.
+
+use std::path::Path;
+
+use fleetsim::results::{RunOutcome, RunRecord, StatusRow};
+use fleetsim::sim;
+
+use super::common::{contents, first_run, fleetsim, folder_with, loaded, root, text};
+use super::external_scheduler::python;
+
+/// Twelve clusters that are ready soon, two of them canaries.
+fn experiment(strategy: &str, changes: &str) -> String {
+    format!(
+        "
+name: x
+replicates: 1
+fleet:
+  - {{name: 'canary-{{1..2}}', labels: {{ring: canary}}, nodes: 1}}
+  - {{name: 'store-{{01..10}}', labels: {{ring: rest}}, nodes: 1}}
+release:
+  images: [{{name: app, manifest: {{layers: [{{size: 10 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: app}}]
+strategies:
+  s: {strategy}
+changes: {changes}
+"
+    )
+}
+
+const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [
+      {name: canary, labelSelector: {matchLabels: {ring: canary}}, afterStageTasks: [{type: Approval}]},
+      {name: rest, labelSelector: {matchLabels: {ring: rest}}}], approvals: {after: never}}}";
+
+#[test]
+fn a_stop_holds_a_rollout_until_it_is_resumed_under_every_scheduler_that_takes_it() {
+    let rings = "{matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 1}";
+    let argo = format!("{{argoCd: {{strategy: {{type: RollingSync, rollingSync: {{steps: [{rings}]}}}}}}}}");
+    let staged = "{kubeFleetStaged: {stages: [{name: all, labelSelector: {}}]}}";
+    for strategy in ["{batches: {size: 2}}", "{rancherFleet: {maxUnavailable: 1}}", &argo, staged] {
+        let changes = "[{after: 31 min, stop: false}, {after: 15 s, stop: true}]";
+        let run = first_run(&[("experiment.yaml", &experiment(strategy, changes))]);
+        let told: Vec<f64> = run.clusters.iter().filter_map(|cluster| cluster.told_s).collect();
+        let during = told.iter().filter(|at| (50.0..31.0 * 60.0).contains(*at)).count();
+        let before = told.iter().filter(|at| **at < 50.0).count();
+        assert!(during == 0 && (1..12).contains(&before), "{strategy}: {told:?}");
+        assert_eq!((run.run.outcome, told.len()), (RunOutcome::Complete, 12), "{strategy}");
+        let stopped = experiment(strategy, "[{after: 15 s, stop: true}]");
+        let run = first_run(&[("experiment.yaml", &stopped)]).run;
+        assert_ne!(run.outcome, RunOutcome::Complete, "{strategy}");
+        assert!(!run.held_detail.is_empty(), "{strategy}");
+    }
+}
+
+#[test]
+fn an_approval_at_a_time_lets_the_next_stage_begin() {
+    let changes = "[{after: 2 h, approve: {stage: canary, when: after}}]";
+    let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]);
+    let told = |ring: &str| -> Vec<f64> {
+        run.clusters.iter().filter(|row| row.cluster.starts_with(ring)).filter_map(|row| row.told_s).collect()
+    };
+    assert!(told("canary").iter().all(|at| *at < 600.0), "{:?}", told("canary"));
+    assert!(told("store").len() == 10 && told("store").iter().all(|at| *at >= 7_200.0), "{:?}", told("store"));
+}
+
+#[test]
+fn new_labels_take_effect_in_mid_rollout() {
+    // A cluster that changes its ring is in another stage than the run says, and the run fails.
+    let changes = "[{after: 1 min, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {ring: rest}}}]";
+    let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]).run;
+    assert_eq!(run.outcome, RunOutcome::Stalled);
+    assert!(run.held_detail.contains("failed"), "{}", run.held_detail);
+}
+
+#[test]
+fn the_documented_scheduler_is_stopped_and_resumed_like_batches() {
+    let Some(python) = python() else { return };
+    let script = std::fs::read_to_string(root().join("examples/external-scheduler/scheduler.py")).expect("the example");
+    let changes = "[{after: 15 s, stop: true}, {after: 31 min, stop: false}]";
+    let external = experiment(&format!("{{external: {{command: [{python:?}, scheduler.py, '2']}}}}"), changes);
+    let folder = folder_with(&[("experiment.yaml", &external), ("scheduler.py", &script)]);
+    let run = only_run(folder.path());
+    assert_eq!(run.run.outcome, RunOutcome::Complete);
+    assert_eq!(run, first_run(&[("experiment.yaml", &experiment("{batches: {size: 2}}", changes))]));
+}
+
+/// The first run of an experiment whose processes may be started.
+fn only_run(folder: &Path) -> RunRecord {
+    let experiment = loaded(folder);
+    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A controller with a loop of its own, in which it needs no time. It updates the canaries, asks for an approval, and
+/// goes on. It shows each act of a person as a condition, with the time at which it knew.
+const PEOPLE: &str = r#"
+import json, sys
+
+now, number, shown, asked, approved = 0, 0, [], False, False
+for line in sys.stdin:
+    [(kind, message)] = json.loads(line).items()
+    if kind == "hello":
+        canaries = [t["labels"]["ring"] == "canary" for t in message["targets"]]
+        assigned, ready = [1] * len(canaries), [True] * len(canaries)
+        answer = {"ready": {"lookahead": 0}}
+    elif kind == "run":
+        answer = {"deploy": []}
+        for news in message["news"]:
+            assert news["at"] == now, (now, news)
+            act = {key: news[key] for key in ("target", "labels", "selected", "release", "approve", "stop") if key in news}
+            if "applied" in news:
+                ready[news["target"]] = news["ready"] and news["applied"] == assigned[news["target"]]
+            else:
+                number += 1
+                shown.append({"at": now, "object": f"Person/{number}", "condition": "Act", "status": json.dumps(act)})
+            if "approve" in news:
+                approved = True
+            if news.get("selected") is False:
+                assigned[news["target"]] = 0
+                answer["deploy"].append({"target": news["target"], "revision": 0})
+        wave = [at for at, old in enumerate(assigned) if old == 1 and (approved or canaries[at])]
+        for at in wave:
+            assigned[at], ready[at] = 2, False
+            answer["deploy"].append({"target": at, "revision": 2})
+        if not asked and not wave and all(ready[at] for at, canary in enumerate(canaries) if canary):
+            asked, answer["approvals"] = True, [{"stage": "canary", "when": "after"}]
+        if not answer["deploy"] and "approvals" not in answer:
+            now = message["until"]
+        answer, shown = {**answer, "now": now, "conditions": shown, "next": 2**63}, []
+    else:
+        answer = {kind: {}}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
+    let Some(python) = python() else { return };
+    let strategy =
+        format!("{{external: {{command: [{python:?}, people.py], loop: process, approvals: {{after: 20 min}}}}}}");
+    let changes = "
+  - {after: 10 s, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {env: lab}}}
+  - {after: 11 s, deselect: {matchExpressions: [{key: ring, operator: In, values: [rest]}]}, strategy: other}
+  - {after: 12 s, stop: true}
+  - {after: 13 s, approve: {stage: early, when: before}, strategy: other}
+  - {after: 14 s, release: new}
+  - {after: 15 s, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {zone: b}}}
+  - {after: 16 s, deselect: {matchLabels: {spare: 'yes'}}}";
+    let other = format!("{strategy}\n  other: {{external: {{command: ['true']}}}}");
+    let file = experiment(&other, changes)
+        .replace("fleet:\n", "fleet:\n  - {name: spare, labels: {ring: rest, spare: 'yes'}, nodes: 1}\n");
+    let folder = folder_with(&[("experiment.yaml", &file), ("people.py", PEOPLE)]);
+    let run = only_run(folder.path());
+    let acts: Vec<(f64, &str)> = acts(&run.statuses);
+    let canary = r#"{"target": 1, "labels": {"env": "lab", "ring": "canary"}}"#;
+    let approval = r#"{"approve": {"stage": "canary", "when": "after"}}"#;
+    assert_eq!(acts[0], (10.0, canary));
+    assert_eq!(acts[2..4], [(12.0, r#"{"stop": true}"#), (14.0, r#"{"release": 2}"#)]);
+    assert_eq!(acts[4].1, r#"{"target": 1, "labels": {"env": "lab", "ring": "canary", "zone": "b"}}"#);
+    assert_eq!(acts[6], (16.0, r#"{"target": 0, "selected": false}"#));
+    assert_eq!((acts[7].1, acts.len()), (approval, 8));
+    // 20 minutes after the last canary was ready, and then the others.
+    let ready = |name: &str| -> f64 {
+        let rows = run.clusters.iter().filter(|row| row.cluster.starts_with(name));
+        rows.filter_map(|row| row.ready_s).fold(0.0, f64::max)
+    };
+    let seen = acts[7].0 - 1_200.0;
+    assert!((ready("canary") - 1e-6..ready("canary") + 30.0).contains(&seen), "{seen}");
+    let told = run.clusters.iter().filter(|row| row.cluster.starts_with("store")).map(|row| row.told_s);
+    assert!(told.into_iter().all(|at| at == Some(acts[7].0)), "{:?}", run.clusters);
+    // A cluster that has left the rollout counts as done.
+    assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 13));
+    assert!(run.clusters[0].told_s.is_none());
+}
+
+/// What the process was told of people, with the times at which it knew.
+fn acts(statuses: &[StatusRow]) -> Vec<(f64, &str)> {
+    statuses.iter().filter(|row| row.condition == "Act").map(|row| (row.t_s, row.status.as_str())).collect()
+}
+
+/// A stand-in for KubeFleet's own controller: it answers at the end of each window, with conditions of that window. The
+/// canaries are done at 100 s. It acknowledges each act of a person.
+const KUBEFLEET: &str = r#"
+import json, sys
+
+now, shown = 0, []
+for line in sys.stdin:
+    [(kind, message)] = json.loads(line).items()
+    if kind == "hello":
+        answer = {"ready": {"lookahead": 5_000_000}}
+    elif kind == "run":
+        for news in message.get("news", []):
+            act = {key: news[key] for key in ("approve", "stop") if key in news}
+            if act:
+                shown.append({"at": news["at"], "object": "Person", "condition": "Act", "status": json.dumps(act)})
+        then, now = now, message["until"]
+        if then < 100_000_000_000 <= now:
+            shown.append({
+                "at": 100_000_000_000, "object": "ClusterStagedUpdateRun/run/canary", "condition": "Progressing",
+                "status": "False", "reason": "StageUpdatingWaiting",
+                "message": "All clusters in the stage are updated, waiting for after-stage tasks to complete"})
+        answer, shown = {"now": now, "conditions": shown}, []
+    else:
+        answer = {kind: {}}
+    print(json.dumps(answer), flush=True)
+"#;
+
+const STAGES: &str = "
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ClusterStagedUpdateStrategy
+metadata: {name: strategy}
+spec:
+  stages:
+    - {name: canary, labelSelector: {matchLabels: {ring: canary}}, afterStageTasks: [{type: Approval}]}
+    - {name: rest, labelSelector: {matchLabels: {ring: rest}}}
+";
+
+#[cfg(unix)]
+#[test]
+fn kubefleets_own_controller_is_told_of_approvals_and_of_the_states_of_its_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(python) = python() else { return };
+    let strategy = "{kubeFleetStaged: {file: stages.yaml, controller: upstream, approvals: {after: 10 min},
+        runs: [{states: [{after: 5 min, state: Stop}, {after: 6 min, state: Run}]}]}}";
+    let file = experiment(strategy, "[]").replace("replicates: 1", "replicates: 1\nhorizon: 20 min");
+    let folder = folder_with(&[("experiment.yaml", &file), ("stages.yaml", STAGES), ("program.py", KUBEFLEET)]);
+    let program = folder.path().join("kubefleet");
+    std::fs::write(&program, format!("#!/bin/sh\nexec {python} {}/program.py\n", folder.path().display()))
+        .expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let mut command = fleetsim(folder.path());
+    command.env("FLEETSIM_CONTROLLERS", folder.path()).args(["run", ".", "--allow-commands", "--out", "out"]);
+    command.assert().success();
+    let files = contents(&folder.path().join("out"));
+    let table =
+        files.iter().find(|(name, _)| name == "statuses.csv").map(|(_, bytes)| text(bytes)).expect("it is written");
+    let acts: Vec<&str> = table.lines().filter(|line| line.contains("Person")).collect();
+    // The waiting began at 100 s, whatever the window in which it was told.
+    for (act, (at, wanted)) in acts.iter().zip([(300, "stop"), (360, "stop"), (700, "canary")]) {
+        assert!(act.contains(&format!(",{at}.0,")) || act.contains(&format!(",{at},")), "{act}");
+        assert!(act.contains(wanted), "{act}");
+    }
+    assert_eq!(acts.len(), 3, "{table}");
+}
+
+#[test]
+fn a_change_that_cannot_happen_is_refused_with_a_fix() {
+    let cases = [
+        ("{allAtOnce: {}}", "[{after: 1 min}]", "a change has one of `approve`, `deselect`,"),
+        ("{allAtOnce: {}}", "[{after: 1 min, stop: true, release: new}]", "one entry for each act"),
+        ("{allAtOnce: {}}", "[{after: 48 h, stop: true}]", "write an earlier time, or a longer `horizon`"),
+        ("{allAtOnce: {}}", "[{after: 1 h, stop: true, strategy: t}]", "there is no strategy `t`"),
+        ("{allAtOnce: {}}", "[{stop: true}]", "`after`"),
+        ("{batches: {size: 1}}", "[{after: 1 min, release: installed}]", "`s` does not take this change"),
+        ("{argoCd: {}}", "[{after: 1 min, stop: true}]", "an ApplicationSet without steps cannot be stopped"),
+        (TWO_STAGES, "[{after: 1 min, approve: {stage: canary2, when: after}}]", "there is no stage `canary2`"),
+        ("{external: {command: [x]}}", "[{after: 1 min, deselect: {matchLabels: {ring: x}}}]", "matches no cluster"),
+        ("{cloudFoundry: {}}", "[{after: 1 min, stop: true}]", "its rollouts take no acts of people"),
+    ];
+    for (strategy, changes, wanted) in cases {
+        let folder = folder_with(&[("experiment.yaml", &experiment(strategy, changes))]);
+        let output = fleetsim(folder.path()).args(["check", "."]).assert().code(2).get_output().clone();
+        let found = text(&output.stderr);
+        assert!(found.contains(wanted), "{changes}\n{found}\nlacks: {wanted}");
+    }
+}
