@@ -1,15 +1,13 @@
-//! The folder of an imported experiment: written aside, checked, and renamed as a whole.
+//! The folder of an imported experiment: staged as results are, checked, and published as a whole.
 //!
 //! An existing folder is replaced only on request, and only where it holds nothing but what an earlier import wrote.
-//! Hidden folders of killed imports are removed by the next import to the same place; one that was killed while it
-//! replaced a folder has left it aside, and the next import puts it back.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::page::HEADER;
+use crate::results::{ResultsError, StagedFolder};
 use crate::scenario::{LoadError, Overrides, Problem, load};
 
 const EXPERIMENT: &str = "experiment.yaml";
@@ -29,43 +27,20 @@ pub enum ImportError {
     Folder(String),
 }
 
-/// A file of the hidden folder that its process keeps locked; the operating system releases it with the process.
-const LOCK: &str = ".lock";
+/// The folder of an experiment that is being written.
+pub(super) struct ExperimentFolder(StagedFolder);
 
-/// A folder that is being written. Dropped before it is published, it leaves nothing behind.
-pub(super) struct StagedFolder {
-    target: PathBuf,
-    staging: PathBuf,
-    /// Keeps [`LOCK`] locked.
-    lock: fs::File,
-}
-
-impl StagedFolder {
+impl ExperimentFolder {
     /// Starts a folder that will become `target`, after checking that it may.
     ///
     /// # Errors
     /// When `target` exists and must not be replaced, or nothing can be written beside it.
     pub(super) fn begin(target: &Path, replace: bool) -> Result<Self, ImportError> {
-        let name = target.file_name().ok_or_else(|| {
-            ImportError::Usage(format!("`{}` is no name for a folder; write e.g. `-o my-experiment`", target.display()))
-        })?;
-        let aside = target.with_file_name(hidden(name, "old"));
-        if !target.exists() && aside.exists() {
-            fs::rename(&aside, target).map_err(|error| failed("restore", target, &error))?;
+        if target.file_name().is_none() {
+            let message = format!("`{}` is no name for a folder; write e.g. `-o my-experiment`", target.display());
+            return Err(ImportError::Usage(message));
         }
-        check_target(target, replace)?;
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(|error| failed("create the folder of", target, &error))?;
-        remove_abandoned(parent, name);
-        let staging = target.with_file_name(hidden(name, &format!("{NEW}{}", std::process::id())));
-        let create = || {
-            fs::create_dir(&staging)?;
-            let lock = fs::File::create(staging.join(LOCK))?;
-            lock.lock()?;
-            Ok(lock)
-        };
-        let lock = create().map_err(|error| failed("create", &staging, &error))?;
-        Ok(Self { target: target.to_owned(), staging, lock })
+        StagedFolder::begin(target.to_owned(), |target| check_target(target, replace)).map(Self)
     }
 
     /// Writes one file.
@@ -73,13 +48,8 @@ impl StagedFolder {
     /// # Errors
     /// When the file system fails.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ImportError> {
-        let path = self.staging.join(name);
-        let write = || {
-            let mut file = fs::File::create(&path)?;
-            io::Write::write_all(&mut file, bytes)?;
-            file.sync_all()
-        };
-        write().map_err(|error| failed("write", &path, &error))
+        let path = self.0.folder().join(name);
+        Ok(fs::write(&path, bytes).map_err(ResultsError::io("write", &path))?)
     }
 
     /// Reads the experiment as `fleetsim check` does. Problems are shown with the names that `origin` gives files.
@@ -91,9 +61,9 @@ impl StagedFolder {
         let rename = |problem: &mut Problem| {
             let name = Path::new(&problem.file).file_name().map(|name| name.to_string_lossy().into_owned());
             let name = name.unwrap_or_default();
-            problem.file = origin(&name).unwrap_or_else(|| self.target.join(name).display().to_string());
+            problem.file = origin(&name).unwrap_or_else(|| self.0.target().join(name).display().to_string());
         };
-        let experiment = load(&self.staging, &Overrides::default()).map_err(|mut error| {
+        let experiment = load(self.0.folder(), &Overrides::default()).map_err(|mut error| {
             error.problems.iter_mut().for_each(rename);
             ImportError::Input(error)
         })?;
@@ -106,63 +76,14 @@ impl StagedFolder {
     /// # Errors
     /// When the file system fails; what was there then stays.
     pub(super) fn publish(self) -> Result<(), ImportError> {
-        let target = &self.target;
-        let _ = self.lock.unlock();
-        let lock = self.staging.join(LOCK);
-        fs::remove_file(&lock).map_err(|error| failed("remove", &lock, &error))?;
-        let mut aside = None;
-        if target.exists() {
-            let old = target.with_file_name(hidden(target.file_name().unwrap_or_default(), "old"));
-            // What an interrupted import has left there was replaced.
-            let _ = fs::remove_dir_all(&old);
-            fs::rename(target, &old).map_err(|error| failed("move aside", target, &error))?;
-            aside = Some(old);
-        }
-        if let Err(error) = fs::rename(&self.staging, target) {
-            if let Some(old) = &aside {
-                let _ = fs::rename(old, target);
-            }
-            return Err(failed("create", target, &error));
-        }
-        if let Some(old) = aside {
-            let _ = fs::remove_dir_all(old);
-        }
-        Ok(())
+        Ok(self.0.publish(self.0.replaces())?)
     }
 }
 
-/// What the name of a folder that is being written says of it.
-const NEW: &str = "new-";
-
-/// The name of a hidden folder beside `name`.
-fn hidden(name: &OsStr, what: &str) -> OsString {
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".fleetsim-{what}"));
-    hidden
-}
-
-/// Removes hidden folders whose process has ended. What cannot be removed now stays until the next import.
-fn remove_abandoned(parent: &Path, name: &OsStr) {
-    let prefix = hidden(name, NEW).to_string_lossy().into_owned();
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_staging = entry.file_name().to_string_lossy().starts_with(&prefix);
-        let is_in_use = || fs::File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err());
-        if is_staging && !is_in_use() {
-            let _ = fs::remove_dir_all(entry.path());
-        }
+impl From<ResultsError> for ImportError {
+    fn from(error: ResultsError) -> Self {
+        Self::Folder(error.to_string())
     }
-}
-
-impl Drop for StagedFolder {
-    fn drop(&mut self) {
-        // After a rename it no longer exists; otherwise a failure cannot be reported from here.
-        let _ = fs::remove_dir_all(&self.staging);
-    }
-}
-
-fn failed(doing: &str, path: &Path, error: &io::Error) -> ImportError {
-    ImportError::Folder(format!("cannot {doing} {}: {error}", path.display()))
 }
 
 /// Refuses to write over anything but an empty folder, or an earlier import that may be replaced.
@@ -174,7 +95,7 @@ fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
     if !target.is_dir() {
         return refuse("is not a folder; choose another output folder");
     }
-    let names = files_in(target).map_err(|error| failed("read", target, &error))?;
+    let names = files_in(target).map_err(ResultsError::io("read", target))?;
     if names.is_empty() {
         return Ok(());
     }
@@ -219,7 +140,7 @@ mod tests {
     fn a_folder_is_replaced_only_if_an_import_wrote_all_of_it() {
         let root = tempfile::tempdir().expect("a folder");
         let target = root.path().join("out");
-        let begin = |replace| StagedFolder::begin(&target, replace).map(drop).map_err(|error| error.to_string());
+        let begin = |replace| ExperimentFolder::begin(&target, replace).map(drop).map_err(|error| error.to_string());
         assert_eq!(begin(false), Ok(()), "it does not exist");
         fs::create_dir(&target).expect("made");
         assert_eq!(begin(false), Ok(()), "it is empty");

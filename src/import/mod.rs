@@ -54,7 +54,7 @@ pub use sources::ImportSources;
 pub use summary::Imported;
 
 use draft::{ExperimentDraft, ImportedFleet, WorkloadDraft};
-use folder::{StagedFolder, experiment_name};
+use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
 use page::{FileNames, GROUPS, TABLE};
 use sources::Texts;
@@ -66,7 +66,7 @@ use sources::Texts;
 /// is written.
 pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<Imported, ImportError> {
     check_options(sources)?;
-    let staged = StagedFolder::begin(folder, replace)?;
+    let staged = ExperimentFolder::begin(folder, replace)?;
     let draft = draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
     let names = file_names(&draft);
     let (text, guesses) = page::write(&draft, &experiment_name(folder), &names);

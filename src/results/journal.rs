@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crc::{CRC_32_ISCSI, Crc};
 use sha2::{Digest, Sha256};
 
-use super::folder::hidden;
 use super::shard::{RunId, StudyShard};
+use super::staging::hidden;
 use super::{ResultsError, RunRecord};
 
 /// Starts every journal: the file type, and the version of its entries.

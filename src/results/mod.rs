@@ -32,6 +32,7 @@ mod rows;
 mod sensitivity;
 mod shard;
 mod shard_set;
+mod staging;
 mod summary;
 mod tables;
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub use sensitivity::{
 };
 pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};
 pub use shard_set::{SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
+pub(crate) use staging::StagedFolder;
 pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below, share_below_at};
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};

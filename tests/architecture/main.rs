@@ -30,8 +30,9 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
     ("scenario", &["units", "document", "rollout", "world", "products", "results"], &["rand"]),
-    // Its files are the products' own, and those that an experiment names; it loads what it has written.
-    ("import", &["units", "document", "rollout", "world", "products", "scenario"], &["rand", "std::time"]),
+    // Its files are the products' own, and those that an experiment names; it loads what it has written. A folder is
+    // staged and published as results are.
+    ("import", &["units", "document", "rollout", "world", "products", "scenario", "results"], &["rand", "std::time"]),
     ("results", &["units", "stats", "rollout"], &["rand"]),
     (
         "sim",

@@ -1,6 +1,7 @@
 //! Tests of `folder.rs`.
 
 use super::*;
+use crate::results::staging::swap;
 
 fn publish(target: &Path, experiment: &str, runs: &str) -> Result<Published, ResultsError> {
     let publication = Publication::begin(target, Provenance::new(experiment, "", 1, 1))?;

@@ -225,7 +225,7 @@ fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
     let mut waiting = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     waiting.args(["import", "--fleet", "-", "-o", "out"]).current_dir(folder.path()).stdin(Stdio::piped());
     let mut waiting = waiting.spawn().expect("started");
-    let is_hidden = |name: &String| name.starts_with(".out.fleetsim-new-");
+    let is_hidden = |name: &String| name.starts_with(".out.fleetsim-new-") && !name.ends_with(".lock");
     let hidden = || names(folder.path()).into_iter().filter(is_hidden).count();
     let begun = Instant::now();
     while hidden() == 0 {
