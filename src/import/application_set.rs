@@ -10,27 +10,18 @@ use serde::Deserialize;
 
 use super::argo_clusters::ArgoCluster;
 use super::draft::StrategyFile;
-use super::kinds::{ARGO, ExpectedKind, ExportShape};
+use super::kinds::{ClientObject, ExportShape};
 use super::strategy::FoundStrategy;
 use super::target::FleetTarget;
 use crate::document::problem::Problem;
 use crate::rollout::label_selector::LabelSelector;
 use crate::scenario::import::object::{IgnoredPart, KubeObject};
 
-/// The file of an ApplicationSet.
-pub(super) const APPLICATION_SET: ExpectedKind = ExpectedKind {
-    option: "--strategy",
-    kinds: &["ApplicationSet"],
-    group: ARGO,
-    may_lack_kind: true,
-    command: "argocd appset get NAME -o yaml",
-};
-
 const NEEDS_APPLICATIONS: &str = "name the generated applications: --applications with `argocd app list -o json`";
 
 /// Whether an object is an ApplicationSet.
 pub(super) fn is_application_set(shape: &ExportShape) -> bool {
-    matches!(shape, ExportShape::ArgoApplicationSet)
+    shape.is_client(ClientObject::ArgoApplicationSet)
         || matches!(shape, ExportShape::Kubernetes(kind, _) if kind == "ApplicationSet")
 }
 

@@ -10,24 +10,16 @@ use std::collections::BTreeMap;
 use itertools::Itertools;
 use serde::Deserialize;
 
-use super::application_set::{APPLICATION_SET, ApplicationSetFacts};
+use super::application_set::ApplicationSetFacts;
 use super::argo_clusters::{ArgoClusterFacts, clusters};
 use super::draft::{ImportedFleet, StrategyDraft};
-use super::fleet::{counted, name_problems};
-use super::kinds::{ARGO, ExpectedKind, ReadObject};
+use super::fleet::{counted, left_out, object_problems};
+use super::kinds::{APPLICATION_SET, APPLICATIONS, ReadObject};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
-use super::target::{FleetTarget, bad_label};
+use super::target::FleetTarget;
 use crate::document::problem::{Problem, some_of};
 use crate::scenario::import::object::{IgnoredPart, KubeMetadata, KubeObject};
-
-const APPLICATIONS: ExpectedKind = ExpectedKind {
-    option: "--applications",
-    kinds: &["Application"],
-    group: ARGO,
-    may_lack_kind: true,
-    command: "argocd app list -o json",
-};
 
 type ApplicationObject = KubeObject<ApplicationSpec, IgnoredPart>;
 
@@ -49,28 +41,20 @@ struct ApplicationDestination {
 /// # Errors
 /// All that is wrong with them.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<ImportedFleet, Vec<Problem>> {
-    let set = match &sources.strategy {
-        Some(path) => {
-            let is_set = super::application_set::is_application_set;
-            Some(strategy::read(path, &APPLICATION_SET, is_set, "applicationset.yaml", texts)?)
-        }
-        None => None,
-    };
+    let is_set = super::application_set::is_application_set;
+    let set = sources.strategy.as_ref();
+    let set =
+        set.map(|path| strategy::read(path, &APPLICATION_SET, is_set, "applicationset.yaml", texts)).transpose()?;
     let facts = set.as_ref().map(ApplicationSetFacts::of).transpose()?;
     let mut read = Vec::new();
     let mut notes = Vec::new();
-    let known = match &sources.clusters {
-        Some(path) => Some(clusters(path, texts, &mut read, &mut notes)?),
-        None => None,
-    };
+    let known = sources.clusters.as_ref().map(|path| clusters(path, texts, &mut read, &mut notes)).transpose()?;
     let (origin, targets) = match (&sources.applications, known) {
         (Some(path), known) => {
             let source = texts.read(path, APPLICATIONS.command)?;
             let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
             read.push(format!("{}: {}", source.name, counted(found.found.len(), "application")));
-            if !found.others.is_empty() {
-                notes.push(format!("left out: objects of other kinds in {}: {}", source.name, some_of(&found.others)));
-            }
+            notes.extend(found.note_on_others(&source.name));
             let names = known.map_or_else(BTreeMap::new, |known| known.names);
             let owner = facts.as_ref().map(|facts| facts.name.as_str());
             let choice = ApplicationChoice { namespace: sources.namespace.as_deref(), owner, file: &source.name };
@@ -125,8 +109,7 @@ impl ApplicationChoice<'_> {
         names: &BTreeMap<String, String>,
         notes: &mut Vec<String>,
     ) -> Result<Vec<FleetTarget>, Vec<Problem>> {
-        let mut problems = name_problems(found, |application| (application.namespace(), application.name()));
-        problems.extend(found.iter().filter_map(label_problem).take(20));
+        let problems = object_problems(found);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -138,11 +121,9 @@ impl ApplicationChoice<'_> {
             .collect();
         let staying: Vec<&ApplicationObject> = in_space.iter().copied().filter(|app| !app.is_leaving()).collect();
         let owned = self.owned(&staying)?;
-        let left_out =
-            |count: usize, why: &str| (count > 0).then(|| format!("left out: {} {why}", counted(count, "application")));
-        notes.extend(left_out(all.len() - in_space.len(), "of other namespaces"));
-        notes.extend(left_out(in_space.len() - staying.len(), "being deleted"));
-        notes.extend(left_out(staying.len() - owned.len(), "of other ApplicationSets or of none"));
+        notes.extend(left_out(all.len() - in_space.len(), "application", "of other namespaces"));
+        notes.extend(left_out(in_space.len() - staying.len(), "application", "being deleted"));
+        notes.extend(left_out(staying.len() - owned.len(), "application", "of other ApplicationSets or of none"));
         if owned.is_empty() {
             let spaces: Vec<String> = all.iter().map(|app| app.namespace().to_owned()).sorted().dedup().collect();
             let problem = Problem::of_file(self.file, "no application is left to roll out to");
@@ -201,11 +182,6 @@ fn owners(application: &ApplicationObject) -> Vec<&str> {
         .collect()
 }
 
-fn label_problem(application: &ReadObject<'_, ApplicationObject>) -> Option<Problem> {
-    let bad = bad_label(&application.value.labels())?;
-    Some(application.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
-}
-
 /// The cluster of an application: its name, or its server where the name is not known.
 fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>) -> String {
     let destination = application.spec.as_ref().and_then(|spec| spec.destination.as_ref());
@@ -234,11 +210,7 @@ fn generated(
         return Ok(known.clusters.iter().map(target).collect());
     };
     let targets = facts.generate(set, &known.clusters)?;
-    if targets.len() < known.clusters.len() {
-        notes.push(format!(
-            "left out: {} not selected by the generators",
-            counted(known.clusters.len() - targets.len(), "cluster")
-        ));
-    }
+    let unselected = known.clusters.len() - targets.len();
+    notes.extend(left_out(unselected, "cluster", "not selected by the generators"));
     Ok(targets)
 }

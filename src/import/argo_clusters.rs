@@ -5,20 +5,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::fleet::counted;
-use super::kinds::{CORE, ExpectedKind, MaybeKinded};
+use super::fleet::{counted, left_out};
+use super::kinds::{ARGO_CLUSTERS, MaybeKinded};
 use super::sources::Texts;
 use super::target::bad_label;
-use crate::document::problem::{Problem, some_of};
+use crate::document::problem::Problem;
 use crate::scenario::import::object::KubeMetadata;
-
-const CLUSTERS: ExpectedKind = ExpectedKind {
-    option: "--clusters",
-    kinds: &["Secret"],
-    group: CORE,
-    may_lack_kind: true,
-    command: "argocd cluster list -o json",
-};
 
 const SECRETS: &str = "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
 
@@ -102,8 +94,8 @@ pub(super) fn clusters(
     read: &mut Vec<String>,
     notes: &mut Vec<String>,
 ) -> Result<ArgoClusterFacts, Vec<Problem>> {
-    let source = texts.read(path, CLUSTERS.command)?;
-    let found = CLUSTERS.read::<ClusterOrSecret>(&source)?;
+    let source = texts.read(path, ARGO_CLUSTERS.command)?;
+    let found = ARGO_CLUSTERS.read::<ClusterOrSecret>(&source)?;
     let (others, declared): (Vec<_>, Vec<_>) = found.found.iter().partition(|read| read.value.is_other_secret());
     if declared.is_empty() {
         let problem = Problem::of_file(&source.name, format!("no Secret has the label `{SECRET_TYPE}: cluster`"));
@@ -132,12 +124,8 @@ pub(super) fn clusters(
         return Err(problems);
     }
     read.push(format!("{}: {}", source.name, counted(clusters.len(), "cluster")));
-    if !others.is_empty() {
-        notes.push(format!("left out: {} without a cluster", counted(others.len(), "Secret")));
-    }
-    if !found.others.is_empty() {
-        notes.push(format!("left out: objects of other kinds in {}: {}", source.name, some_of(&found.others)));
-    }
+    notes.extend(left_out(others.len(), "Secret", "without a cluster"));
+    notes.extend(found.note_on_others(&source.name));
     let names = clusters.iter().map(|cluster| (cluster.server.clone(), cluster.name.clone())).collect();
     Ok(ArgoClusterFacts { file: source.name.clone(), clusters, names })
 }

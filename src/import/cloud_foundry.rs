@@ -11,36 +11,12 @@ use serde_json::{Map, Value};
 use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, StrategyFile, WorkloadDraft};
 use super::fleet::counted;
 use super::guess::Guess;
-use super::kinds::{ExpectedKind, ExportShape, MaybeKinded, ReadObject};
+use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, MANIFEST, MaybeKinded, PROCESS, ReadObject};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{Problem, some_of};
 use crate::rollout::cloud_foundry::DeploymentRequest;
-
-const PROCESS: ExpectedKind = ExpectedKind {
-    option: "--process",
-    kinds: &[],
-    group: "",
-    may_lack_kind: true,
-    command: "cf curl /v3/apps/GUID/processes",
-};
-
-const DEPLOYMENT: ExpectedKind = ExpectedKind {
-    option: "--deployment",
-    kinds: &[],
-    group: "",
-    may_lack_kind: true,
-    command: "cf curl /v3/deployments/GUID",
-};
-
-const MANIFEST: ExpectedKind = ExpectedKind {
-    option: "--manifest",
-    kinds: &[],
-    group: "",
-    may_lack_kind: true,
-    command: "cf create-app-manifest APP",
-};
 
 /// Most instances of an app.
 const MOST_INSTANCES: u64 = 100_000;
@@ -93,28 +69,15 @@ struct ManifestProcess {
     readiness_health_check_interval: Option<u64>,
 }
 
-/// Neither processes nor manifests have a kind.
-macro_rules! without_kind {
-    ($($name:ty),*) => {$(
-        impl MaybeKinded for $name {
-            fn kind(&self) -> Option<&str> {
-                None
-            }
-
-            fn api_version(&self) -> Option<&str> {
-                None
-            }
-        }
-    )*};
-}
-
-without_kind!(ProcessObject, AppManifest);
+// Neither processes nor manifests have a kind.
+impl MaybeKinded for ProcessObject {}
+impl MaybeKinded for AppManifest {}
 
 /// An app as far as a rollout is concerned.
 struct AppFacts {
     name: String,
     origin: String,
-    instances: Option<u64>,
+    instances: u64,
     readiness: ReadinessFacts,
 }
 
@@ -128,20 +91,13 @@ pub(super) fn import(
 ) -> Result<(ImportedFleet, WorkloadDraft), Vec<Problem>> {
     let mut read = Vec::new();
     let mut notes = vec!["every instance is on a cell and a link of its own".to_owned()];
-    let manifest = match &sources.manifest {
-        Some(path) => Some(of_manifest(path, sources.app.as_deref(), texts, &mut read)?),
-        None => None,
-    };
-    let process = match &sources.process {
-        Some(path) => Some(of_process(path, texts, &mut read, &mut notes)?),
-        None => None,
-    };
+    let manifest = sources.manifest.as_ref();
+    let manifest = manifest.map(|path| of_manifest(path, sources.app.as_deref(), texts, &mut read)).transpose()?;
+    let process = sources.process.as_ref().map(|path| of_process(path, texts, &mut read, &mut notes)).transpose()?;
     let path = sources.deployment.as_ref().or(sources.strategy.as_ref());
-    let is_deployment = |shape: &ExportShape| matches!(shape, ExportShape::CloudFoundryDeployment);
-    let deployment = match path {
-        Some(path) => Some(strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?),
-        None => None,
-    };
+    let is_deployment = |shape: &ExportShape| shape.is_client(ClientObject::CloudFoundryDeployment);
+    let deployment = path.map(|path| strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts));
+    let deployment = deployment.transpose()?;
     let mut wanted = None;
     let strategy = match deployment {
         Some(found) => {
@@ -162,11 +118,11 @@ pub(super) fn import(
         let help = format!("add --process with `{}`, or --manifest", PROCESS.command);
         return Err(vec![Problem::of_file(&file, message).with_help(help)]);
     };
-    let instances = wanted.or(app.instances).unwrap_or(1);
-    if wanted.is_some_and(|wanted| app.instances.is_some_and(|now| now != wanted)) {
+    let instances = wanted.unwrap_or(app.instances);
+    if instances != app.instances {
         notes.push(format!(
             "the deployment scales the app from {} to {instances} instances; {instances} are simulated",
-            app.instances.unwrap_or_default()
+            app.instances
         ));
     }
     if !(1..=MOST_INSTANCES).contains(&instances) {
@@ -230,7 +186,7 @@ fn of_process(
     Ok(AppFacts {
         name: "app".to_owned(),
         origin: source.name.clone(),
-        instances: Some(instances),
+        instances,
         readiness: readiness(kind.as_deref(), interval),
     })
 }
@@ -290,12 +246,7 @@ fn of_manifest(
     let kind =
         web.and_then(|web| web.readiness_health_check_type.clone()).or_else(|| app.readiness_health_check_type.clone());
     let interval = web.and_then(|web| web.readiness_health_check_interval).or(app.readiness_health_check_interval);
-    Ok(AppFacts {
-        name,
-        origin: source.name.clone(),
-        instances: Some(instances),
-        readiness: readiness(kind.as_deref(), interval),
-    })
+    Ok(AppFacts { name, origin: source.name.clone(), instances, readiness: readiness(kind.as_deref(), interval) })
 }
 
 /// The strategy, and the number of instances that it ends with, where it says.

@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use indicatif::HumanCount;
 use serde_json::json;
 
 use super::draft::{ImportedFleet, StrategyDraft};
 use super::guess::Guess;
-use super::kinds::{ExpectedKind, ExportShape, FLEET, ReadObject};
+use super::kinds::{CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO, ReadObject};
 use super::sources::{ImportSources, Texts};
 use super::strategy;
 use super::target::{FleetTarget, bad_label};
@@ -21,27 +22,7 @@ use crate::document::tree;
 use crate::products::FleetGroup;
 use crate::scenario::import::git_repo::GitRepo;
 use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster, NoWorkspace};
-
-const CLUSTERS: ExpectedKind = ExpectedKind {
-    option: "--fleet",
-    kinds: &["Cluster"],
-    group: FLEET,
-    may_lack_kind: false,
-    command: "kubectl get clusters.fleet.cattle.io -A -o json",
-};
-
-const GROUPS: ExpectedKind = ExpectedKind {
-    option: "--cluster-groups",
-    kinds: &["ClusterGroup"],
-    group: FLEET,
-    may_lack_kind: false,
-    command: "kubectl get clustergroups.fleet.cattle.io -A -o json",
-};
-
-const GIT_REPO: &str = "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml";
-
-const FLEET_YAML: ExpectedKind =
-    ExpectedKind { option: "--strategy", kinds: &[], group: "", may_lack_kind: true, command: "a fleet.yaml" };
+use crate::scenario::import::object::KubeObject;
 
 /// Reads Fleet's exports.
 ///
@@ -51,18 +32,24 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
     let mut problems = Vec::new();
     let mut keep = |found: Vec<Problem>| problems.extend(found);
     let clusters = sources.fleet.as_ref().map(|path| {
-        let source = texts.read(path, CLUSTERS.command)?;
+        let source = texts.read(path, FLEET_CLUSTERS.command)?;
         read_clusters(&source).map(|(clusters, others)| (source, clusters, others))
     });
     let clusters = clusters.transpose().map_err(&mut keep).ok().flatten();
     let groups = sources.cluster_groups.as_ref().map(|path| {
-        let source = texts.read(path, GROUPS.command)?;
-        Ok(GROUPS.read::<GroupObject>(&source)?.found.into_iter().map(|read| inventory::group(read.value)).collect())
+        let source = texts.read(path, CLUSTER_GROUPS.command)?;
+        Ok(CLUSTER_GROUPS
+            .read::<GroupObject>(&source)?
+            .found
+            .into_iter()
+            .map(|read| inventory::group(read.value))
+            .collect())
     });
     let groups: Option<Vec<FleetGroup>> = groups.transpose().map_err(&mut keep).ok().flatten();
-    let repo = sources.git_repo.as_ref().map(|path| texts.read(path, GIT_REPO));
+    let repo = sources.git_repo.as_ref().map(|path| texts.read(path, GIT_REPO.command));
     let repo = repo.transpose().map_err(&mut keep).ok().flatten();
-    let is_fleet_yaml = |shape: &ExportShape| matches!(shape, ExportShape::FleetYaml | ExportShape::Unknown);
+    let is_fleet_yaml =
+        |shape: &ExportShape| shape.is_client(ClientObject::FleetYaml) || matches!(shape, ExportShape::Unknown);
     let file =
         sources.strategy.as_ref().map(|path| strategy::read(path, &FLEET_YAML, is_fleet_yaml, "fleet.yaml", texts));
     let file = file.transpose().map_err(&mut keep).ok().flatten();
@@ -73,7 +60,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
     let (space, targets) = targets(&source, &clusters, &groups, repo.as_ref(), sources.namespace.as_deref())?;
     let origin = source.name.clone();
     let mut read = vec![format!("{origin}: {}", counted(all, "cluster"))];
-    let mut notes = left_out(&clusters, space, targets.len());
+    let mut notes = no_targets(&clusters, space, targets.len());
     notes.extend(without_update(&targets));
     if !others.is_empty() {
         notes.push(format!("left out: objects of other kinds in {origin}: {}", some_of(&others)));
@@ -103,27 +90,20 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
 }
 
 fn read_clusters(source: &Arc<Source>) -> Result<(Vec<InventoryCluster>, Vec<String>), Vec<Problem>> {
-    let read = CLUSTERS.read::<ClusterObject>(source)?;
-    let problems = name_problems(&read.found, |cluster| (cluster.namespace(), cluster.name()));
-    let label = |found: &ReadObject<'_, ClusterObject>| {
-        let bad = bad_label(&found.value.labels())?;
-        Some(found.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
-    };
-    let problems: Vec<Problem> = problems.into_iter().chain(read.found.iter().filter_map(label)).take(20).collect();
+    let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
+    let mut problems = object_problems(&read.found);
     if !problems.is_empty() {
+        problems.truncate(20);
         return Err(problems);
     }
     Ok((read.found.into_iter().map(|found| found.value.into()).collect(), read.others))
 }
 
-/// Objects without a name, or with that of another one; at most 20.
-pub(super) fn name_problems<'r, T>(
-    found: &'r [ReadObject<'_, T>],
-    name: impl Fn(&'r T) -> (&'r str, &'r str),
-) -> Vec<Problem> {
+/// At most 20 objects without a name or with that of another one, and at most 20 with a label that a table cannot hold.
+pub(super) fn object_problems<'r, Spec, Status>(found: &'r [ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
     let mut names = BTreeSet::new();
-    let problem = |read: &'r ReadObject<'_, T>| {
-        let (space, name) = name(&read.value);
+    let of_name = |read: &'r ReadObject<'_, KubeObject<Spec, Status>>| {
+        let (space, name) = (read.value.namespace(), read.value.name());
         if name.is_empty() {
             let problem = read.object.problem("metadata", "the object has no `metadata.name`");
             Some(problem.with_help("export whole objects, with `-o json` or `-o yaml`"))
@@ -134,7 +114,11 @@ pub(super) fn name_problems<'r, T>(
             Some(read.object.problem("metadata.name", message).with_help("keep one; export every object once"))
         }
     };
-    found.iter().filter_map(problem).take(20).collect()
+    let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
+        let bad = bad_label(&read.value.labels())?;
+        Some(read.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
+    };
+    found.iter().filter_map(of_name).take(20).chain(found.iter().filter_map(of_labels).take(20)).collect()
 }
 
 /// The clusters of the workspace that the GitRepo selects, or all of it.
@@ -178,19 +162,14 @@ fn targets<'c>(
     targets.map(|targets| (space, targets)).ok_or(context.problems)
 }
 
-fn left_out(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec<String> {
+/// The notes on clusters of other workspaces, and on those that the GitRepo does not select.
+fn no_targets(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec<String> {
     let elsewhere = clusters.iter().filter(|cluster| cluster.namespace != space).count();
-    let unselected = clusters.len() - elsewhere - targets;
-    let mut notes = Vec::new();
-    if elsewhere > 0 {
-        let others: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
-        let others: Vec<String> = others.into_iter().filter(|other| *other != space).map(str::to_owned).collect();
-        notes.push(format!("left out: {} outside of {space}, in {}", counted(elsewhere, "cluster"), some_of(&others)));
-    }
-    if unselected > 0 {
-        notes.push(format!("left out: {} not selected by the GitRepo", counted(unselected, "cluster")));
-    }
-    notes
+    let others: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
+    let others: Vec<String> = others.into_iter().filter(|other| *other != space).map(str::to_owned).collect();
+    let outside = left_out(elsewhere, "cluster", &format!("outside of {space}, in {}", some_of(&others)));
+    let unselected = left_out(clusters.len() - elsewhere - targets, "cluster", "not selected by the GitRepo");
+    outside.into_iter().chain(unselected).collect()
 }
 
 fn without_update(targets: &[&InventoryCluster]) -> Option<String> {
@@ -231,16 +210,13 @@ fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
     bytes
 }
 
+/// The note on what is left out; none where that is nothing.
+pub(super) fn left_out(count: usize, one: &str, why: &str) -> Option<String> {
+    (count > 0).then(|| format!("left out: {} {why}", counted(count, one)))
+}
+
 /// `1 cluster`, `1,200 clusters`.
 pub(super) fn counted(count: usize, one: &str) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
     let plural = if count == 1 { "" } else { "s" };
-    format!("{grouped} {one}{plural}")
+    format!("{} {one}{plural}", HumanCount(count as u64))
 }

@@ -3,62 +3,99 @@
 //! Kubernetes objects say their kind. What Argo CD's and Cloud Foundry's own clients print does not, and is known by its
 //! fields.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::objects::{ExportObject, objects};
-use crate::document::problem::{Problem, Source};
+use crate::document::problem::{Problem, Source, some_of};
 use crate::scenario::import::object::KubeObject;
-use std::sync::Arc;
-
-/// A kind of Kubernetes object that an option reads.
-struct KnownKind {
-    kind: &'static str,
-    /// The end of its API group.
-    group: &'static str,
-    option: &'static str,
-}
-
-const fn known(kind: &'static str, group: &'static str, option: &'static str) -> KnownKind {
-    KnownKind { kind, group, option }
-}
 
 /// API group of Rancher Fleet.
-pub(super) const FLEET: &str = "fleet.cattle.io";
+const FLEET: &str = "fleet.cattle.io";
 /// End of the API groups of KubeFleet.
-pub(super) const KUBEFLEET: &str = "kubernetes-fleet.io";
+const KUBEFLEET: &str = "kubernetes-fleet.io";
 /// API group of Argo CD.
-pub(super) const ARGO: &str = "argoproj.io";
+const ARGO: &str = "argoproj.io";
 /// Kubernetes' own objects have no group.
-pub(super) const CORE: &str = "";
-
-const KNOWN: &[KnownKind] = &[
-    known("Cluster", FLEET, "--fleet"),
-    known("ClusterGroup", FLEET, "--cluster-groups"),
-    known("GitRepo", FLEET, "--gitrepo"),
-    known("MemberCluster", KUBEFLEET, "--members"),
-    known("ClusterResourcePlacement", KUBEFLEET, "--placement"),
-    known("ResourcePlacement", KUBEFLEET, "--placement"),
-    known("ClusterStagedUpdateStrategy", KUBEFLEET, "--strategy"),
-    known("StagedUpdateStrategy", KUBEFLEET, "--strategy"),
-    known("Application", ARGO, "--applications"),
-    known("ApplicationSet", ARGO, "--strategy"),
-    known("Secret", CORE, "--clusters"),
-    known("Node", CORE, "--nodes"),
-];
+const CORE: &str = "";
 
 /// What an importer reads.
+#[derive(Clone, Copy)]
 pub(super) struct ExpectedKind {
     /// The option that names the file.
     pub(super) option: &'static str,
+    /// None: objects of the product's own client, which have no kind.
     pub(super) kinds: &'static [&'static str],
     /// The end of the API group.
-    pub(super) group: &'static str,
-    /// Whether objects of the product's own client, which have no kind, are expected too.
-    pub(super) may_lack_kind: bool,
+    group: &'static str,
+    /// Whether objects without a kind are expected too.
+    may_lack_kind: bool,
     /// The command that writes such a file.
     pub(super) command: &'static str,
 }
+
+const fn kubernetes(
+    option: &'static str,
+    kinds: &'static [&'static str],
+    group: &'static str,
+    command: &'static str,
+) -> ExpectedKind {
+    ExpectedKind { option, kinds, group, may_lack_kind: false, command }
+}
+
+const fn without_kind(option: &'static str, command: &'static str) -> ExpectedKind {
+    ExpectedKind { option, kinds: &[], group: "", may_lack_kind: true, command }
+}
+
+pub(super) const FLEET_CLUSTERS: ExpectedKind =
+    kubernetes("--fleet", &["Cluster"], FLEET, "kubectl get clusters.fleet.cattle.io -A -o json");
+pub(super) const CLUSTER_GROUPS: ExpectedKind =
+    kubernetes("--cluster-groups", &["ClusterGroup"], FLEET, "kubectl get clustergroups.fleet.cattle.io -A -o json");
+pub(super) const GIT_REPO: ExpectedKind =
+    kubernetes("--gitrepo", &["GitRepo"], FLEET, "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml");
+pub(super) const FLEET_YAML: ExpectedKind = without_kind("--strategy", "a fleet.yaml");
+pub(super) const MEMBERS: ExpectedKind =
+    kubernetes("--members", &["MemberCluster"], KUBEFLEET, "kubectl get memberclusters -o json");
+pub(super) const PLACEMENT: ExpectedKind = kubernetes(
+    "--placement",
+    &["ClusterResourcePlacement", "ResourcePlacement"],
+    KUBEFLEET,
+    "kubectl get clusterresourceplacements NAME -o yaml",
+);
+pub(super) const STAGES: ExpectedKind = kubernetes(
+    "--strategy",
+    &["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"],
+    KUBEFLEET,
+    "kubectl get clusterstagedupdatestrategies NAME -o yaml",
+);
+pub(super) const APPLICATIONS: ExpectedKind =
+    kubernetes("--applications", &["Application"], ARGO, "argocd app list -o json").or_without_kind();
+pub(super) const APPLICATION_SET: ExpectedKind =
+    kubernetes("--strategy", &["ApplicationSet"], ARGO, "argocd appset get NAME -o yaml").or_without_kind();
+pub(super) const ARGO_CLUSTERS: ExpectedKind =
+    kubernetes("--clusters", &["Secret"], CORE, "argocd cluster list -o json").or_without_kind();
+pub(super) const PROCESS: ExpectedKind = without_kind("--process", "cf curl /v3/apps/GUID/processes");
+pub(super) const DEPLOYMENT: ExpectedKind = without_kind("--deployment", "cf curl /v3/deployments/GUID");
+pub(super) const MANIFEST: ExpectedKind = without_kind("--manifest", "cf create-app-manifest APP");
+pub(super) const NODES: ExpectedKind = kubernetes("--nodes", &["Node"], CORE, "kubectl get nodes -o json");
+pub(super) const IMAGE: ExpectedKind = without_kind("--image", "crane manifest IMAGE");
+
+/// The kinds of Kubernetes objects that an option reads.
+const KNOWN: [ExpectedKind; 10] = [
+    FLEET_CLUSTERS,
+    CLUSTER_GROUPS,
+    GIT_REPO,
+    MEMBERS,
+    PLACEMENT,
+    STAGES,
+    APPLICATIONS,
+    APPLICATION_SET,
+    ARGO_CLUSTERS,
+    NODES,
+];
 
 /// An object with what was read of it.
 pub(super) struct ReadObject<'s, T> {
@@ -73,10 +110,15 @@ pub(super) struct ReadObjects<'s, T> {
     pub(super) others: Vec<String>,
 }
 
-/// An object that may say what it is.
+/// An object that may say what it is; by default it does not.
 pub(super) trait MaybeKinded {
-    fn kind(&self) -> Option<&str>;
-    fn api_version(&self) -> Option<&str>;
+    fn kind(&self) -> Option<&str> {
+        None
+    }
+
+    fn api_version(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl<Spec, Status> MaybeKinded for KubeObject<Spec, Status> {
@@ -89,7 +131,20 @@ impl<Spec, Status> MaybeKinded for KubeObject<Spec, Status> {
     }
 }
 
+impl<T> ReadObjects<'_, T> {
+    /// The note on objects of other kinds in the file; none where there are none.
+    pub(super) fn note_on_others(&self, file: &str) -> Option<String> {
+        (!self.others.is_empty())
+            .then(|| format!("left out: objects of other kinds in {file}: {}", some_of(&self.others)))
+    }
+}
+
 impl ExpectedKind {
+    /// The product's own client leaves the kind out.
+    const fn or_without_kind(self) -> Self {
+        Self { may_lack_kind: true, ..self }
+    }
+
     /// Reads the objects of this kind. Objects of other kinds are left out where there is at least one of it.
     ///
     /// # Errors
@@ -165,52 +220,59 @@ fn is_of_group(version: &str, group: &str) -> bool {
     of == group || (!group.is_empty() && of.ends_with(&format!(".{group}")))
 }
 
-/// Fields by which an object without a kind is known.
+/// Fields of which the kind of an object is known, or what it is instead.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Marks {
     kind: Option<serde_json::Value>,
     api_version: Option<serde_json::Value>,
-    metadata: Option<IgnoredAny>,
     spec: Option<serde_json::Value>,
-    layers: Option<IgnoredAny>,
-    manifests: Option<IgnoredAny>,
-    fs_layers: Option<IgnoredAny>,
-    #[serde(rename = "LayersData")]
-    layers_data: Option<IgnoredAny>,
-    #[serde(rename = "Descriptor")]
-    descriptor: Option<IgnoredAny>,
-    server: Option<IgnoredAny>,
-    connection_state: Option<IgnoredAny>,
-    config: Option<IgnoredAny>,
-    instances: Option<IgnoredAny>,
-    guid: Option<IgnoredAny>,
-    strategy: Option<IgnoredAny>,
-    errors: Option<IgnoredAny>,
-    applications: Option<IgnoredAny>,
-    rollout_strategy: Option<IgnoredAny>,
-    helm: Option<IgnoredAny>,
-    resources: Option<IgnoredAny>,
-    lifecycle: Option<IgnoredAny>,
 }
+
+/// What an object without a kind is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ClientObject {
+    ArgoApplication,
+    ArgoApplicationSet,
+    ArgoCluster,
+    ImageIndex,
+    ImageInspection,
+    ImageManifest,
+    CloudFoundryError,
+    CloudFoundryManifest,
+    CloudFoundryProcess,
+    CloudFoundryDeployment,
+    CloudFoundryApp,
+    FleetYaml,
+}
+
+use ClientObject::*;
+
+/// How an object without a kind is known: it has one of each of these fields. Its name, and the option that reads it.
+pub(super) type KnownObject = (ClientObject, &'static [&'static [&'static str]], &'static str, Option<&'static str>);
+
+/// The objects without a kind; the first one whose fields are there counts.
+static CLIENT_OBJECTS: [KnownObject; 12] = [
+    (ArgoApplication, &[&["metadata"], &["spec.destination"]], "Application", Some("--applications")),
+    (ArgoApplicationSet, &[&["metadata"], &["spec.generators"]], "ApplicationSet", Some("--strategy")),
+    (ArgoCluster, &[&["server"], &["connectionState", "config"]], "cluster of Argo CD", Some("--clusters")),
+    (ImageIndex, &[&["manifests"]], "image index", Some("--image")),
+    (ImageInspection, &[&["LayersData", "Descriptor"]], "inspection of an image", None),
+    (ImageManifest, &[&["layers", "fsLayers"]], "image manifest", Some("--image")),
+    (CloudFoundryError, &[&["errors"]], "error of Cloud Foundry", None),
+    (CloudFoundryManifest, &[&["applications"]], "app manifest of Cloud Foundry", Some("--manifest")),
+    (CloudFoundryProcess, &[&["guid"], &["instances"]], "process of Cloud Foundry", Some("--process")),
+    (CloudFoundryDeployment, &[&["strategy"]], "deployment of Cloud Foundry", Some("--deployment")),
+    (CloudFoundryApp, &[&["guid"], &["lifecycle"]], "app of Cloud Foundry", None),
+    (FleetYaml, &[&["rolloutStrategy", "helm"]], "fleet.yaml", Some("--strategy")),
+];
 
 /// What an object is.
 pub(super) enum ExportShape {
     /// A Kubernetes object, with its `apiVersion`.
     Kubernetes(String, String),
-    ArgoApplication,
-    ArgoApplicationSet,
-    ArgoCluster,
-    ImageManifest,
-    ImageIndex,
-    ImageInspection,
-    CloudFoundryProcess,
-    CloudFoundryDeployment,
-    CloudFoundryApp,
-    CloudFoundryManifest,
-    /// An answer of Cloud Foundry's API that is an error.
-    CloudFoundryError(String),
-    FleetYaml,
+    /// An object without a kind; the details of an error of Cloud Foundry.
+    Client(&'static KnownObject, String),
     Unknown,
 }
 
@@ -222,35 +284,22 @@ impl ExportShape {
         if let Some(kind) = text(&marks.kind) {
             return Self::Kubernetes(kind, text(&marks.api_version).unwrap_or_default());
         }
-        let has_destination = marks.spec.as_ref().is_some_and(|spec| spec.get("destination").is_some());
-        let has_generators = marks.spec.as_ref().is_some_and(|spec| spec.get("generators").is_some());
-        if marks.metadata.is_some() && has_destination {
-            Self::ArgoApplication
-        } else if marks.metadata.is_some() && has_generators {
-            Self::ArgoApplicationSet
-        } else if marks.server.is_some() && (marks.connection_state.is_some() || marks.config.is_some()) {
-            Self::ArgoCluster
-        } else if marks.manifests.is_some() {
-            Self::ImageIndex
-        } else if marks.layers_data.is_some() || marks.descriptor.is_some() {
-            Self::ImageInspection
-        } else if marks.layers.is_some() || marks.fs_layers.is_some() {
-            Self::ImageManifest
-        } else if marks.errors.is_some() {
-            Self::CloudFoundryError(error_of(object))
-        } else if marks.applications.is_some() {
-            Self::CloudFoundryManifest
-        } else if marks.guid.is_some() && marks.instances.is_some() {
-            Self::CloudFoundryProcess
-        } else if marks.strategy.is_some() {
-            Self::CloudFoundryDeployment
-        } else if marks.guid.is_some() && marks.lifecycle.is_some() {
-            Self::CloudFoundryApp
-        } else if marks.rollout_strategy.is_some() || marks.helm.is_some() {
-            Self::FleetYaml
-        } else {
-            Self::Unknown
+        let fields = object.try_read::<BTreeMap<String, Option<IgnoredAny>>>().unwrap_or_default();
+        let has = |field: &&str| match field.strip_prefix("spec.") {
+            Some(field) => marks.spec.as_ref().is_some_and(|spec| spec.get(field).is_some()),
+            None => fields.get(*field).is_some_and(Option::is_some),
+        };
+        let is_it = |known: &&KnownObject| known.1.iter().all(|fields| fields.iter().any(has));
+        match CLIENT_OBJECTS.iter().find(is_it) {
+            Some(found @ (CloudFoundryError, ..)) => Self::Client(found, error_of(object)),
+            Some(found) => Self::Client(found, String::new()),
+            None => Self::Unknown,
         }
+    }
+
+    /// Whether it is this object without a kind.
+    pub(super) fn is_client(&self, wanted: ClientObject) -> bool {
+        matches!(self, Self::Client((found, ..), _) if *found == wanted)
     }
 
     /// Whether an importer reads it.
@@ -268,17 +317,12 @@ impl ExportShape {
     pub(super) fn option(&self) -> Option<&'static str> {
         match self {
             Self::Kubernetes(kind, version) => {
-                let is = |known: &&KnownKind| known.kind == kind && is_of_group(version, known.group);
+                let is =
+                    |known: &&ExpectedKind| known.kinds.contains(&kind.as_str()) && is_of_group(version, known.group);
                 KNOWN.iter().find(is).map(|known| known.option)
             }
-            Self::ArgoApplication => Some("--applications"),
-            Self::ArgoCluster => Some("--clusters"),
-            Self::ImageManifest | Self::ImageIndex => Some("--image"),
-            Self::CloudFoundryProcess => Some("--process"),
-            Self::CloudFoundryDeployment => Some("--deployment"),
-            Self::CloudFoundryManifest => Some("--manifest"),
-            Self::FleetYaml | Self::ArgoApplicationSet => Some("--strategy"),
-            Self::ImageInspection | Self::CloudFoundryApp | Self::CloudFoundryError(_) | Self::Unknown => None,
+            Self::Client((.., option), _) => *option,
+            Self::Unknown => None,
         }
     }
 
@@ -286,18 +330,7 @@ impl ExportShape {
     fn name(&self) -> String {
         match self {
             Self::Kubernetes(kind, _) => kind.clone(),
-            Self::ArgoApplication => "Application".to_owned(),
-            Self::ArgoApplicationSet => "ApplicationSet".to_owned(),
-            Self::ArgoCluster => "cluster of Argo CD".to_owned(),
-            Self::ImageManifest => "image manifest".to_owned(),
-            Self::ImageIndex => "image index".to_owned(),
-            Self::ImageInspection => "inspection of an image".to_owned(),
-            Self::CloudFoundryProcess => "process of Cloud Foundry".to_owned(),
-            Self::CloudFoundryDeployment => "deployment of Cloud Foundry".to_owned(),
-            Self::CloudFoundryApp => "app of Cloud Foundry".to_owned(),
-            Self::CloudFoundryManifest => "app manifest of Cloud Foundry".to_owned(),
-            Self::CloudFoundryError(_) => "error of Cloud Foundry".to_owned(),
-            Self::FleetYaml => "fleet.yaml".to_owned(),
+            Self::Client((_, _, name, _), _) => (*name).to_owned(),
             Self::Unknown => "object of no known kind".to_owned(),
         }
     }
@@ -310,7 +343,7 @@ impl ExportShape {
         {
             name = format!("{name} of {version}");
         }
-        if let Self::CloudFoundryError(message) = self {
+        if let Self::Client((CloudFoundryError, ..), message) = self {
             return format!("an error of Cloud Foundry: {message}");
         }
         let article = if name.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o']) { "an" } else { "a" };
@@ -318,7 +351,7 @@ impl ExportShape {
             Self::Kubernetes(kind, version) if is_list && (self.option().is_some() || version.is_empty()) => {
                 format!("{article} {kind} list")
             }
-            Self::ArgoApplication if is_list => "an Application list".to_owned(),
+            Self::Client((ArgoApplication, ..), _) if is_list => "an Application list".to_owned(),
             _ if is_list => format!("a list whose first object is {article} {name}"),
             _ => format!("{article} {name}"),
         }
@@ -333,9 +366,9 @@ impl ExportShape {
                 "name the group: `kubectl get clusters.fleet.cattle.io -A -o json`"
             }
             Self::Kubernetes(kind, _) if kind == "Table" => "kubectl needs `-o json` or `-o yaml`",
-            Self::CloudFoundryApp => "ask for its processes: `cf curl /v3/apps/GUID/processes`",
-            Self::CloudFoundryError(_) => "look at the GUID, and log in again with `cf login`",
-            Self::ImageInspection => "write the manifest: `skopeo inspect --raw` or `crane manifest`",
+            Self::Client((CloudFoundryApp, ..), _) => "ask for its processes: `cf curl /v3/apps/GUID/processes`",
+            Self::Client((CloudFoundryError, ..), _) => "look at the GUID, and log in again with `cf login`",
+            Self::Client((ImageInspection, ..), _) => "write the manifest: `skopeo inspect --raw` or `crane manifest`",
             _ => return None,
         };
         Some(help.to_owned())

@@ -8,41 +8,17 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::draft::{ImportedFleet, StrategyDraft};
-use super::fleet::{counted, name_problems};
+use super::fleet::{counted, object_problems};
 use super::guess::Guess;
-use super::kinds::{ExpectedKind, ExportShape, KUBEFLEET, ReadObject};
-use super::placement::{ClusterTaint, MemberView, NotPicked, PickingSpec, PickingStatus};
+use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
+use super::placement::{ClusterTaint, MemberView, NotPicked, Picked, PickingSpec, PickingStatus};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
-use super::target::{FleetTarget, bad_label};
-use crate::document::problem::{Problem, some_of};
+use super::target::FleetTarget;
+use crate::document::problem::Problem;
 use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
 use crate::scenario::import::object::KubeObject;
 use crate::units::SimDuration;
-
-const MEMBERS: ExpectedKind = ExpectedKind {
-    option: "--members",
-    kinds: &["MemberCluster"],
-    group: KUBEFLEET,
-    may_lack_kind: false,
-    command: "kubectl get memberclusters -o json",
-};
-
-const PLACEMENT: ExpectedKind = ExpectedKind {
-    option: "--placement",
-    kinds: &["ClusterResourcePlacement", "ResourcePlacement"],
-    group: KUBEFLEET,
-    may_lack_kind: false,
-    command: "kubectl get clusterresourceplacements NAME -o yaml",
-};
-
-const STRATEGY: ExpectedKind = ExpectedKind {
-    option: "--strategy",
-    kinds: &["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"],
-    group: KUBEFLEET,
-    may_lack_kind: false,
-    command: "kubectl get clusterstagedupdatestrategies NAME -o yaml",
-};
 
 /// The property with the number of nodes.
 const NODE_COUNT: &str = "kubernetes-fleet.io/node-count";
@@ -94,16 +70,13 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
     let Some(path) = &sources.members else { return Err(Vec::new()) };
     let source = texts.read(path, MEMBERS.command)?;
     let read = MEMBERS.read::<MemberObject>(&source)?;
-    let mut problems = name_problems(&read.found, |member| ("", member.name()));
-    problems.extend(read.found.iter().filter_map(label_problem).take(20));
+    let problems = object_problems(&read.found);
     if !problems.is_empty() {
         return Err(problems);
     }
     let all = read.found.len();
     let mut notes = Vec::new();
-    if !read.others.is_empty() {
-        notes.push(format!("left out: objects of other kinds in {}: {}", source.name, some_of(&read.others)));
-    }
+    notes.extend(read.note_on_others(&source.name));
     let (leaving, staying): (Vec<_>, Vec<_>) = read.found.iter().partition(|member| member.value.is_leaving());
     let (joined, waiting): (Vec<_>, Vec<_>) = staying.into_iter().partition(|member| has_joined(&member.value));
     if waiting.len() + leaving.len() > 0 {
@@ -124,8 +97,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
     let mut picked = (0..members.len()).collect();
     if let Some(placement) = &placement {
         let found = pick(placement, &members)?;
-        picked = found.0;
-        notes.extend(found.1);
+        picked = found.members;
+        notes.extend(found.notes);
         read_lines.push(format!("{}: a placement", placement.file.origin));
     }
     if let Some(staged) = &staged {
@@ -150,11 +123,6 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
         read: read_lines,
         notes,
     })
-}
-
-fn label_problem(member: &ReadObject<'_, MemberObject>) -> Option<Problem> {
-    let bad = bad_label(&member.value.labels())?;
-    Some(member.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
 }
 
 fn has_joined(member: &MemberObject) -> bool {
@@ -193,30 +161,26 @@ type FoundStrategies = (Option<FoundStrategy>, Option<FoundStrategy>);
 
 /// The placement and the strategy of staged update runs; a placement may be named with `--strategy` too.
 fn strategies(sources: &ImportSources, texts: &mut Texts) -> Result<FoundStrategies, Vec<Problem>> {
-    let is_kind = |kinds: &'static [&'static str]| move |shape: &ExportShape| matches!(shape, ExportShape::Kubernetes(kind, _) if kinds.contains(&kind.as_str()));
-    let is_placement = is_kind(PLACEMENT.kinds);
-    let mut placement = match &sources.placement {
-        Some(path) => Some(strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts)?),
-        None => None,
-    };
+    let is_kind = |expected: &'static ExpectedKind| move |shape: &ExportShape| matches!(shape, ExportShape::Kubernetes(kind, _) if expected.kinds.contains(&kind.as_str()));
+    let is_placement = is_kind(&PLACEMENT);
+    let placement = sources.placement.as_ref();
+    let placement = placement.map(|path| strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts));
+    let placement = placement.transpose()?;
     let Some(path) = &sources.strategy else { return Ok((placement, None)) };
-    match strategy::read(path, &STRATEGY, is_kind(STRATEGY.kinds), "strategy.yaml", texts) {
+    match strategy::read(path, &STAGES, is_kind(&STAGES), "strategy.yaml", texts) {
         Ok(staged) => Ok((placement, Some(staged))),
         Err(problems) if placement.is_none() => {
-            placement = strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts).ok();
-            if placement.is_some() { Ok((placement, None)) } else { Err(problems) }
+            let placement = strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts);
+            placement.map(|placement| (Some(placement), None)).map_err(|_| problems)
         }
         Err(problems) => Err(problems),
     }
 }
 
-fn pick(placement: &FoundStrategy, members: &[MemberView]) -> Result<(Vec<usize>, Vec<String>), Vec<Problem>> {
+fn pick(placement: &FoundStrategy, members: &[MemberView]) -> Result<Picked, Vec<Problem>> {
     let read = placement.read::<PlacementObject>()?;
-    let spec = read.spec.unwrap_or_default();
-    match spec.pick(read.status.as_ref(), members) {
-        Ok(picked) => Ok((picked.members, picked.notes)),
-        Err(NotPicked { field, reason, help }) => Err(vec![placement.problem(&field, reason).with_help(help)]),
-    }
+    let refused = |NotPicked { field, reason, help }| vec![placement.problem(&field, reason).with_help(help)];
+    read.spec.unwrap_or_default().pick(read.status.as_ref(), members).map_err(refused)
 }
 
 fn strategy_of(
@@ -242,7 +206,7 @@ fn strategy_of(
             let spec = placement.read::<PlacementObject>()?.spec.unwrap_or_default();
             if spec.is_external() {
                 let reason = "the placement's strategy is `External`: staged update runs roll it out";
-                let help = format!("add --strategy with `{}`", STRATEGY.command);
+                let help = format!("add --strategy with `{}`", STAGES.command);
                 return Err(vec![placement.problem("spec.strategy.type", reason).with_help(help)]);
             }
             draft.file = Some(placement.file);

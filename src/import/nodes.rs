@@ -7,18 +7,10 @@ use serde::Deserialize;
 
 use super::draft::NodeFacts;
 use super::fleet::counted;
-use super::kinds::{CORE, ExpectedKind};
+use super::kinds::NODES;
 use super::sources::Texts;
 use crate::document::problem::Problem;
 use crate::scenario::import::object::KubeObject;
-
-const NODES: ExpectedKind = ExpectedKind {
-    option: "--nodes",
-    kinds: &["Node"],
-    group: CORE,
-    may_lack_kind: false,
-    command: "kubectl get nodes -o json",
-};
 
 /// Labels of nodes that run the control plane.
 const CONTROL_PLANE: [&str; 3] =

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::fleet::counted;
+use super::fleet::{counted, left_out};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels, SelectorError};
 
 /// The part of a placement's specification that picks clusters.
@@ -146,6 +146,12 @@ pub(super) struct NotPicked {
     pub(super) help: String,
 }
 
+impl NotPicked {
+    fn new(field: impl Into<String>, reason: impl Into<String>, help: &str) -> Self {
+        Self { field: field.into(), reason: reason.into(), help: help.to_owned() }
+    }
+}
+
 impl PickingSpec {
     /// Whether staged update runs update the clusters.
     pub(super) fn is_external(&self) -> bool {
@@ -165,24 +171,12 @@ impl PickingSpec {
         let selected = policy.selected(members)?;
         let (tolerated, tainted): (Vec<usize>, Vec<usize>) =
             selected.iter().copied().partition(|member| policy.tolerates(&members[*member]));
-        if selected.len() < members.len() {
-            notes.push(format!(
-                "left out: {} not selected by the placement's affinity",
-                counted(members.len() - selected.len(), "member")
-            ));
-        }
-        if !tainted.is_empty() {
-            notes.push(format!(
-                "left out: {} with a taint that the placement does not tolerate",
-                counted(tainted.len(), "member")
-            ));
-        }
+        let unselected = members.len() - selected.len();
+        notes.extend(left_out(unselected, "member", "not selected by the placement's affinity"));
+        notes.extend(left_out(tainted.len(), "member", "with a taint that the placement does not tolerate"));
         if tolerated.is_empty() {
-            return Err(NotPicked {
-                field: "spec.policy".to_owned(),
-                reason: "the placement picks none of the joined member clusters".to_owned(),
-                help: "compare its affinity and tolerations with the labels and taints of the members".to_owned(),
-            });
+            let help = "compare its affinity and tolerations with the labels and taints of the members";
+            return Err(NotPicked::new("spec.policy", "the placement picks none of the joined member clusters", help));
         }
         if policy.placement_type.as_deref() != Some("PickN") {
             return Ok(Picked { members: tolerated, notes });
@@ -202,25 +196,19 @@ impl PickingPolicy {
             match members.iter().position(|member| member.name == *name) {
                 Some(index) => picked.push(index),
                 None => {
-                    return Err(NotPicked {
-                        field: format!("spec.policy.clusterNames[{at}]"),
-                        reason: format!("`{name}` is not among the joined member clusters"),
-                        help: "export all members: `kubectl get memberclusters -o json`".to_owned(),
-                    });
+                    let reason = format!("`{name}` is not among the joined member clusters");
+                    let help = "export all members: `kubectl get memberclusters -o json`";
+                    return Err(NotPicked::new(format!("spec.policy.clusterNames[{at}]"), reason, help));
                 }
             }
         }
         picked.sort_unstable();
         picked.dedup();
         if picked.is_empty() {
-            return Err(NotPicked {
-                field: "spec.policy.clusterNames".to_owned(),
-                reason: "the placement names no clusters".to_owned(),
-                help: "KubeFleet refuses this too; name at least one".to_owned(),
-            });
+            let help = "KubeFleet refuses this too; name at least one";
+            return Err(NotPicked::new("spec.policy.clusterNames", "the placement names no clusters", help));
         }
-        let others = members.len() - picked.len();
-        let note = (others > 0).then(|| format!("left out: {} not named by the placement", counted(others, "member")));
+        let note = left_out(members.len() - picked.len(), "member", "not named by the placement");
         Ok(Picked { members: picked, notes: note.into_iter().collect() })
     }
 
@@ -239,12 +227,9 @@ impl PickingPolicy {
             let selector = term.labels().map_err(|error| refused(format!("{path}.labelSelector"), &error))?;
             let requirements = term.property_selector.clone().unwrap_or_default().match_expressions;
             for (number, requirement) in requirements.iter().enumerate() {
-                requirement.check(members).map_err(|reason| NotPicked {
-                    field: format!("{path}.propertySelector.matchExpressions[{number}]"),
-                    reason,
-                    help: "the members must have the property in `status.properties` or `status.resourceUsage`"
-                        .to_owned(),
-                })?;
+                let field = format!("{path}.propertySelector.matchExpressions[{number}]");
+                let help = "the members must have the property in `status.properties` or `status.resourceUsage`";
+                requirement.check(members).map_err(|reason| NotPicked::new(field, reason, help))?;
             }
             checked.push((selector, requirements));
         }
@@ -309,11 +294,8 @@ impl PickingPolicy {
         ranked.truncate(count);
         ranked.sort_unstable();
         if ranked.is_empty() {
-            return Err(NotPicked {
-                field: "spec.policy.numberOfClusters".to_owned(),
-                reason: "the placement asks for no clusters".to_owned(),
-                help: "write at least 1".to_owned(),
-            });
+            let reason = "the placement asks for no clusters";
+            return Err(NotPicked::new("spec.policy.numberOfClusters", reason, "write at least 1"));
         }
         let by = match (self.topology_spread_constraints.is_some(), preferred.iter().any(PreferredTerm::is_sorted)) {
             (false, false) => "by preferred labels, then by name",
@@ -341,7 +323,7 @@ impl SelectorTerm {
 }
 
 fn refused(field: String, error: &SelectorError) -> NotPicked {
-    NotPicked { field, reason: error.to_string(), help: "Kubernetes would refuse this selector too".to_owned() }
+    NotPicked::new(field, error.to_string(), "Kubernetes would refuse this selector too")
 }
 
 impl PropertyRequirement {
