@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
-use sha2::{Digest, Sha256};
 
+use crate::document::files::sha256;
 use crate::document::problem::{Place, Problem, Source};
 
 /// Most bytes of a file, decompressed: events of a million pods have fewer.
@@ -43,7 +43,7 @@ impl Input {
         };
         let mut limited = opened.take(MOST_BYTES + 1);
         limited.read_to_end(&mut bytes).map_err(|error| refused(in_words(&error), "check the path"))?;
-        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = sha256(&bytes);
         if bytes.starts_with(&GZIP) {
             let mut plain = Vec::new();
             MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_end(&mut plain).map_err(|error| {

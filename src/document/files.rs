@@ -74,8 +74,7 @@ impl Files {
         }
         let read = read_bytes(path).and_then(|bytes| {
             let text = text_of(&bytes).map(str::to_owned).ok_or_else(|| "it is not UTF-8 text".to_owned());
-            let sha256 = hex(&Sha256::digest(&bytes));
-            self.inputs.push(InputFile { path: name.to_owned(), sha256, bytes: Arc::new(bytes) });
+            self.inputs.push(InputFile { path: name.to_owned(), sha256: sha256(&bytes), bytes: Arc::new(bytes) });
             Ok(Arc::new(Source { name: path.display().to_string(), text: text? }))
         });
         self.read.insert(name.to_owned(), read.clone());
@@ -118,6 +117,11 @@ fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     let mut hash = Sha256::new();
     tree.value.write_to(&mut hash);
     Some(hex(&hash.finalize()))
+}
+
+/// SHA-256 of bytes, in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {

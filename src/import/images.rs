@@ -4,25 +4,19 @@
 //! given files or documents; it is found by its digest, which is the SHA-256 of its bytes. `docker manifest inspect
 //! --verbose` prints every platform with its layers; there the wanted one is taken.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use super::kinds::{ExpectedKind, ExportShape};
+use super::kinds::{ClientObject, ExportShape, IMAGE};
 use super::objects::{ExportObject, objects};
 use super::sources::Texts;
+use crate::document::files::sha256;
 use crate::document::problem::{Problem, Source, some_of};
-use crate::scenario::import::manifest::{self, Manifest};
+use crate::scenario::import::manifest::{self, ImagePlatform, Manifest};
 use crate::units::Bytes;
-
-const COMMAND: &str = "crane manifest IMAGE";
-
-const EXPECTED: ExpectedKind =
-    ExpectedKind { option: "--image", kinds: &[], group: "", may_lack_kind: true, command: COMMAND };
 
 /// An image of the release.
 pub(super) struct ImportedImage {
@@ -99,16 +93,16 @@ fn image_name(path: &Path) -> String {
 }
 
 fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> Result<ManifestFile, Vec<Problem>> {
-    let source = texts.read(path, COMMAND)?;
+    let source = texts.read(path, IMAGE.command)?;
     let file = path.file_name().map_or_else(|| "image.json".to_owned(), |name| name.to_string_lossy().into_owned());
     let objects = objects(&source)?;
     let text = match objects.as_slice() {
         [] => {
             let problem = Problem::of_file(&source.name, "the file has no manifest");
-            return Err(vec![problem.with_help(format!("write it with `{COMMAND}`"))]);
+            return Err(vec![problem.with_help(format!("write it with `{}`", IMAGE.command))]);
         }
         // A bare array has a path in front of each object.
-        [only] if only.path().0.is_empty() && matches!(ExportShape::of(only), ExportShape::ImageManifest) => {
+        [only] if only.path().0.is_empty() && ExportShape::of(only).is_client(ClientObject::ImageManifest) => {
             source.text.clone()
         }
         several => chosen(&source, several, platform)?,
@@ -121,20 +115,20 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> Result<Manif
 /// The text of the one manifest that is meant.
 fn chosen(source: &Arc<Source>, objects: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
     let shapes: Vec<ExportShape> = objects.iter().map(ExportShape::of).collect();
-    if shapes.iter().any(|shape| matches!(shape, ExportShape::ImageInspection)) {
+    if shapes.iter().any(|shape| shape.is_client(ClientObject::ImageInspection)) {
         return inspected(source, objects, platform);
     }
-    if let Some(at) = shapes.iter().position(|shape| matches!(shape, ExportShape::ImageIndex)) {
+    if let Some(at) = shapes.iter().position(|shape| shape.is_client(ClientObject::ImageIndex)) {
         return of_index(&objects[at], objects, platform);
     }
-    let mut manifests = objects.iter().zip(&shapes).filter(|(_, shape)| matches!(shape, ExportShape::ImageManifest));
+    let mut manifests = objects.iter().zip(&shapes).filter(|(_, shape)| shape.is_client(ClientObject::ImageManifest));
     match (manifests.next(), manifests.next()) {
         (Some((one, _)), None) => Ok(text_of(one)),
         (Some(_), Some((second, _))) => {
             let problem = second.problem("", "the file has two image manifests");
             Err(vec![problem.with_help("keep that of the platform that the nodes run, or add the index")])
         }
-        (None, _) => Err(vec![EXPECTED.wrong_kind(&objects[0], &shapes[0])]),
+        (None, _) => Err(vec![IMAGE.wrong_kind(&objects[0], &shapes[0])]),
     }
 }
 
@@ -154,38 +148,13 @@ struct IndexJson {
 #[derive(Deserialize)]
 struct IndexEntry {
     digest: String,
-    platform: Option<IndexPlatform>,
-}
-
-#[derive(Clone, Deserialize)]
-struct IndexPlatform {
-    os: String,
-    architecture: String,
-    variant: Option<String>,
-}
-
-impl IndexPlatform {
-    fn name(&self) -> String {
-        let variant = self.variant.as_ref().map(|variant| format!("/{variant}")).unwrap_or_default();
-        format!("{}/{}{variant}", self.os, self.architecture)
-    }
-
-    /// Whether it is the wanted one; a variant that is not asked for does not matter.
-    fn is(&self, wanted: &str) -> bool {
-        self.name() == wanted || format!("{}/{}", self.os, self.architecture) == wanted
-    }
+    platform: Option<ImagePlatform>,
 }
 
 /// The manifest of an index's platform among the other documents, by its digest.
 fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
     let entries = index.read::<IndexJson>()?.manifests;
-    let names: Vec<String> = entries
-        .iter()
-        .filter_map(|entry| entry.platform.as_ref())
-        // Attestations are listed as `unknown/unknown`; nobody runs those.
-        .filter(|platform| platform.os != "unknown")
-        .map(IndexPlatform::name)
-        .collect();
+    let names = ImagePlatform::names(entries.iter().filter_map(|entry| entry.platform.as_ref()));
     let Some(entry) = entries.iter().find(|entry| entry.platform.as_ref().is_some_and(|of| of.is(platform))) else {
         let message = format!("the index has no manifest for {platform}");
         let help = match names.first() {
@@ -209,11 +178,7 @@ fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) 
 }
 
 fn digest(text: &str) -> String {
-    let mut digest = "sha256:".to_owned();
-    for byte in Sha256::digest(text.as_bytes()) {
-        let _ = write!(digest, "{byte:02x}");
-    }
-    digest
+    format!("sha256:{}", sha256(text.as_bytes()))
 }
 
 /// An entry of `docker manifest inspect --verbose`, or `skopeo inspect` without `--raw`.
@@ -231,7 +196,7 @@ struct Inspection {
 
 #[derive(Deserialize)]
 struct InspectedDescriptor {
-    platform: Option<IndexPlatform>,
+    platform: Option<ImagePlatform>,
 }
 
 #[derive(Deserialize)]
@@ -247,7 +212,7 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
         let inspection = object.read::<Inspection>()?;
         let of = inspection.descriptor.and_then(|descriptor| descriptor.platform);
         let is_it = of.as_ref().is_none_or(|of| of.is(platform));
-        names.extend(of.as_ref().map(IndexPlatform::name));
+        names.extend(of.as_ref().map(ImagePlatform::name));
         if let Some(manifest) = inspection.oci.or(inspection.schema2).filter(|_| is_it) {
             return Ok(pretty(&manifest));
         }

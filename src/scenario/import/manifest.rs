@@ -41,20 +41,32 @@ struct BlobJson {
 
 #[derive(Deserialize)]
 struct PlatformJson {
-    platform: Option<PlatformNameJson>,
+    platform: Option<ImagePlatform>,
 }
 
+/// A platform of an index.
 #[derive(Deserialize)]
-struct PlatformNameJson {
+pub(crate) struct ImagePlatform {
     os: String,
     architecture: String,
     variant: Option<String>,
 }
 
-impl PlatformNameJson {
-    fn name(&self) -> String {
+impl ImagePlatform {
+    /// `linux/arm64/v8`.
+    pub(crate) fn name(&self) -> String {
         let variant = self.variant.as_ref().map(|variant| format!("/{variant}")).unwrap_or_default();
         format!("{}/{}{variant}", self.os, self.architecture)
+    }
+
+    /// Whether it is the wanted one; a variant that is not asked for does not matter.
+    pub(crate) fn is(&self, wanted: &str) -> bool {
+        self.name() == wanted || format!("{}/{}", self.os, self.architecture) == wanted
+    }
+
+    /// The names of platforms. Attestations are listed as `unknown/unknown`; nobody runs those.
+    pub(crate) fn names<'p>(platforms: impl Iterator<Item = &'p Self>) -> Vec<String> {
+        platforms.filter(|platform| platform.os != "unknown").map(Self::name).collect()
     }
 }
 
@@ -66,13 +78,7 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     let json: ManifestJson = read_json(source).map_err(|problem| vec![*problem])?;
     let whole = |message: String| Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message);
     if let Some(platforms) = &json.manifests {
-        let names: Vec<String> = platforms
-            .iter()
-            .filter_map(|entry| entry.platform.as_ref())
-            // Attestations carry `unknown/unknown`; nobody runs those.
-            .filter(|platform| platform.os != "unknown")
-            .map(PlatformNameJson::name)
-            .collect();
+        let names = ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
         let first = names.first().map_or("linux/amd64", String::as_str);
         return Err(vec![
             whole(format!(
