@@ -6,47 +6,66 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
+
 use crate::document::problem::{Problem, Source};
 
 /// Larger exports are refused. 100,000 clusters have about 200 MB.
 const MOST_BYTES: u64 = 2_000_000_000;
 
-/// Exports and settings of one import. Every file may be `-`, standard input.
-#[derive(Clone, Debug, Default)]
+/// Exports and settings of one import, also as options of the command line. Every file may be `-`, standard input.
+#[derive(Args, Clone, Debug, Default)]
 pub struct ImportSources {
-    /// Rancher Fleet's clusters.
+    /// Rancher Fleet's clusters: `kubectl get clusters.fleet.cattle.io -A -o json`
+    #[arg(long, value_name = "FILE", help_heading = "Rancher Fleet")]
     pub fleet: Option<PathBuf>,
-    /// Rancher Fleet's cluster groups.
-    pub cluster_groups: Option<PathBuf>,
-    /// A GitRepo, whose targets are the fleet.
+    /// Targets of a bundle: `kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml`
+    #[arg(long = "gitrepo", value_name = "FILE", help_heading = "Rancher Fleet", visible_alias = "targets")]
     pub git_repo: Option<PathBuf>,
-    /// Fleet's workspace, or the namespace of Argo CD's applications.
-    pub namespace: Option<String>,
-    /// KubeFleet's member clusters.
+    /// Cluster groups: `kubectl get clustergroups.fleet.cattle.io -A -o json`
+    #[arg(long, value_name = "FILE", help_heading = "Rancher Fleet")]
+    pub cluster_groups: Option<PathBuf>,
+    /// KubeFleet's members: `kubectl get memberclusters -o json`
+    #[arg(long, value_name = "FILE", help_heading = "KubeFleet")]
     pub members: Option<PathBuf>,
-    /// KubeFleet's placement.
+    /// The placement, which picks members: `kubectl get clusterresourceplacements NAME -o yaml`
+    #[arg(long, value_name = "FILE", help_heading = "KubeFleet")]
     pub placement: Option<PathBuf>,
-    /// Argo CD's applications.
+    /// Argo CD's applications: `argocd app list -o json` or `kubectl get applications -A -o json`
+    #[arg(long, value_name = "FILE", help_heading = "Argo CD")]
     pub applications: Option<PathBuf>,
-    /// Argo CD's clusters.
+    /// Argo CD's clusters: `argocd cluster list -o json`, or the Secrets that declare them
+    #[arg(long, value_name = "FILE", help_heading = "Argo CD")]
     pub clusters: Option<PathBuf>,
-    /// Processes of an app of Cloud Foundry.
+    /// An app's processes: `cf curl /v3/apps/GUID/processes`
+    #[arg(long, value_name = "FILE", help_heading = "Cloud Foundry")]
     pub process: Option<PathBuf>,
-    /// A deployment of Cloud Foundry.
+    /// A deployment: the body of a request, or `cf curl /v3/deployments/GUID`
+    #[arg(long, value_name = "FILE", help_heading = "Cloud Foundry")]
     pub deployment: Option<PathBuf>,
-    /// An app manifest of Cloud Foundry.
+    /// An app manifest: manifest.yml
+    #[arg(long, value_name = "FILE", help_heading = "Cloud Foundry")]
     pub manifest: Option<PathBuf>,
-    /// The app of a manifest that has several.
+    /// The app of a manifest with several
+    #[arg(long, value_name = "NAME", help_heading = "Cloud Foundry")]
     pub app: Option<String>,
-    /// The nodes of a typical cluster.
-    pub nodes: Option<PathBuf>,
-    /// The product's strategy.
+    /// The strategy: a fleet.yaml, an ApplicationSet, a ClusterStagedUpdateStrategy, a placement or a deployment
+    #[arg(long, value_name = "FILE")]
     pub strategy: Option<PathBuf>,
-    /// Manifests of the new images.
+    /// Namespace of the clusters or applications [default: that of the GitRepo, or fleet-default]
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// Nodes of a typical cluster: `kubectl get nodes -o json`
+    #[arg(long, value_name = "FILE")]
+    pub nodes: Option<PathBuf>,
+    /// Manifest of a new image: `crane manifest IMAGE` or `skopeo inspect --raw docker://IMAGE`; may be repeated
+    #[arg(long = "image", value_name = "FILE", help_heading = "Images")]
     pub images: Vec<PathBuf>,
-    /// Manifests of the images that run now, in the same order.
+    /// Manifest of the image that runs now, for each --image in its order
+    #[arg(long, value_name = "FILE", help_heading = "Images")]
     pub previous: Vec<PathBuf>,
-    /// The platform to choose from an index.
+    /// Platform to choose from an image index
+    #[arg(long, value_name = "OS/ARCH", help_heading = "Images", default_value = "linux/amd64")]
     pub platform: String,
 }
 
