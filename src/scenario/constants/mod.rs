@@ -32,6 +32,9 @@ pub(super) use kind::short;
 pub use lay::Level;
 pub(crate) use lay::{LaidValue, StatedRanges, lay, lay_all, product_of};
 
+/// A list of texts that the program has.
+type Texts = &'static [&'static str];
+
 /// One constant of the model, for all products or for some.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant {
@@ -144,7 +147,7 @@ const fn always(_: &Node) -> bool {
 impl Constant {
     const fn new(
         basis: Basis,
-        places: &'static [&'static str],
+        places: Texts,
         kind: ConstantKind,
         range: [&'static str; 2],
         source: &'static str,
@@ -161,33 +164,6 @@ impl Constant {
             source,
             when: always,
         }
-    }
-
-    const fn guess(
-        places: &'static [&'static str],
-        kind: ConstantKind,
-        range: [&'static str; 2],
-        why: &'static str,
-    ) -> Self {
-        Self::new(Basis::Guess, places, kind, range, why)
-    }
-
-    const fn measured(
-        places: &'static [&'static str],
-        kind: ConstantKind,
-        range: [&'static str; 2],
-        by: &'static str,
-    ) -> Self {
-        Self::new(Basis::Measured, places, kind, range, by)
-    }
-
-    const fn documented(
-        places: &'static [&'static str],
-        kind: ConstantKind,
-        range: [&'static str; 2],
-        by: &'static str,
-    ) -> Self {
-        Self::new(Basis::Documented, places, kind, range, by)
     }
 
     const fn of(self, products: &'static [&'static str]) -> Self {
@@ -257,6 +233,18 @@ impl Constant {
     pub fn text(&self, number: f64) -> String {
         if self.part == VariedPart::Sigma { ConstantKind::Number.text(number) } else { self.kind.text(number) }
     }
+}
+
+const fn guess(places: Texts, kind: ConstantKind, range: [&'static str; 2], why: &'static str) -> Constant {
+    Constant::new(Basis::Guess, places, kind, range, why)
+}
+
+const fn measured(places: Texts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
+    Constant::new(Basis::Measured, places, kind, range, by)
+}
+
+const fn documented(places: Texts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
+    Constant::new(Basis::Documented, places, kind, range, by)
 }
 
 /// The constants with one path: what varies together.
