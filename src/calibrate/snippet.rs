@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::document::yaml::in_lines;
 use crate::results::CalibratedValue;
 
 /// The snippet; empty without a value that has a setting.
@@ -50,20 +51,5 @@ fn comment(value: &CalibratedValue) -> Vec<String> {
     if !value.note.is_empty() {
         lines.push(value.note.clone());
     }
-    lines.iter().flat_map(|line| broken(line)).collect()
-}
-
-fn broken(line: &str) -> Vec<String> {
-    const WIDTH: usize = 110;
-    let mut lines: Vec<String> = Vec::new();
-    for word in line.split(' ') {
-        match lines.last_mut() {
-            Some(last) if last.chars().count() + 1 + word.chars().count() <= WIDTH => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    lines.iter().flat_map(|line| in_lines(line, 110)).collect()
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use fleetsim::report::wrapped;
 use fleetsim::scenario::constants::{self, Constant};
 use fleetsim::scenario::{Overrides, VariedExperiment};
 
@@ -71,21 +72,9 @@ fn text(heading: &str, lines: &[ConstantLine]) -> String {
         let _ = writeln!(text, "\n{name}{of}");
         let shape = constant.shape.word();
         let _ = writeln!(text, "  {value}, from {range} ({shape}); {}", constant.basis.word());
-        let _ = writeln!(text, "{}", wrapped(constant.source));
+        for line in wrapped(constant.source, 97, "").lines() {
+            let _ = writeln!(text, "  {line}");
+        }
     }
     text
-}
-
-/// A source in lines that fit a terminal.
-fn wrapped(source: &str) -> String {
-    let mut lines = vec![String::from(" ")];
-    for word in source.split_whitespace() {
-        if lines.last().is_some_and(|line| line.len() + word.len() > 98) {
-            lines.push(String::from(" "));
-        }
-        let line = lines.last_mut().expect("there is one");
-        line.push(' ');
-        line.push_str(word);
-    }
-    lines.join("\n")
 }

@@ -60,6 +60,21 @@ fn nested(text: &mut String, value: &Value, indent: usize) {
     }
 }
 
+/// A text in lines of at most `width` letters, for comments.
+pub(crate) fn in_lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// In one line.
 pub(crate) fn plain(value: &Value) -> String {
     match value {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft};
 use super::guess::Guess;
 use super::images::sizes;
-use crate::document::yaml::quoted;
+use crate::document::yaml::{in_lines, quoted};
 
 /// The name of the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
@@ -18,8 +18,8 @@ pub(super) const GROUPS: &str = "clustergroups.json";
 /// The first line of every file that was written here.
 pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
 
-/// Columns of a comment.
-const WIDTH: usize = 116;
+/// Columns of a comment without its mark.
+const WIDTH: usize = 113;
 
 /// Names of the files beside `experiment.yaml`.
 pub(super) struct FileNames {
@@ -59,24 +59,15 @@ impl Page {
 
     /// A comment, in lines that fit.
     fn comment(&mut self, indent: usize, text: &str) {
-        let mut line = String::new();
-        for word in text.split_whitespace() {
-            if !line.is_empty() && indent + line.chars().count() + word.chars().count() + 3 > WIDTH {
-                self.line(indent, &format!("#{line}"));
-                line.clear();
-            }
-            line.push(' ');
-            line.push_str(word);
+        for line in in_lines(text, WIDTH - indent) {
+            self.line(indent, &format!("# {line}"));
         }
-        self.line(indent, &format!("#{line}"));
     }
 
     /// A guess that is the program's default: a comment with its range, and the line behind a `#`.
     fn guess(&mut self, indent: usize, guess: Guess) {
-        let line = assignment(&guess);
-        self.comment(indent, &format!("Guess, {}. Replace it with {}.", guess.range, guess.replace_with));
-        self.line(indent, &format!("# {line}"));
-        self.guesses.push(guess);
+        let line = format!("# {}", assignment(&guess));
+        self.needed_guess(indent, &line, guess);
     }
 
     /// A guess that the experiment needs: a comment with its range, and the line.
@@ -181,12 +172,7 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
         page.line(6, &format!("manifest: {}", quoted(manifest)));
         match previous {
             Some(previous) => page.line(6, &format!("previous: {}", quoted(previous))),
-            None => {
-                let guess = Guess::previous(at, &all.to_string());
-                page.comment(6, &format!("Guess, {}. Replace it with {}.", guess.range, guess.replace_with));
-                page.comment(6, "previous: none");
-                page.guesses.push(guess);
-            }
+            None => page.needed_guess(6, "# previous: none", Guess::previous(at, &all.to_string())),
         }
         page.guess(6, Guess::compression_ratio(at));
     }
