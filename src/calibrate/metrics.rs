@@ -17,7 +17,7 @@ const VALUES: u32 = 200;
 #[derive(Debug, Default)]
 pub(super) struct ReadMetric {
     pub(super) has: String,
-    pub(super) quantity: Option<(Measurements, SampleRecord)>,
+    pub(super) quantity: Option<(SampleRecord, Measurements)>,
     pub(super) load: Vec<CalibratedValue>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn read(kind: MetricKind, input: &Input, seed: u64, tally: &mut Tally
             record.title = "durations in Prometheus".to_owned();
             choose(&mut record);
             let quantity = Measurements { name, title: record.title.clone(), source, values, setting: None };
-            Ok(ReadMetric { has, quantity: Some((quantity, record)), load: Vec::new() })
+            Ok(ReadMetric { has, quantity: Some((record, quantity)), load: Vec::new() })
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Calibration {
     loads: Vec<CalibratedValue>,
     quantities: Vec<Measurements>,
     /// Quantities of which only bins or quantiles are known, with their fits.
-    of_metrics: Vec<(Measurements, SampleRecord)>,
+    of_metrics: Vec<(SampleRecord, Measurements)>,
     /// Files with measured values.
     samples: Vec<(String, Vec<u8>)>,
     digests: Vec<FileDigest>,
@@ -44,16 +44,9 @@ impl Calibration {
         self.rates(inputs).map_err(refused)?;
         self.prediction(inputs)?;
         self.other_inputs(inputs).map_err(refused)?;
-        for quantity in &self.quantities {
-            let Some(record) = quantity.fitted(inputs.resamples, inputs.seed) else { continue };
-            if let Some(warning) = &record.warning {
-                self.record.warnings.push(format!("{}: {warning}", record.name));
-            }
-            self.record.values.push(value_of(&record));
-            self.samples.push((format!("{SAMPLES_FOLDER}/{}.csv", quantity.name), column(quantity)));
-            self.record.samples.push(record);
-        }
-        for (quantity, record) in std::mem::take(&mut self.of_metrics) {
+        let fitted = |quantity: Measurements| Some((quantity.fitted(inputs.resamples, inputs.seed)?, quantity));
+        let fitted = std::mem::take(&mut self.quantities).into_iter().filter_map(fitted);
+        for (record, quantity) in fitted.chain(std::mem::take(&mut self.of_metrics)) {
             if let Some(warning) = &record.warning {
                 self.record.warnings.push(format!("{}: {warning}", record.name));
             }

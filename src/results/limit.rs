@@ -360,15 +360,7 @@ pub struct MeasureError {
 /// The quantile of values that may be infinite: linear between finite ones, and infinite if it depends on an infinite
 /// one.
 fn quantile(values: &[f64], p: f64) -> f64 {
-    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    let place = p * (values.len() - 1) as f64;
-    if place.ceil() as usize >= finite.len() {
-        return f64::INFINITY;
-    }
-    // With the infinite ones at the end, the quantile lies between the same two of the finite ones.
-    let sorted = stats::sorted(&finite);
-    let (below, share) = (place.floor() as usize, place.fract());
-    sorted[below] + share * (sorted[place.ceil() as usize] - sorted[below])
+    stats::quantile_of_sorted(&stats::ordered(values), p).expect("a limit is compared with values")
 }
 
 /// The measure and the statistic of a name.

@@ -20,6 +20,7 @@ use crate::document::reader::{self, Kind, ReadError};
 use crate::document::text_or::TextOr;
 use crate::document::tree::{self, Node, Value};
 use crate::products::{Configuration, ProductEntry, Strategy, StrategyChoice};
+use crate::results::Setting;
 use crate::world::{AgentSpec, PlatformSpec};
 
 /// The name of the file in an experiment's folder.
@@ -213,7 +214,7 @@ impl Loader {
             for point in sweep::grid(&axes, name) {
                 if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
                     let settings = sweep::settings(&axes, &point);
-                    let setting = sweep::in_short(&settings);
+                    let setting = Setting::in_short(&settings);
                     let label = if setting.is_empty() { name.clone() } else { format!("{name} {setting}") };
                     experiment.variants.push(Variant { label, strategy: name.clone(), setting, settings, scenario });
                 }

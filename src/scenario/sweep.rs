@@ -133,12 +133,6 @@ pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
     point.iter().map(setting).collect()
 }
 
-/// `name=value`, joined by `; `.
-pub(crate) fn in_short(settings: &[Setting]) -> String {
-    let texts: Vec<String> = settings.iter().map(|setting| format!("{}={}", setting.name, setting.value)).collect();
-    texts.join("; ")
-}
-
 /// The file with a point's values put in and without its sweep, which may be large and would be copied for each point.
 ///
 /// # Errors
@@ -175,7 +169,7 @@ sweep:
         let (axes, problems) = axes_of(GRID);
         assert_eq!(problems, [""; 0]);
         let texts = |strategy: &str| {
-            grid(&axes, strategy).iter().map(|point| in_short(&settings(&axes, point))).collect::<Vec<_>>()
+            grid(&axes, strategy).iter().map(|point| Setting::in_short(&settings(&axes, point))).collect::<Vec<_>>()
         };
         assert_eq!(texts("a"), ["egress=1 Gbit/s", "egress=2 Gbit/s"]);
         assert_eq!(

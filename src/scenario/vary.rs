@@ -51,9 +51,7 @@ impl VariedValue {
         let end = if share < 0.0 { self.low } else { self.high };
         self.constant.shape.toward(self.value, end, share.abs())
     }
-}
 
-impl VariedValue {
     /// The value at a level.
     #[must_use]
     pub fn at(&self, level: Level) -> f64 {
@@ -61,6 +59,11 @@ impl VariedValue {
             Level::Toward(share) => self.toward(share),
             Level::Quantile(share) => self.constant.shape.quantile(share, [self.low, self.high], self.value),
         }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let numbers = |value: &Self| [value.value, value.low, value.high].map(f64::to_bits);
+        self.product == other.product && numbers(self) == numbers(other)
     }
 }
 
@@ -156,13 +159,6 @@ impl VariedExperiment {
             }
         }
         all
-    }
-}
-
-impl VariedValue {
-    fn is_like(&self, other: &Self) -> bool {
-        let numbers = |value: &Self| [value.value, value.low, value.high].map(f64::to_bits);
-        self.product == other.product && numbers(self) == numbers(other)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::special::{digamma, incomplete_gamma, normal, trigamma};
 use crate::engine::{Stream, dist};
+use crate::stats::bisected;
 
 /// A family of distributions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -173,18 +174,11 @@ impl FittedLaw {
 
     /// The value that a draw stays below with probability `p`, by halving.
     pub(in crate::calibrate) fn quantile(&self, p: f64) -> f64 {
-        let (mut low, mut high) = (0.0, self.size);
+        let mut high = self.size;
         while self.tails(high).0 < p && high < 1e300 {
             high *= 2.0;
         }
-        for _ in 0..200 {
-            let middle = f64::midpoint(low, high);
-            if self.tails(middle).0 < p {
-                low = middle;
-            } else {
-                high = middle;
-            };
-        }
+        let (low, high) = bisected((0.0, high), 200, |middle| self.tails(middle).0 >= p);
         f64::midpoint(low, high)
     }
 }

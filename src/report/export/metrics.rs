@@ -11,11 +11,9 @@ use super::chosen;
 use crate::report::data::{Results, VariantResults};
 use crate::results::TimelineRow;
 
-/// One metric family.
+/// A gauge.
 struct MetricFamily {
     name: &'static str,
-    kind: &'static str,
-    unit: &'static str,
     help: &'static str,
     samples: fn(&TimelineRow) -> Vec<(&'static str, f64)>,
 }
@@ -24,29 +22,21 @@ struct MetricFamily {
 const GAUGES: [MetricFamily; 4] = [
     MetricFamily {
         name: "fleetsim_image_pulls",
-        kind: "gauge",
-        unit: "",
         help: "Image pulls that run at once, the highest number in the interval.",
         samples: |row| vec![("", row.pulls as f64)],
     },
     MetricFamily {
         name: "fleetsim_layer_downloads",
-        kind: "gauge",
-        unit: "",
         help: "Layers that are downloaded at once, the highest number in the interval.",
         samples: |row| vec![("", row.downloads as f64)],
     },
     MetricFamily {
         name: "fleetsim_registry_egress_peak_bytes_per_second",
-        kind: "gauge",
-        unit: "",
         help: "Egress of the registries, the highest mean over one second in the interval.",
         samples: |row| vec![("", row.egress_peak_1s_bytes_per_s)],
     },
     MetricFamily {
         name: "fleetsim_clusters",
-        kind: "gauge",
-        unit: "",
         help: "Clusters in each state at the end of the interval.",
         samples: |row| {
             vec![
@@ -76,7 +66,7 @@ pub fn write_metrics(results: &Results, variants: &[String], start_s: f64, out: 
         )
     };
     for family in &GAUGES {
-        head(out, family)?;
+        head(out, family.name, "gauge", None, family.help)?;
         for variant in &chosen {
             // All samples of a series stand together.
             let series = variant.timeline.first().map_or(0, |row| (family.samples)(row).len());
@@ -89,32 +79,26 @@ pub fn write_metrics(results: &Results, variants: &[String], start_s: f64, out: 
             }
         }
     }
-    let sent = MetricFamily {
-        name: "node_network_transmit_bytes",
-        kind: "counter",
-        unit: "bytes",
-        help: "Bytes that the registries have sent.",
-        samples: |_| Vec::new(),
-    };
-    head(out, &sent)?;
+    let sent = "node_network_transmit_bytes";
+    head(out, sent, "counter", Some("bytes"), "Bytes that the registries have sent.")?;
     for variant in &chosen {
         let labels = labels(variant, "instance=\"registry\",device=\"egress\"");
-        writeln!(out, "{}_total{{{labels}}} 0 {start_s}", sent.name)?;
+        writeln!(out, "{sent}_total{{{labels}}} 0 {start_s}")?;
         let mut bytes = 0.0;
         for row in &variant.timeline {
             bytes += row.egress_bytes_per_s * row.bin_s;
-            writeln!(out, "{}_total{{{labels}}} {} {}", sent.name, bytes.round(), start_s + row.t_s + row.bin_s)?;
+            writeln!(out, "{sent}_total{{{labels}}} {} {}", bytes.round(), start_s + row.t_s + row.bin_s)?;
         }
     }
     out.write_all(b"# EOF\n")
 }
 
-fn head(out: &mut dyn Write, family: &MetricFamily) -> io::Result<()> {
-    writeln!(out, "# TYPE {} {}", family.name, family.kind)?;
-    if !family.unit.is_empty() {
-        writeln!(out, "# UNIT {} {}", family.name, family.unit)?;
+fn head(out: &mut dyn Write, name: &str, kind: &str, unit: Option<&str>, help: &str) -> io::Result<()> {
+    writeln!(out, "# TYPE {name} {kind}")?;
+    if let Some(unit) = unit {
+        writeln!(out, "# UNIT {name} {unit}")?;
     }
-    writeln!(out, "# HELP {} {}", family.name, family.help)
+    writeln!(out, "# HELP {name} {help}")
 }
 
 /// A label's value with the escapes of the format.
