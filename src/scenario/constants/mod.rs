@@ -32,8 +32,8 @@ pub(super) use kind::short;
 pub use lay::Level;
 pub(crate) use lay::{LaidValue, StatedRanges, lay, lay_all, product_of};
 
-/// A list of texts that the program has.
-type Texts = &'static [&'static str];
+/// The paths that one constant is at.
+type PathTexts = &'static [&'static str];
 
 /// One constant of the model, for all products or for some.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +147,7 @@ const fn always(_: &Node) -> bool {
 impl Constant {
     const fn new(
         basis: Basis,
-        places: Texts,
+        places: PathTexts,
         kind: ConstantKind,
         range: [&'static str; 2],
         source: &'static str,
@@ -235,15 +235,15 @@ impl Constant {
     }
 }
 
-const fn guess(places: Texts, kind: ConstantKind, range: [&'static str; 2], why: &'static str) -> Constant {
+const fn guess(places: PathTexts, kind: ConstantKind, range: [&'static str; 2], why: &'static str) -> Constant {
     Constant::new(Basis::Guess, places, kind, range, why)
 }
 
-const fn measured(places: Texts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
+const fn measured(places: PathTexts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
     Constant::new(Basis::Measured, places, kind, range, by)
 }
 
-const fn documented(places: Texts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
+const fn documented(places: PathTexts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
     Constant::new(Basis::Documented, places, kind, range, by)
 }
 
