@@ -230,11 +230,14 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
 
 /// The effect of a setting: by which factors it moves completion and peak along one line at most.
 pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<String> {
+    // Of lines with two values or more; others change nothing.
     let factor = |measure: &str| {
         let along = |line: &Vec<&VariantResults<'_>>| {
             let values = line.iter().filter_map(|variant| variant.median(measure));
-            let (low, high) = values.minmax_by(f64::total_cmp).into_option()?;
-            (low > 0.0).then(|| high / low)
+            match values.minmax_by(f64::total_cmp) {
+                itertools::MinMaxResult::MinMax(low, high) => (low > 0.0).then(|| high / low),
+                _ => None,
+            }
         };
         lines.iter().filter_map(along).reduce(f64::max)
     };
@@ -247,12 +250,20 @@ pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<S
             number(if factor < 10.0 { (factor * 10.0).round() / 10.0 } else { factor.round() })
         )),
     };
-    let [of_time, of_peak] = [READY_TIME, "peak_pulls"].map(|measure| factor(measure).and_then(said));
+    let [time_factor, peak_factor] = [READY_TIME, "peak_pulls"].map(factor);
+    let [of_time, of_peak] = [time_factor, peak_factor].map(|factor| factor.and_then(said));
     // Words begin a sentence in capitals; the name of a setting is written as it is.
     let subject = match subject.split_once(' ') {
         Some(_) => subject[..1].to_uppercase() + &subject[1..],
         None => subject.to_owned(),
     };
+    if time_factor.is_none() && lines.iter().any(|line| line.len() > 1) {
+        let by = of_peak.map_or_else(|| "hardly".to_owned(), |by| format!("{most}{by}"));
+        return vec![
+            format!("{subject} changes the peak of pulls {by}; completion cannot be compared"),
+            format!("The peak of pulls changes {by}; completion cannot be compared"),
+        ];
+    }
     match (of_time, of_peak) {
         (Some(time), Some(peak)) => vec![
             format!("{subject} changes completion {most}{time}, and the peak of pulls {most}{peak}"),

@@ -12,6 +12,32 @@ pub(super) fn within(variants: &[VariantResults<'_>], size: f64, weight: Weight,
     fitting(lengths(variants).into(), &[size], weight, width).0
 }
 
+/// As [`within`]. Where no form fits and the values of the settings alone do, the names are these, and the first text
+/// has the settings that they belong to, as a heading.
+pub(super) fn within_or_values(
+    variants: &[VariantResults<'_>],
+    size: f64,
+    weight: Weight,
+    width: f64,
+) -> (Option<String>, Vec<String>) {
+    let lengths = lengths(variants);
+    if !lengths.iter().any(|names| widest(names, size, weight) <= width) {
+        let axes = SweepAxis::all(variants);
+        let has_strategy = !variants.iter().map(|variant| &variant.info.strategy).all_equal();
+        let named = |variant: &VariantResults<'_>| -> Option<String> {
+            let value = |axis: &SweepAxis<'_>| Some(axis.values[axis.value_of(variant)?].label.clone());
+            let values: Vec<String> = axes.iter().map(value).collect::<Option<_>>()?;
+            Some(has_strategy.then(|| variant.info.strategy.clone()).into_iter().chain(values).join(", "))
+        };
+        let names: Option<Vec<String>> = variants.iter().map(named).collect();
+        let heading = axes.iter().map(|axis| axis.name).join(", ");
+        if let Some(names) = names.filter(|names| names.iter().all_unique() && widest(names, size, weight) <= width) {
+            return (Some(heading), names);
+        }
+    }
+    (None, fitting(lengths.into(), &[size], weight, width).0)
+}
+
 /// The names without what all share, for a title.
 pub(super) fn in_short(variants: &[VariantResults<'_>]) -> Vec<String> {
     let [full, short, _] = lengths(variants);

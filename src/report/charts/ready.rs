@@ -1,8 +1,9 @@
 //! Rollout progress: the share of clusters that are ready on the new revision over time, in the displayed run of each
-//! variant. A curve that ends below 100% has clusters that never became ready, and some may not be reachable. The key has the result over all runs,
-//! and the displayed run's own time.
+//! variant. A curve that ends below 100% has clusters that never became ready, and some may not be reachable. The key
+//! has the result over all runs, and the displayed run's own time.
 
 use crate::report::charts::prelude::*;
+use crate::report::frame::KEY_INDENT;
 use crate::report::names;
 
 /// Draws the chart.
@@ -11,7 +12,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let ready: Vec<Vec<f64>> = variants.iter().map(ready_times).collect();
     let all: Vec<f64> = ready.iter().flatten().copied().filter(|time| *time > 0.0).collect();
     let ends: Vec<f64> = ready.iter().filter_map(|times| times.last().copied()).filter(|end| *end > 0.0).collect();
-    let names = names::within(&variants, LABEL, Weight::Bold, KEY_NAME);
+    let (heading, names) = names::within_or_values(&variants, LABEL, Weight::Bold, KEY_NAME);
     let entries: Vec<KeyEntry> = variants
         .iter()
         .zip(&ready)
@@ -58,6 +59,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         canvas.dot((x.at(last), share(times.len())), 3.5, colour, 1.0);
     }
     key(&mut canvas, area, entries);
+    if let Some(settings) = heading {
+        let place = (area.right + KEY_INDENT, area.top - 12.0);
+        write_fitted(&mut canvas, &settings, place, SMALL, MUTED, PAGE_WIDTH - 10.0 - place.0);
+    }
     canvas
 }
 

@@ -1,4 +1,5 @@
-//! Cluster states over time in the displayed run, stacked, so that they always add up to the fleet.
+//! Cluster states over time in the displayed run, stacked, so that they always add up to the fleet. Fleets of different
+//! sizes are shown as shares, so that the small ones can be read.
 
 use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
 use crate::report::charts::prelude::*;
@@ -15,10 +16,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let spans: Vec<f64> = variants.iter().map(settled_after).collect();
     let longest = spans.iter().copied().fold(0.0, f64::max);
     let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
-    let most = results.tables.timeline.iter().map(|row| stack(row).iter().sum::<u64>()).max().unwrap_or(0);
-    let ticks = ticks_from_zero(most as f64, 4, true);
-    let top_value = (most as f64).max(1.0);
-    let ticks: Vec<_> = ticks.into_iter().filter(|tick| tick.value <= top_value).collect();
+    let fleets: Vec<f64> = variants.iter().map(fleet_size).collect();
+    let (ticks, one_size) = values(&fleets);
     let axes = if alike { "" } else { "; time axes differ between panels" };
     let subtitle = extent(&variants) + &results.replicate_of("shown") + axes;
     let (areas, height) = panels(variants.len(), None);
@@ -29,13 +28,31 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
         let x = Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right);
-        let y = Scale::from_zero(top_value, area.bottom, area.top);
+        let y = Scale::from_zero(one_size.unwrap_or(fleets[at]), area.bottom, area.top);
         let heading = Heading { name: &names[at], detail: &detail(variant), labelled: area.left < MARGIN + 60.0 };
+        let of_fleet = |tick: &AxisTick| AxisTick { value: tick.value * y.high, label: tick.label.clone() };
+        let ticks: Vec<AxisTick> = ticks.iter().map(of_fleet).collect();
         panel_frame(&mut canvas, area, &y, &ticks, &heading);
         fill(&mut canvas, variant, &x, &y);
         panel_time(&mut canvas, area, &x);
     }
     canvas
+}
+
+/// Clusters in the stack; at least 1.
+fn fleet_size(variant: &VariantResults<'_>) -> f64 {
+    variant.timeline.iter().map(|row| stack(row).iter().sum::<u64>()).max().unwrap_or(0).max(1) as f64
+}
+
+/// Ticks of the value axis as parts of the fleet, and the size of all fleets; of different ones, shares without a size.
+fn values(fleets: &[f64]) -> (Vec<AxisTick>, Option<f64>) {
+    let (small, large) = fleets.iter().copied().minmax().into_option().unwrap_or((1.0, 1.0));
+    if small < large {
+        let share = |percent: u32| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") };
+        return ([0, 50, 100].map(share).into(), None);
+    }
+    let ticks = ticks_from_zero(large, 4, true).into_iter().filter(|tick| tick.value <= large);
+    (ticks.map(|tick| AxisTick { value: tick.value / large, ..tick }).collect(), Some(large))
 }
 
 fn legend(canvas: &mut Canvas) {
@@ -86,5 +103,20 @@ fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale)
     };
     for (upto, (_, colour)) in (1..=4).zip(STATES) {
         canvas.between(edge(upto), edge(upto - 1), colour, 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fleets_of_one_size_are_counted_and_others_are_shares() {
+        let (ticks, size) = values(&[1000.0, 1000.0]);
+        assert_eq!(size, Some(1000.0));
+        assert!(ticks.iter().any(|tick| tick.label == "500" && tick.value == 0.5), "{ticks:?}");
+        let (ticks, size) = values(&[200.0, 1000.0]);
+        assert_eq!(size, None);
+        assert_eq!(ticks.iter().map(|tick| tick.label.as_str()).collect::<Vec<_>>(), ["0%", "50%", "100%"]);
     }
 }
