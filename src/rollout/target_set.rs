@@ -125,7 +125,12 @@ impl TargetSet {
 
     /// Its indices in increasing order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        let mut from = Some(0);
+        self.iter_from(0)
+    }
+
+    /// Its indices that are not below `from`, in increasing order.
+    pub fn iter_from(&self, from: u32) -> impl Iterator<Item = u32> {
+        let mut from = Some(from);
         std::iter::from_fn(move || {
             let found = self.next(from?)?;
             from = found.checked_add(1);

@@ -9,7 +9,7 @@
 //! them).
 
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
-use crate::rollout::{Revision, TargetId};
+use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, WorldSpec};
 
@@ -77,9 +77,29 @@ impl Members {
         let binding = bindings.get(TargetId(cluster.0)).expect("every cluster has a binding");
         binding.snapshot == Some(NEW) && binding.has_succeeded()
     }
+}
 
-    /// Bindings that are not available with what they say.
-    pub(super) fn unavailable(bindings: &Bindings) -> u64 {
-        bindings.iter().filter(|binding| !binding.has_succeeded()).count() as u64
+/// Bindings that are not available with what they say, at the cost of what changed.
+pub(super) struct Unavailable {
+    clusters: TargetSet,
+}
+
+impl Unavailable {
+    /// Of this many clusters, before any look.
+    pub(super) fn new(clusters: usize) -> Self {
+        Self { clusters: TargetSet::new(clusters) }
+    }
+
+    /// Looks at the bindings of a placement that have changed.
+    pub(super) fn look(&mut self, bindings: &Bindings) {
+        for cluster in bindings.changed().iter() {
+            let binding = bindings.get(TargetId(cluster));
+            self.clusters.set(cluster, binding.is_some_and(|binding| !binding.has_succeeded()));
+        }
+    }
+
+    /// How many there were at the last look.
+    pub(super) const fn count(&self) -> u64 {
+        self.clusters.len() as u64
     }
 }

@@ -12,7 +12,9 @@
 //! then those that are up to date, then those that it rolls, their spec before their status. So a pass lasts
 //! a few requests, until the limit of the hub agent's client slows it down.
 
-use super::members::Members;
+use std::collections::BTreeMap;
+
+use super::members::{Members, Unavailable};
 use super::rollout_pass::{PassStage, RolloutPass};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetRolling, member_clusters};
@@ -30,6 +32,7 @@ pub(super) struct RollingController {
     scheduler: RollingUpdate,
     view: RollingView,
     members: Members,
+    unavailable: Unavailable,
     bugs: KubeFleetBugs,
     generator: WorkGenerator,
     /// The pass in progress.
@@ -42,8 +45,8 @@ pub(super) struct RollingController {
     is_news: bool,
     /// The last pass rolled nothing.
     was_quiet: bool,
-    /// Clusters that come back as soon as their old binding is gone.
-    returning: Vec<ClusterId>,
+    /// Clusters that come back as soon as their old binding is gone, and how often each was asked for.
+    returning: BTreeMap<ClusterId, usize>,
     /// The names of all clusters.
     names: Vec<String>,
     /// From the release until there is a snapshot of it, and when that is. `None`: it is there.
@@ -72,6 +75,7 @@ impl RollingController {
             scheduler,
             view,
             members,
+            unavailable: Unavailable::new(world.clusters.len()),
             bugs: *upstream_bugs,
             // A pass lists the bindings from the API server.
             generator: WorkGenerator::new(timing, SimDuration::ZERO, run.streams, Members::works(world)),
@@ -80,7 +84,7 @@ impl RollingController {
             ends_at: None,
             is_news: false,
             was_quiet: false,
-            returning: Vec::new(),
+            returning: BTreeMap::new(),
             names: world.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
             snapshot_delay,
             snapshot_at: None,
@@ -108,11 +112,10 @@ impl RollingController {
                 binding.reschedule();
                 self.generator.refresh(cluster.index(), now);
             }
-            Some(_) => self.returning.push(cluster),
+            Some(_) => *self.returning.entry(cluster).or_default() += 1,
             None if is_selected => {
                 let name = binding_name("placement", &self.names[cluster.index()], cluster.0);
-                let new = Binding::scheduled(name, TargetId(cluster.0), 0);
-                self.view.bindings = self.view.bindings.iter().cloned().chain([new]).collect();
+                self.view.bindings.insert(Binding::scheduled(name, TargetId(cluster.0), 0));
             }
             None => {}
         }
@@ -123,8 +126,11 @@ impl RollingController {
         self.view.bindings.remove(TargetId(cluster.0));
         self.generator.forgets(cluster.index());
         self.is_news = true;
-        if let Some(at) = self.returning.iter().position(|returning| *returning == cluster) {
-            self.returning.remove(at);
+        if let Some(times) = self.returning.get_mut(&cluster) {
+            *times -= 1;
+            if *times == 0 {
+                self.returning.remove(&cluster);
+            }
             self.select(cluster, true, now);
         }
     }
@@ -140,10 +146,10 @@ impl RollingController {
     fn group(&self, stage: PassStage, pass: &Pass<RollingAction, RollingStatus>) -> Vec<usize> {
         let indices = |targets: &[TargetId]| targets.iter().map(|target| target.index()).collect();
         // Where anything is left to roll, the status of each binding that is up to date is written anew, changed or not.
-        let is_rolling = !pass.actions.is_empty() || !pass.status.blocked.is_empty();
+        let is_rolling = !pass.actions.is_empty() || pass.status.blocked_count > 0;
         match stage {
             PassStage::Patching => indices(&pass.status.patched),
-            PassStage::Blocking => indices(&pass.status.blocked),
+            PassStage::Blocking => indices(&self.scheduler.blocked(pass, &self.view)),
             PassStage::Refreshing if is_rolling => self.up_to_date(),
             PassStage::Refreshing => indices(&pass.status.restarted),
             _ => pass.actions.iter().map(|action| action.target().index()).collect(),
@@ -172,7 +178,7 @@ impl RollingController {
 
     /// Specs and deletions are written at these times.
     fn roll(&mut self, decided: &Pass<RollingAction, RollingStatus>, writes: &[(usize, SimTime)], began: SimTime) {
-        self.view.store(began, &part_of(decided, PassStage::Rolling));
+        self.view.store_actions(began, &decided.actions);
         for (action, &(cluster, written)) in decided.actions.iter().zip(writes) {
             match *action {
                 RollingAction::Deploy(_, revision) => self.generator.rolls(cluster, revision, written),
@@ -188,16 +194,35 @@ impl RollingController {
         match (pass.stage, &pass.decided) {
             (PassStage::Listing, _) => {
                 pass.listed();
-                let decided = self.scheduler.reconcile(pass.began, &self.view);
-                pass.complete = self.view.is_done();
+                let decided = self.reconcile(pass.began);
+                pass.complete = self.scheduler.is_done(&self.view);
                 let status = &decided.status;
                 self.was_quiet = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
                 self.is_news = false;
                 pass.decided = Some(decided);
             }
-            (PassStage::Rolling | PassStage::Starting, _) | (_, None) => {}
-            (stage, Some(decided)) => self.view.store(pass.began, &part_of(decided, stage)),
+            (PassStage::Patching, Some(decided)) => self.view.store_patched(&decided.status),
+            (PassStage::Blocking, Some(decided)) => self.block(pass.began, &decided.status.blocked),
+            (PassStage::Refreshing, Some(decided)) => {
+                self.view.store_started(pass.began, &decided.status.restarted, true);
+            }
+            _ => {}
         }
+    }
+
+    fn reconcile(&mut self, began: SimTime) -> Pass<RollingAction, RollingStatus> {
+        self.unavailable.look(&self.view.bindings);
+        let decided = self.scheduler.reconcile_changed(began, &self.view, self.view.bindings.changed());
+        self.view.bindings.clear_changed();
+        decided
+    }
+
+    /// Bindings say that they are held back: those that did not say so, and those that have changed since.
+    fn block(&mut self, began: SimTime, new: &[TargetId]) {
+        let changed = self.view.bindings.changed().iter().map(TargetId);
+        let again: Vec<TargetId> = changed.filter(|target| self.scheduler.is_blocked(*target, &self.view)).collect();
+        self.view.store_started(began, new, false);
+        self.view.store_started(began, &again, false);
     }
 
     /// A binding's status is written at `at`.
@@ -216,20 +241,6 @@ impl RollingController {
             }
         }
     }
-}
-
-/// What of a pass a group of writes stores.
-fn part_of(pass: &Pass<RollingAction, RollingStatus>, stage: PassStage) -> Pass<RollingAction, RollingStatus> {
-    let mut status = pass.status.clone();
-    let RollingStatus { patched, blocked, restarted, .. } = &mut status;
-    let groups = [(PassStage::Patching, patched), (PassStage::Blocking, blocked), (PassStage::Refreshing, restarted)];
-    for (group, targets) in groups {
-        if group != stage {
-            targets.clear();
-        }
-    }
-    let actions = if stage == PassStage::Rolling { pass.actions.clone() } else { Vec::new() };
-    Pass { actions, status, ..pass.clone() }
 }
 
 impl Controller for RollingController {
@@ -258,7 +269,8 @@ impl Controller for RollingController {
     fn decide(&mut self, now: SimTime) -> Decision {
         let mut decision = Decision { ends_at: Some(now), ..Decision::default() };
         let Some(mut pass) = self.pass.take() else {
-            decision.unavailable = Members::unavailable(&self.view.bindings);
+            self.unavailable.look(&self.view.bindings);
+            decision.unavailable = self.unavailable.count();
             self.snapshot_at = self.snapshot_at.or_else(|| self.snapshot_delay.map(|delay| now + delay));
             decision.ends_at = Some(self.generator.answer(now));
             decision.continues = true;

@@ -10,6 +10,7 @@
 //! overtakes another one.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::rollout::Pass;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingStatus};
@@ -54,8 +55,10 @@ pub(super) struct RolloutPass {
     /// What it has decided. `None`: it is listing.
     pub(super) decided: Option<Pass<RollingAction, RollingStatus>>,
     pub(super) complete: bool,
-    /// The group in progress: bindings, and when each is written.
-    pub(super) writes: Vec<(usize, SimTime)>,
+    /// The group in progress: bindings by number, and when each is written.
+    writes: Vec<(usize, SimTime)>,
+    /// When the first write of the group in progress is refused.
+    refused: Option<SimTime>,
     /// Bindings that the generator has written since the list, and when it did so first.
     changed: BTreeMap<usize, SimTime>,
 }
@@ -68,6 +71,7 @@ impl RolloutPass {
             decided: None,
             complete: false,
             writes: Vec::new(),
+            refused: None,
             changed: BTreeMap::new(),
         }
     }
@@ -78,32 +82,36 @@ impl RolloutPass {
     }
 
     /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict.
-    pub(super) fn begin(&mut self, stage: PassStage, writes: Vec<(usize, SimTime)>) -> Option<SimTime> {
-        self.stage = stage;
-        self.writes = writes;
-        self.conflict().or_else(|| self.writes.iter().map(|&(_, at)| at).max())
+    pub(super) fn begin(&mut self, stage: PassStage, mut writes: Vec<(usize, SimTime)>) -> Option<SimTime> {
+        let last = writes.iter().map(|&(_, at)| at).max();
+        writes.sort_unstable_by_key(|&(cluster, _)| cluster);
+        (self.stage, self.writes) = (stage, writes);
+        let refused = self.changed.iter().filter_map(|(&cluster, &changed)| self.refusal(cluster, changed));
+        self.refused = refused.min();
+        self.refused.or(last)
     }
 
     /// The generator has written a binding. Returns when that ends the group in progress, if it does.
     pub(super) fn changes(&mut self, cluster: usize, now: SimTime) -> Option<SimTime> {
-        self.changed.entry(cluster).or_insert(now);
-        self.conflict().filter(|at| *at > now)
+        if let Entry::Vacant(entry) = self.changed.entry(cluster) {
+            entry.insert(now);
+            self.refused = self.refused.into_iter().chain(self.refusal(cluster, now)).min();
+        }
+        self.refused.filter(|at| *at > now)
     }
 
-    /// When the first write of the group in progress is refused.
-    fn conflict(&self) -> Option<SimTime> {
+    /// When the write of a binding is refused that the generator has written at `changed`.
+    fn refusal(&self, cluster: usize, changed: SimTime) -> Option<SimTime> {
         if !matches!(self.stage, PassStage::Blocking | PassStage::Refreshing) {
             return None;
         }
-        let is_refused =
-            |write: &&(usize, SimTime)| self.changed.get(&write.0).is_some_and(|changed| *changed < write.1);
-        let refused = self.writes.iter().filter(is_refused);
-        refused.map(|&(_, at)| at).min()
+        let at = self.writes.binary_search_by_key(&cluster, |&(of, _)| of).ok()?;
+        Some(self.writes[at].1).filter(|written| changed < *written)
     }
 
     /// Whether the group that ends now had a conflict.
     pub(super) fn has_failed(&self, now: SimTime) -> bool {
-        self.conflict().is_some_and(|at| at <= now)
+        self.refused.is_some_and(|at| at <= now)
     }
 }
 

@@ -9,7 +9,7 @@
 //! member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what this
 //! frees in the cluster.
 
-use super::members::Members;
+use super::members::{Members, Unavailable};
 use super::runs::UpdateRun;
 use super::staged_run::{BindingWrite, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
@@ -32,6 +32,7 @@ pub(super) struct StagedController<'s> {
     /// The bindings of each placement.
     bindings: Vec<Bindings>,
     members: Members,
+    unavailable: Unavailable,
     generator: WorkGenerator,
     /// What the pass in progress writes into bindings.
     unwritten: Vec<BindingWrite>,
@@ -77,6 +78,7 @@ impl<'s> StagedController<'s> {
             current: 0,
             bindings,
             members,
+            unavailable: Unavailable::new(clusters.len()),
             // A run reads bindings from its cache.
             generator: WorkGenerator::new(timing, timing.watch_delay, run.streams, Members::works(world)),
             unwritten: Vec::new(),
@@ -104,6 +106,17 @@ impl<'s> StagedController<'s> {
 
     fn bindings_of(&mut self, cluster: ClusterId) -> &mut Bindings {
         &mut self.bindings[self.strategy.updates.placement_of(cluster.index())]
+    }
+
+    /// All runs hear which bindings of their placements have changed.
+    fn hear(&mut self) {
+        let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
+        for (placement, bindings) in changed {
+            self.unavailable.look(bindings);
+            let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
+            runs.for_each(|run| run.sees(bindings.changed()));
+            bindings.clear_changed();
+        }
     }
 
     /// People act on the runs. Returns whether this asks for a pass.
@@ -182,7 +195,8 @@ impl Controller for StagedController<'_> {
         // People create runs of a snapshot that exists.
         self.released.get_or_insert(now + self.snapshot_delay);
         self.people_act(now);
-        let mut decision = Decision { unavailable: StagedRun::unavailable(&self.bindings), ..Decision::default() };
+        self.hear();
+        let mut decision = Decision { unavailable: self.unavailable.count(), ..Decision::default() };
         let Some(current) = self.turn(now).filter(|_| self.too_large.is_none()) else { return decision };
         self.current = current;
         let run = &mut self.runs[current];
@@ -246,7 +260,9 @@ impl Controller for StagedController<'_> {
         if let Some(run) = self.runs.get_mut(self.current) {
             run.pass_ended(end);
         }
-        self.runs.iter().filter(|run| run.exists()).filter_map(StagedRun::wakes).min()
+        // A run whose status cannot be written is not begun.
+        let runs = self.runs.iter().filter(|run| run.exists() && self.too_large.is_none());
+        runs.filter_map(StagedRun::wakes).min()
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

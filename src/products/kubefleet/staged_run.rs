@@ -9,7 +9,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::members::Members;
 use super::{KubeFleetStaged, UpdateRun};
 use crate::engine::{EntityKey, Streams};
 use crate::products::Decision;
@@ -17,7 +16,7 @@ use crate::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, RunStatus, StagedAction, StagedUpdateRun, StagedView,
 };
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
-use crate::rollout::{ApprovalId, Hold, Revision};
+use crate::rollout::{ApprovalId, Hold, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{DurationModel, NEW, OLD, ReleaseKind};
 
@@ -62,6 +61,8 @@ pub(super) struct StagedRun<'s> {
     progress: [Option<Progress>; 2],
     /// The last pass asked for nothing and noted nothing.
     was_quiet: bool,
+    /// Clusters whose bindings it may see otherwise than in its last pass.
+    changed: TargetSet,
 }
 
 /// What of a run's status its next pass goes by.
@@ -89,6 +90,7 @@ impl<'s> StagedRun<'s> {
             state: run.states.first().map(|(_, state)| *state),
         };
         let stages = Some(strategy.strategy.clone().with_defaults());
+        let changed = TargetSet::all(clusters.len());
         let scheduler =
             StagedUpdateRun::new(run.name.clone(), spec, stages, strategy.rules, strategy.upstream_bugs, clusters);
         let view = StagedView {
@@ -120,7 +122,13 @@ impl<'s> StagedRun<'s> {
             asked: 0,
             progress: [None; 2],
             was_quiet: false,
+            changed,
         }
+    }
+
+    /// The bindings of these clusters have changed.
+    pub(super) fn sees(&mut self, changed: &TargetSet) {
+        changed.iter().for_each(|cluster| _ = self.changed.insert(cluster));
     }
 
     /// There are newer resources than those of the release.
@@ -208,7 +216,8 @@ impl<'s> StagedRun<'s> {
         self.accept(now);
         let before = self.progress();
         std::mem::swap(&mut self.view.bindings, bindings);
-        let pass = self.scheduler.reconcile(now, &self.view);
+        let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
+        self.changed.clear();
         self.view.store(now, &pass);
         std::mem::swap(&mut self.view.bindings, bindings);
         let status = &pass.status;
@@ -282,12 +291,7 @@ impl<'s> StagedRun<'s> {
         run.initialized?;
         let stage = run.current_stage();
         let status = run.stage(stage);
-        Some(Progress {
-            stage,
-            updating: status.updating().count(),
-            finished: status.finished(),
-            stuck: run.stuck.len(),
-        })
+        Some(Progress { stage, updating: status.in_progress(), finished: status.finished(), stuck: run.stuck.len() })
     }
 
     /// The rule that blocks it.
@@ -325,9 +329,5 @@ impl<'s> StagedRun<'s> {
     /// What the run has written is out of date for a pass that is due now.
     pub(super) fn is_due(&self, now: SimTime) -> bool {
         self.exists() && self.wakes().is_some_and(|at| at <= now)
-    }
-
-    pub(super) fn unavailable(bindings: &[Bindings]) -> u64 {
-        bindings.iter().map(Members::unavailable).sum()
     }
 }

@@ -82,12 +82,6 @@ enum GeneratorStep {
     Does(Effect),
 }
 
-impl GeneratorStep {
-    fn starts(&self, cluster: usize) -> bool {
-        matches!(self, Self::Starts(of) if *of == cluster)
-    }
-}
-
 /// The hub agent's client.
 struct HubClient {
     request: DurationModel,
@@ -128,6 +122,8 @@ struct Item {
     /// How often the write of its finalizer was refused.
     refused: u32,
     timer: Option<SimTime>,
+    /// The step that sends the status of its rolled binding.
+    starts: Option<(SimTime, usize)>,
     /// Its Work is older than the rollout, and what it says is available.
     was_installed: bool,
 }
@@ -207,14 +203,16 @@ impl WorkGenerator {
     pub(super) fn rolls(&mut self, cluster: usize, revision: Revision, spec: SimTime) {
         let item = &mut self.items[cluster];
         (item.revision, item.started) = (Some(revision), Some(SimTime::MAX));
+        if item.starts.is_none() {
+            item.starts = Some((spec, self.scheduled));
+        }
         self.schedule(spec, GeneratorStep::Starts(cluster));
         self.schedule(spec + self.watch_delay, GeneratorStep::Look(cluster));
     }
 
     /// When the status of a binding whose spec is written by now is written.
     pub(super) fn started(&mut self, cluster: usize, now: SimTime) -> Option<SimTime> {
-        let is_sent = |key: &(SimTime, usize), step: &GeneratorStep| key.0 <= now && step.starts(cluster);
-        if let Some(key) = self.agenda.iter().find(|(key, step)| is_sent(key, step)).map(|(key, _)| *key) {
+        if let Some(key) = self.items[cluster].starts.take_if(|key| key.0 <= now) {
             self.agenda.remove(&key);
             self.items[cluster].started = Some(self.client.answer(HubKind::Binding, key.0));
         }
@@ -243,7 +241,8 @@ impl WorkGenerator {
 
     /// A binding is gone.
     pub(super) fn forgets(&mut self, cluster: usize) {
-        self.items[cluster] = Item::default();
+        // A status that is on its way is still sent.
+        self.items[cluster] = Item { starts: self.items[cluster].starts, ..Item::default() };
     }
 
     /// A binding is marked for deletion.
@@ -292,6 +291,7 @@ impl WorkGenerator {
                 }
                 GeneratorStep::Finalized { cluster, looked } => self.finalized(cluster, looked, at),
                 GeneratorStep::Starts(cluster) => {
+                    self.items[cluster].starts = None;
                     self.items[cluster].started = Some(self.client.answer(HubKind::Binding, at));
                 }
                 GeneratorStep::Sends(cluster, revision, state) => self.conclude(cluster, revision, state, at),

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    External, Loop, Next, Phases, START, Started, at, binding_state, differ, insert, next, policy, remove, text,
-    without_zeros, work_state,
+    External, Loop, Next, Phases, START, Started, at, binding_state, by_name, differ, insert, next, policy, remove,
+    text, without_zeros, work_state,
 };
 use crate::suite::parse;
 
@@ -58,6 +58,8 @@ struct ConfigBinding {
 /// A placement and its bindings.
 struct Around {
     update: RollingUpdate,
+    /// Makes every pass over what changed, and must decide as `update`.
+    quick: RollingUpdate,
     view: RollingView,
     clusters: Vec<String>,
 }
@@ -78,7 +80,7 @@ impl Around {
         };
         let members: Vec<MemberCluster> = Vec::new();
         let update = RollingUpdate::new(limits, RuleSet::Shipped, KubeFleetBugs::ALL, members);
-        let mut around = Self { update, view, clusters: Vec::new() };
+        let mut around = Self { quick: update.clone(), update, view, clusters: Vec::new() };
         let bindings: Vec<Binding> = config.bindings.iter().map(|stored| around.binding(stored)).collect();
         around.view.bindings = bindings.into_iter().collect();
         around
@@ -109,7 +111,7 @@ impl Around {
 
     /// Changes a binding; tells whether that wakes the controller.
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Binding)) -> bool {
-        let Some(binding) = self.view.bindings.iter_mut().find(|binding| binding.name == name) else { return false };
+        let Some(binding) = by_name(&mut self.view.bindings, name) else { return false };
         let before = binding.clone();
         change(binding);
         wakes(&before, binding, KubeFleetBugs::ALL)
@@ -146,9 +148,20 @@ impl Around {
         }
     }
 
+    /// One pass over all bindings. That over what changed must decide the same.
+    fn reconcile(&mut self, now: SimTime) -> Pass<RollingAction, RollingStatus> {
+        let full = self.update.reconcile(now, &self.view);
+        let mut quick = self.quick.reconcile_changed(now, &self.view, self.view.bindings.changed());
+        quick.status.blocked = self.quick.blocked(&quick, &self.view);
+        assert_eq!(quick, full, "a pass over what changed decides as one over all");
+        assert_eq!(self.quick.is_done(&self.view), self.view.is_done());
+        self.view.bindings.clear_changed();
+        full
+    }
+
     /// One pass, stored, and what it did in the record's words.
     fn pass(&mut self, now: SimTime) -> (Pass<RollingAction, RollingStatus>, Map<String, Value>) {
-        let pass = self.update.reconcile(now, &self.view);
+        let pass = self.reconcile(now);
         let live = |target: TargetId| self.view.bindings.get(target).expect("a binding that was decided about");
         let (mut updated, mut bound, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
         for action in &pass.actions {

@@ -2,9 +2,9 @@
 //!
 //! Follows `pkg/utils/controller/binding_resolver.go` and `pkg/scheduler/framework/uniquename`.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::super::super::TargetId;
+use super::super::super::{TargetId, TargetSet};
 use super::Binding;
 
 /// The name that the scheduler gives a binding, with `suffix` in place of eight random hexadecimal digits; both parts
@@ -21,54 +21,136 @@ pub fn binding_name(placement: &str, cluster: &str, suffix: u32) -> String {
 }
 
 /// All bindings of a placement, in the byte order of their names.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// A binding keeps its place when others go or come back, so passes can keep what they know by place. Those that were
+/// borrowed mutably since [`Self::clear_changed`] are in [`Self::changed`].
+#[derive(Clone, Debug, Default)]
 pub struct Bindings {
+    /// Those that exist, and those that are gone and may come back under the same name.
     list: Vec<Binding>,
-    /// For each cluster the position in `list` of its binding, one that is not being deleted if there are several;
-    /// `NOWHERE` for none.
-    of_target: Vec<u32>,
+    layout: Arc<Layout>,
+    /// Places of those that are gone.
+    gone: TargetSet,
+    changed: TargetSet,
+}
+
+/// Which binding is where. A new layout is another object, which tells that places have changed.
+#[derive(Debug, Default)]
+pub(in super::super) struct Layout {
+    /// For each cluster the place of its binding, one that is not being deleted if there are several; `NOWHERE` for
+    /// none.
+    place_of: Vec<u32>,
+    /// No cluster has several bindings.
+    are_single: bool,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
 impl Bindings {
     /// All bindings, in the order of their names.
-    pub fn iter(&self) -> std::slice::Iter<'_, Binding> {
-        self.list.iter()
+    pub fn iter(&self) -> impl Iterator<Item = &Binding> {
+        let is_gone = |place: usize| !self.gone.is_empty() && self.gone.contains(place as u32);
+        self.list.iter().enumerate().filter(move |(place, _)| !is_gone(*place)).map(|(_, binding)| binding)
     }
 
-    /// Mutable [`Bindings::iter`]; the caller must not change name and cluster.
-    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Binding> {
-        self.list.iter_mut()
+    /// Mutable [`Bindings::iter`]; the caller must not change name and cluster. All count as changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Binding> {
+        self.changed.insert_all();
+        let gone = &self.gone;
+        let present = self.list.iter_mut().enumerate().filter(|(place, _)| !gone.contains(*place as u32));
+        present.map(|(_, binding)| binding)
     }
 
     /// The binding of a cluster; if it has several, one that is not being deleted.
     #[must_use]
     pub fn get(&self, target: TargetId) -> Option<&Binding> {
-        self.position(target).map(|position| &self.list[position])
+        self.at(self.place(target)?)
     }
 
     /// Mutable [`Bindings::get`]; the caller must not change name and cluster.
     pub fn get_mut(&mut self, target: TargetId) -> Option<&mut Binding> {
-        self.position(target).map(|position| &mut self.list[position])
+        let place = self.place(target).filter(|place| !self.gone.contains(*place))?;
+        self.changed.insert(target.0);
+        self.list.get_mut(place as usize)
+    }
+
+    /// Adds a binding. One that comes back costs little, another one as much as all bindings.
+    ///
+    /// # Panics
+    /// If there is one of that name.
+    pub fn insert(&mut self, binding: Binding) {
+        let before = self.place(binding.target).filter(|place| self.gone.contains(*place));
+        match before.filter(|place| self.list[*place as usize].name == binding.name) {
+            Some(place) => {
+                self.gone.remove(place);
+                self.changed.insert(binding.target.0);
+                self.list[place as usize] = binding;
+            }
+            None => *self = std::mem::take(self).into_present().chain([binding]).collect(),
+        }
     }
 
     /// Removes the bindings of a cluster: they are gone.
     pub fn remove(&mut self, target: TargetId) {
-        let list = std::mem::take(&mut self.list);
-        *self = list.into_iter().filter(|binding| binding.target != target).collect();
+        if !self.layout.are_single {
+            *self = std::mem::take(self).into_present().filter(|binding| binding.target != target).collect();
+        } else if let Some(place) = self.place(target) {
+            self.gone.insert(place);
+            self.changed.insert(target.0);
+        }
     }
 
     /// Whether no cluster has several bindings.
     #[must_use]
     pub fn are_single(&self) -> bool {
-        let is_found = |(position, binding): (u32, &Binding)| self.of_target[binding.target.index()] == position;
-        (0..).zip(&self.list).all(is_found)
+        self.layout.are_single
     }
 
-    fn position(&self, target: TargetId) -> Option<usize> {
-        let position = *self.of_target.get(target.index())?;
-        (position != NOWHERE).then_some(position as usize)
+    /// The clusters whose bindings may have changed since the last [`Self::clear_changed`]; at first all.
+    #[must_use]
+    pub const fn changed(&self) -> &TargetSet {
+        &self.changed
+    }
+
+    /// Everybody knows what has changed so far.
+    pub fn clear_changed(&mut self) {
+        self.changed.clear();
+    }
+
+    /// The number of places.
+    pub(in super::super) fn places(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The binding at a place. `None`: it is gone.
+    pub(in super::super) fn at(&self, place: u32) -> Option<&Binding> {
+        self.list.get(place as usize).filter(|_| !self.gone.contains(place))
+    }
+
+    /// The cluster of the binding at a place, also of one that is gone.
+    pub(in super::super) fn target_at(&self, place: u32) -> TargetId {
+        self.list[place as usize].target
+    }
+
+    /// The place of a cluster's binding, also of one that is gone.
+    pub(in super::super) fn place(&self, target: TargetId) -> Option<u32> {
+        self.layout.place_of.get(target.index()).copied().filter(|place| *place != NOWHERE)
+    }
+
+    pub(in super::super) const fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    fn into_present(self) -> impl Iterator<Item = Binding> {
+        let Self { list, gone, .. } = self;
+        (0..).zip(list).filter(move |(place, _)| !gone.contains(*place)).map(|(_, binding)| binding)
+    }
+}
+
+impl PartialEq for Bindings {
+    /// What changed since when does not count.
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
     }
 }
 
@@ -78,17 +160,18 @@ impl FromIterator<Binding> for Bindings {
     fn from_iter<I: IntoIterator<Item = Binding>>(bindings: I) -> Self {
         let mut list: Vec<Binding> = bindings.into_iter().collect();
         list.sort_by(|a, b| a.name.cmp(&b.name));
-        let names: BTreeSet<&str> = list.iter().map(|binding| binding.name.as_str()).collect();
-        assert_eq!(names.len(), list.len(), "a binding's name is unique");
-        let most = list.iter().map(|binding| binding.target.index() + 1).max().unwrap_or(0);
-        let mut of_target = vec![NOWHERE; most];
-        for (position, binding) in list.iter().enumerate() {
-            let entry = &mut of_target[binding.target.index()];
+        assert!(list.is_sorted_by(|a, b| a.name < b.name), "a binding's name is unique");
+        let clusters = list.iter().map(|binding| binding.target.index() + 1).max().unwrap_or(0);
+        let mut layout = Layout { place_of: vec![NOWHERE; clusters], are_single: true };
+        for (place, binding) in (0..).zip(&list) {
+            let entry = &mut layout.place_of[binding.target.index()];
+            layout.are_single &= *entry == NOWHERE;
             if *entry == NOWHERE || list[*entry as usize].deleting {
-                *entry = position as u32;
+                *entry = place;
             }
         }
-        Self { list, of_target }
+        let (gone, changed) = (TargetSet::new(list.len()), TargetSet::all(clusters));
+        Self { list, layout: Arc::new(layout), gone, changed }
     }
 }
 
@@ -116,5 +199,26 @@ mod tests {
         assert!(!bindings.are_single());
         let other = Binding::scheduled("c".to_owned(), TargetId(1), 0);
         assert!([named("b"), other].into_iter().collect::<Bindings>().are_single());
+    }
+
+    #[test]
+    fn a_binding_that_comes_back_takes_its_old_place() {
+        let named = |name: &str, cluster: u32| Binding::scheduled(name.to_owned(), TargetId(cluster), 0);
+        let mut bindings: Bindings = [named("a", 2), named("b", 0), named("c", 1)].into_iter().collect();
+        let names = |bindings: &Bindings| bindings.iter().map(|binding| binding.name.clone()).collect::<String>();
+        assert_eq!(bindings.changed().len(), 3, "at first all");
+        bindings.clear_changed();
+        let layout = Arc::clone(bindings.layout());
+        bindings.remove(TargetId(0));
+        assert_eq!((names(&bindings).as_str(), bindings.changed().iter().collect::<Vec<_>>()), ("ac", vec![0]));
+        assert!(bindings.get(TargetId(0)).is_none() && bindings.get_mut(TargetId(0)).is_none());
+        assert_eq!(bindings, [named("a", 2), named("c", 1)].into_iter().collect());
+        assert_eq!(bindings.iter_mut().count(), 2);
+        bindings.insert(named("b", 0));
+        assert_eq!(names(&bindings), "abc");
+        assert!(Arc::ptr_eq(bindings.layout(), &layout));
+        bindings.insert(named("bb", 3));
+        assert_eq!(names(&bindings), "abbbc");
+        assert!(!Arc::ptr_eq(bindings.layout(), &layout), "places have changed");
     }
 }

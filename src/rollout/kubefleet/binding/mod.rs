@@ -12,6 +12,7 @@ use super::{KubeFleetBugs, stored};
 use crate::units::SimTime;
 
 pub use condition::{BindingConditions, Condition, ConditionReason, ConditionStatus, WorkState};
+pub(super) use list::Layout;
 pub use list::{Bindings, binding_name};
 
 /// The state of a binding.
@@ -96,6 +97,11 @@ impl Binding {
         self.is(self.conditions.rollout_started, ConditionStatus::True)
     }
 
+    /// Whether it says that the rollout of its current spec waits.
+    pub(super) fn is_marked_blocked(&self) -> bool {
+        self.is(self.conditions.rollout_started, ConditionStatus::False)
+    }
+
     /// Whether its cluster has finished its current spec: available, or its difference reported.
     #[must_use]
     pub fn has_succeeded(&self) -> bool {
@@ -166,8 +172,11 @@ impl Binding {
         } else {
             (ConditionStatus::False, ConditionReason::RolloutNotStartedYet)
         };
+        // The time of a condition changes with its status only (`SetStatusCondition` of apimachinery).
+        let before = self.conditions.rollout_started.filter(|before| before.status == status);
+        let since = before.map_or(stored(now), |before| before.since);
         let observed_generation = self.generation;
-        self.conditions.rollout_started = Some(Condition { status, reason, observed_generation, since: stored(now) });
+        self.conditions.rollout_started = Some(Condition { status, reason, observed_generation, since });
     }
 }
 

@@ -5,10 +5,12 @@
 //!
 //! Invariants: of the bindings that are ready when a pass starts, the pass leaves at least the requested number minus
 //! `maxUnavailable`, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both
-//! limits.
+//! limits. A pass over what changed ([`RollingUpdate::reconcile_changed`]) costs what changed.
 
+mod changed;
 mod explain;
 mod hold;
+mod ledger;
 mod pass;
 mod view;
 
@@ -19,6 +21,8 @@ use super::limit::{Rounding, limit};
 use super::queue::WorkQueue;
 use super::{KubeFleetBugs, MemberCluster, RuleSet};
 use crate::units::{SimDuration, SimTime};
+
+use ledger::RollingLedger;
 
 pub use explain::{RollingExplanation, explain};
 pub use view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room, wakes};
@@ -46,6 +50,8 @@ pub struct RollingUpdate {
     queue: WorkQueue,
     /// Time of the last pass.
     last: SimTime,
+    /// The bindings as the last pass over what changed saw them.
+    ledger: Option<RollingLedger>,
 }
 
 impl RollingUpdate {
@@ -60,7 +66,7 @@ impl RollingUpdate {
     ) -> Self {
         let queue = WorkQueue::default();
         let period = SimDuration::ZERO;
-        let mut update = Self { rules, defects, config, period, clusters, queue, last: SimTime::ZERO };
+        let mut update = Self { rules, defects, config, period, clusters, queue, last: SimTime::ZERO, ledger: None };
         update.set_config(update.config.clone());
         update
     }
@@ -70,6 +76,7 @@ impl RollingUpdate {
         let seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
         self.period = SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0));
         self.config = config;
+        self.ledger = None;
     }
 
     /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
@@ -102,11 +109,12 @@ impl RollingUpdate {
         }
     }
 
-    /// One pass of the rollout reconciler. Its `wake_at` assumes that the pass takes no time; after a pass that takes
+    /// One pass of the rollout reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its `wake_at` assumes that the pass takes no time; after a pass that takes
     /// time, call [`pass_ended`](Self::pass_ended).
     pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {
         self.queue.begin(now);
         self.last = now;
+        self.ledger = None;
         let (actions, status) = self.pass(now, view);
         let wake_at = self.queue.end(now, status.next);
         Pass { actions, wake_at, status }

@@ -31,10 +31,19 @@ struct Sorted {
 }
 
 /// Whether a binding is ready; if not, when it will be, if known.
-enum Readiness {
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum Readiness {
     Ready,
     In(SimDuration),
+    #[default]
     Unknown,
+}
+
+/// How many of the candidates a pass takes, the first ones of each list; failed ones it takes all.
+pub(super) struct Shares {
+    pub(super) removed: usize,
+    pub(super) updated: usize,
+    pub(super) added: usize,
 }
 
 impl RollingUpdate {
@@ -86,21 +95,19 @@ impl RollingUpdate {
         }
         let room = Room::of(counts, limits);
         status.room = Some(room);
-        let to_remove = usize::try_from(room.to_remove).unwrap_or(0);
-        let removed = to_remove.min(sorted.removing.len());
-        let updated = (to_remove - removed).min(sorted.updating.len());
-        let added = usize::try_from(room.to_add).unwrap_or(0).min(sorted.bounding.len());
+        let Shares { removed, updated, added } = Shares::of(room, counts);
         let deploy = |&target: &TargetId| RollingAction::Deploy(target, latest);
         actions.extend(sorted.failed.iter().map(deploy));
         actions.extend(sorted.removing[..removed].iter().map(|&target| RollingAction::Delete(target)));
         actions.extend(sorted.updating[..updated].iter().map(deploy));
         actions.extend(sorted.bounding[..added].iter().map(deploy));
         status.blocked = [&sorted.updating[updated..], &sorted.bounding[added..]].concat();
+        status.blocked_count = status.blocked.len();
         status.restarted = sorted.up_to_date;
         status.next = self.next(&sorted.wait, sorted.is_waiting);
     }
 
-    fn next(&self, wait: &Option<SimDuration>, is_waiting: bool) -> QueueRequest {
+    pub(super) fn next(&self, wait: &Option<SimDuration>, is_waiting: bool) -> QueueRequest {
         let wait = match (self.rules, is_waiting) {
             (_, false) => SimDuration::ZERO,
             (RuleSet::Shipped, true) => wait.map_or(self.period, |wait| wait.min(self.period)),
@@ -156,8 +163,19 @@ impl RollingUpdate {
     }
 }
 
+impl Shares {
+    pub(super) fn of(room: Room, counts: BindingCounts) -> Self {
+        let most = |room: i64, candidates: i64| room.clamp(0, candidates);
+        let removed = most(room.to_remove, counts.remove_candidates);
+        let updated = most(room.to_remove - removed, counts.update_candidates);
+        let added = most(room.to_add, counts.bounding_candidates);
+        let [removed, updated, added] = [removed, updated, added].map(|share| share as usize);
+        Self { removed, updated, added }
+    }
+}
+
 impl Room {
-    fn of(counts: BindingCounts, limits: RollingLimits) -> Self {
+    pub(super) fn of(counts: BindingCounts, limits: RollingLimits) -> Self {
         let at_least = counts.target - limits.max_unavailable;
         Self {
             to_remove: counts.ready - counts.can_be_unavailable - at_least,
@@ -166,7 +184,7 @@ impl Room {
     }
 }
 
-fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness {
+pub(super) fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness {
     let available = binding.conditions.available.filter(|_| !binding.is_diff_reported());
     match available {
         None if binding.is_diff_reported() => Readiness::Ready,

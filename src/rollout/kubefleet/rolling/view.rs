@@ -81,8 +81,11 @@ pub struct RollingStatus {
     pub room: Option<Room>,
     /// Clusters whose binding received the placement's apply strategy; such a pass does nothing else.
     pub patched: Vec<TargetId>,
-    /// Clusters whose binding is blocked by the limits, updates before new bindings.
+    /// Clusters whose binding is blocked by the limits, updates before new bindings. A pass over what changed lists only
+    /// those whose RolloutStarted does not say so yet ([`RollingUpdate::blocked`](super::RollingUpdate::blocked)).
     pub blocked: Vec<TargetId>,
+    /// Number of clusters whose binding is blocked by the limits.
+    pub blocked_count: usize,
     /// Clusters whose binding is up to date and whose RolloutStarted the pass sets.
     pub restarted: Vec<TargetId>,
     pub(super) apply_strategy: ApplyStrategy,
@@ -111,7 +114,7 @@ impl RollingStatus {
     /// Number of objects that storing the pass writes, statuses included.
     #[must_use]
     pub fn writes(&self, actions: &[RollingAction]) -> usize {
-        actions.len() + self.patched.len() + self.blocked.len() + self.restarted.len()
+        actions.len() + self.patched.len() + self.blocked_count + self.restarted.len()
     }
 
     /// Whether its own writes wake the controller immediately: those of a binding's spec do.
@@ -128,19 +131,45 @@ impl RollingView {
     /// If the pass names a cluster without a binding.
     pub fn store(&mut self, now: SimTime, pass: &Pass<RollingAction, RollingStatus>) {
         let status = &pass.status;
-        for target in &status.patched {
-            for binding in self.bindings.iter_mut().filter(|b| b.target == *target && !b.deleting) {
-                binding.apply_strategy = Some(status.apply_strategy);
-                binding.generation += 1;
+        self.store_patched(status);
+        self.store_started(now, &status.blocked, false);
+        self.store_started(now, &status.restarted, true);
+        self.store_actions(now, &pass.actions);
+    }
+
+    /// Stores only the placement's apply strategy in the bindings that a pass patches.
+    pub fn store_patched(&mut self, status: &RollingStatus) {
+        let patch = |binding: &mut Binding| {
+            binding.apply_strategy = Some(status.apply_strategy);
+            binding.generation += 1;
+        };
+        if self.bindings.are_single() {
+            for target in &status.patched {
+                self.bindings.get_mut(*target).into_iter().filter(|binding| !binding.deleting).for_each(patch);
+            }
+        } else {
+            for target in &status.patched {
+                self.bindings.iter_mut().filter(|b| b.target == *target && !b.deleting).for_each(patch);
             }
         }
-        for target in &status.blocked {
-            self.bound(*target).set_rollout_started(now, false);
+    }
+
+    /// Stores only that the rollout of these bindings has started, or that it is blocked.
+    ///
+    /// # Panics
+    /// If a cluster has no binding.
+    pub fn store_started(&mut self, now: SimTime, targets: &[TargetId], has_started: bool) {
+        for target in targets {
+            self.bound(*target).set_rollout_started(now, has_started);
         }
-        for target in &status.restarted {
-            self.bound(*target).set_rollout_started(now, true);
-        }
-        for action in &pass.actions {
+    }
+
+    /// Stores only what a pass rolls and deletes.
+    ///
+    /// # Panics
+    /// If a cluster has no binding.
+    pub fn store_actions(&mut self, now: SimTime, actions: &[RollingAction]) {
+        for action in actions {
             match *action {
                 RollingAction::Deploy(target, revision) => {
                     let binding = self.bound(target);
@@ -155,12 +184,15 @@ impl RollingView {
     /// Whether every requested cluster has the newest resources and is available, and no other cluster has them.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.bindings.iter().all(|binding| {
-            binding.state == BindingState::Bound
-                && !binding.deleting
-                && binding.snapshot == self.latest_snapshot
-                && binding.has_succeeded()
-        })
+        self.bindings.iter().all(|binding| self.has(binding))
+    }
+
+    /// Whether a binding is that of a cluster with the newest resources, and available.
+    pub(super) fn has(&self, binding: &Binding) -> bool {
+        binding.state == BindingState::Bound
+            && !binding.deleting
+            && binding.snapshot == self.latest_snapshot
+            && binding.has_succeeded()
     }
 
     fn bound(&mut self, target: TargetId) -> &mut Binding {

@@ -3,12 +3,13 @@
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
 use super::super::super::{ApprovalId, Revision, TargetId};
-use super::super::binding::{BindingState, ConditionStatus};
+use super::super::binding::ConditionStatus;
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 use super::super::duration::parse_duration;
 use super::super::queue::QueueRequest;
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::initialize::{Collected, Stopped};
+use super::ledger::StageLedger;
 use super::run::{ClusterStatus, RetryError, RunError, RunReason, RunStatus, StageReason};
 use super::view::{StagedAction, StagedStatus, StagedView};
 use super::{Fixed, StageTask};
@@ -22,6 +23,8 @@ pub(super) struct RunPass<'a> {
     pub(super) now: SimTime,
     pub(super) view: &'a StagedView,
     pub(super) collected: Collected<'a>,
+    /// What is known of the current stage. `None`: all of its clusters are looked at.
+    pub(super) known: Option<&'a mut StageLedger>,
     pub(super) run: &'a mut RunStatus,
     pub(super) actions: &'a mut Vec<StagedAction>,
     pub(super) status: &'a mut StagedStatus,
@@ -29,9 +32,9 @@ pub(super) struct RunPass<'a> {
 
 /// The result of observing the started clusters of a stage.
 #[derive(Default)]
-struct Watched {
+pub(super) struct Watched {
     stuck: Vec<TargetId>,
-    failing: Vec<String>,
+    pub(super) failing: Vec<String>,
     preempted: Option<RunError>,
 }
 
@@ -80,6 +83,9 @@ impl RunPass<'_> {
             let error = RunError::MaxConcurrency { stage: self.run.stages[index].name.clone(), source };
             self.abort_stage(index, error)
         })?;
+        if let Some(known) = self.known.take() {
+            return self.execute_changed(index, limit, known);
+        }
         let snapshot = self.run.snapshot.expect("an initialized run has a snapshot");
         let (mut finished, mut updating) = (0, 0);
         let mut watched = Watched::default();
@@ -97,10 +103,7 @@ impl RunPass<'_> {
                 .expect("the check at the start found a binding for every cluster of a stage");
             if cluster.started.is_none() {
                 self.start(index, &mut cluster, binding, snapshot, &mut watched);
-            } else if !self.is_in_sync(binding, snapshot)
-                || binding.state != BindingState::Bound
-                || !binding.has_started()
-            {
+            } else if self.run.is_preempted(binding) {
                 cluster.succeeded = Some(false);
                 let (cluster, stage) = (self.fixed.name(cluster.target), self.run.stages[index].name.clone());
                 watched.preempted.get_or_insert(RunError::Preempted { cluster, stage });
@@ -108,9 +111,10 @@ impl RunPass<'_> {
                 finished += 1;
                 updating -= 1;
             }
-            self.run.stages[index].clusters[position] = cluster;
+            self.run.stages[index].set(position, cluster);
         }
-        self.mark_stuck(watched.stuck);
+        self.mark_stuck(!watched.stuck.is_empty());
+        self.run.stuck = watched.stuck;
         if let Some(error) = watched.preempted {
             return Err(self.abort_stage(index, error));
         }
@@ -126,7 +130,7 @@ impl RunPass<'_> {
     }
 
     /// Starts a cluster. It keeps its slot for this pass even if it is done immediately.
-    fn start(
+    pub(super) fn start(
         &mut self,
         stage: usize,
         cluster: &mut ClusterStatus,
@@ -135,7 +139,7 @@ impl RunPass<'_> {
         watched: &mut Watched,
     ) {
         let target = cluster.target;
-        if !self.is_in_sync(binding, snapshot) || binding.state != BindingState::Bound {
+        if !self.run.is_in_sync(binding) {
             self.actions.push(StagedAction::Deploy(target, snapshot));
         } else if !binding.has_started() {
             self.status.restarted.push(target);
@@ -154,7 +158,7 @@ impl RunPass<'_> {
     }
 
     /// Observes a started cluster. True: it is done.
-    fn watch(&self, cluster: &mut ClusterStatus, binding: &Binding, watched: &mut Watched) -> bool {
+    pub(super) fn watch(&self, cluster: &mut ClusterStatus, binding: &Binding, watched: &mut Watched) -> bool {
         match self.result(binding) {
             Update::Done => {
                 cluster.succeeded = Some(true);
@@ -180,17 +184,12 @@ impl RunPass<'_> {
         }
     }
 
-    fn is_in_sync(&self, binding: &Binding, snapshot: Revision) -> bool {
-        binding.snapshot == Some(snapshot) && binding.apply_strategy == Some(self.run.apply_strategy)
-    }
-
-    fn mark_stuck(&mut self, stuck: Vec<TargetId>) {
-        if !stuck.is_empty() {
+    pub(super) fn mark_stuck(&mut self, is_stuck: bool) {
+        if is_stuck {
             self.run.mark(self.now, False, RunReason::Stuck);
         } else if self.view.state != super::RunState::Stop {
             self.run.mark(self.now, True, RunReason::Progressing);
         }
-        self.run.stuck = stuck;
     }
 
     fn abort_stage(&mut self, index: usize, error: RunError) -> Stopped {
@@ -199,7 +198,7 @@ impl RunPass<'_> {
     }
 
     /// All clusters of the stage are done; continues with the tasks after it.
-    fn complete_stage(&mut self, index: usize) {
+    pub(super) fn complete_stage(&mut self, index: usize) {
         self.run.mark(self.now, False, RunReason::Waiting);
         self.run.stages[index].mark(self.now, False, StageReason::Waiting);
         let tasks = &self.fixed.config(index).after_stage_tasks;
@@ -286,7 +285,7 @@ impl RunPass<'_> {
         }
         let mut is_deleting = false;
         for position in 0..self.run.deletion.clusters.len() {
-            let cluster = &mut self.run.deletion.clusters[position];
+            let mut cluster = self.run.deletion.clusters[position];
             let target = cluster.target;
             match binding_of[target.index()] {
                 None => {
@@ -307,6 +306,7 @@ impl RunPass<'_> {
                 }
                 Some(_) => {}
             }
+            self.run.deletion.set(position, cluster);
         }
         Ok(is_deleting)
     }
@@ -331,9 +331,10 @@ impl RunPass<'_> {
             let binding = self.collected.selected[cluster.target.index()]
                 .expect("the check at the start found a binding for every cluster of a stage");
             updating += usize::from(!self.watch(&mut cluster, binding, &mut watched));
-            self.run.stages[index].clusters[position] = cluster;
+            self.run.stages[index].set(position, cluster);
         }
-        self.mark_stuck(watched.stuck);
+        self.mark_stuck(!watched.stuck.is_empty());
+        self.run.stuck = watched.stuck;
         if !watched.failing.is_empty() {
             return Err(Stopped::Retry(RetryError::ClusterUpdate(watched.failing)));
         }

@@ -18,7 +18,7 @@ impl StagedUpdateRun {
     #[must_use]
     pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         let mut run = self.run.clone();
-        let (actions, status) = self.pass(&mut run, self.last, view);
+        let (actions, status) = self.pass(&mut run, self.last, view, None);
         if run.succeeded == Some(true) {
             return lost(self, &run, view);
         }

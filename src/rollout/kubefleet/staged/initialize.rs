@@ -26,6 +26,7 @@ impl From<RunError> for Stopped {
 }
 
 /// The placement's bindings as seen by a run.
+#[derive(Default)]
 pub(super) struct Collected<'v> {
     /// Each picked cluster's binding.
     pub(super) selected: Vec<Option<&'v Binding>>,

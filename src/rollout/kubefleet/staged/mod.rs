@@ -4,13 +4,16 @@
 //!
 //! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage
 //! starts before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
-//! shipped); the same inputs give the same actions.
+//! shipped); the same inputs give the same actions. A pass over what changed ([`StagedUpdateRun::reconcile_changed`]) costs
+//! what changed.
 
+mod changed;
 mod conditions;
 mod execute;
 mod explain;
 mod hold;
 mod initialize;
+mod ledger;
 mod run;
 mod stages;
 mod view;
@@ -28,6 +31,7 @@ pub use run::{
 pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedView};
 
 use initialize::{Collected, Stopped};
+use ledger::{RunLedger, StageLedger};
 use stages::StagePlan;
 
 /// Whether a task runs before or after its stage.
@@ -47,6 +51,8 @@ pub struct StagedUpdateRun {
     queue: WorkQueue,
     /// Time of the last pass.
     last: SimTime,
+    /// What the last pass over what changed knew.
+    ledger: Option<RunLedger>,
 }
 
 /// State that a pass does not change.
@@ -92,7 +98,8 @@ impl StagedUpdateRun {
             rank: Vec::new(),
             plan: StagePlan::default(),
         };
-        let mut run = Self { fixed, run: RunStatus::default(), queue: WorkQueue::default(), last: SimTime::ZERO };
+        let (queue, last) = (WorkQueue::default(), SimTime::ZERO);
+        let mut run = Self { fixed, run: RunStatus::default(), queue, last, ledger: None };
         run.set_clusters(clusters);
         run
     }
@@ -121,6 +128,7 @@ impl StagedUpdateRun {
         by_name.iter().enumerate().for_each(|(place, index)| rank[*index as usize] = place as u32);
         (self.fixed.clusters, self.fixed.by_name, self.fixed.rank) = (clusters, by_name, rank);
         self.fixed.make_plan();
+        self.ledger = None;
     }
 
     /// The member clusters.
@@ -186,11 +194,18 @@ impl StagedUpdateRun {
         self.queue.end_later(end)
     }
 
-    fn pass(&self, run: &mut RunStatus, now: SimTime, view: &StagedView) -> (Vec<StagedAction>, StagedStatus) {
+    /// One pass; `known`: of what did not change.
+    fn pass(
+        &self,
+        run: &mut RunStatus,
+        now: SimTime,
+        view: &StagedView,
+        known: Option<&mut StageLedger>,
+    ) -> (Vec<StagedAction>, StagedStatus) {
         let mut actions = Vec::new();
         let mut status = StagedStatus::default();
         if !run.is_over() {
-            let outcome = self.fixed.pass(run, now, view, &mut actions, &mut status);
+            let outcome = self.fixed.pass(run, now, view, known, &mut actions, &mut status);
             match outcome {
                 Ok(()) => {}
                 Err(Stopped::Retry(error)) => {
@@ -212,7 +227,7 @@ impl StagedUpdateRun {
         status.reason = run.reason();
         status.apply_strategy = run.apply_strategy;
         if let Some(stage) = status.stage {
-            status.updating = run.stage(stage).updating().count();
+            status.updating = run.stage(stage).in_progress();
         }
         (actions, status)
     }
@@ -230,12 +245,16 @@ impl Fixed {
         run: &mut RunStatus,
         now: SimTime,
         view: &StagedView,
+        known: Option<&mut StageLedger>,
         actions: &mut Vec<StagedAction>,
         status: &mut StagedStatus,
     ) -> Result<(), Stopped> {
-        let collected: Collected<'_> =
-            if run.initialized.is_none() { self.initialize(run, view)? } else { self.validate(run, view)? };
-        let mut pass = execute::RunPass { fixed: self, now, view, collected, run, actions, status };
+        let collected: Collected<'_> = match &known {
+            Some(_) => Collected::default(),
+            None if run.initialized.is_none() => self.initialize(run, view)?,
+            None => self.validate(run, view)?,
+        };
+        let mut pass = execute::RunPass { fixed: self, now, view, collected, known, run, actions, status };
         match (self.rules, view.state) {
             // Only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
@@ -261,7 +280,7 @@ impl Fixed {
 }
 
 impl StagedUpdateRun {
-    /// One pass of the run's reconciler. Its `wake_at` is that of a pass which takes no time; one that takes time is
+    /// One pass of the run's reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its `wake_at` is that of a pass which takes no time; one that takes time is
     /// followed by [`pass_ended`](Self::pass_ended).
     ///
     /// # Panics
@@ -270,7 +289,8 @@ impl StagedUpdateRun {
         self.queue.begin(now);
         self.last = now;
         let mut run = std::mem::take(&mut self.run);
-        let (actions, status) = self.pass(&mut run, now, view);
+        self.ledger = None;
+        let (actions, status) = self.pass(&mut run, now, view, None);
         self.run = run;
         let wake_at = self.queue.end(now, status.next);
         Pass { actions, wake_at, status }

@@ -6,7 +6,7 @@
 
 use super::super::super::label_selector::SelectorError;
 use super::super::super::{Revision, TargetId};
-use super::super::binding::{ApplyStrategy, ConditionStatus};
+use super::super::binding::{ApplyStrategy, Binding, BindingState, ConditionStatus};
 use super::super::limit::ScaledValueError;
 use super::super::stored;
 use crate::units::SimTime;
@@ -71,6 +71,14 @@ pub struct ClusterStatus {
     pub succeeded: Option<bool>,
 }
 
+impl ClusterStatus {
+    /// Whether it has started and not finished.
+    #[must_use]
+    pub const fn is_updating(&self) -> bool {
+        self.started.is_some() && self.succeeded.is_none()
+    }
+}
+
 /// One task that follows a stage.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TaskStatus {
@@ -87,6 +95,8 @@ pub struct StageStatus {
     pub name: String,
     /// In the order in which they are updated.
     pub clusters: Vec<ClusterStatus>,
+    /// Number of them that have started and not finished, and that have finished.
+    counts: [usize; 2],
     /// `None`: not reached.
     pub progressing: Option<ProgressCondition<StageReason>>,
     /// `None`: not finished.
@@ -113,15 +123,30 @@ impl StageStatus {
         self.succeeded = Some(reason != StageReason::Failed);
     }
 
-    /// Its clusters that have started and not finished.
-    pub fn updating(&self) -> impl Iterator<Item = &ClusterStatus> {
-        self.clusters.iter().filter(|cluster| cluster.started.is_some() && cluster.succeeded.is_none())
+    /// Replaces what is known of a cluster.
+    pub(super) fn set(&mut self, position: usize, cluster: ClusterStatus) {
+        let old = std::mem::replace(&mut self.clusters[position], cluster);
+        let counts_of = |it: ClusterStatus| [it.is_updating(), it.succeeded == Some(true)].map(usize::from);
+        for (count, (old, new)) in self.counts.iter_mut().zip(counts_of(old).into_iter().zip(counts_of(cluster))) {
+            *count = *count + new - old;
+        }
     }
 
-    /// Its finished clusters.
+    /// Number of its clusters that have started and not finished.
     #[must_use]
-    pub fn finished(&self) -> usize {
-        self.clusters.iter().filter(|cluster| cluster.succeeded == Some(true)).count()
+    pub const fn in_progress(&self) -> usize {
+        self.counts[0]
+    }
+
+    /// Its clusters that have started and not finished.
+    pub fn updating(&self) -> impl Iterator<Item = &ClusterStatus> {
+        self.clusters.iter().filter(|cluster| cluster.is_updating())
+    }
+
+    /// Number of its finished clusters.
+    #[must_use]
+    pub const fn finished(&self) -> usize {
+        self.counts[1]
     }
 }
 
@@ -194,6 +219,19 @@ impl RunStatus {
         self.progressing.iter_mut().for_each(|progress| floor(&mut progress.since));
         let stages = self.stages.iter_mut().chain([&mut self.deletion]);
         stages.filter_map(|stage| stage.progressing.as_mut()).for_each(|progress| floor(&mut progress.since));
+    }
+
+    /// Whether a binding is bound to what the run rolls out.
+    pub(super) fn is_in_sync(&self, binding: &Binding) -> bool {
+        self.snapshot.is_some()
+            && binding.snapshot == self.snapshot
+            && binding.apply_strategy == Some(self.apply_strategy)
+            && binding.state == BindingState::Bound
+    }
+
+    /// Whether somebody else has changed the binding of a cluster that the run has started.
+    pub(super) fn is_preempted(&self, binding: &Binding) -> bool {
+        !self.is_in_sync(binding) || !binding.has_started()
     }
 
     pub(super) fn reason(&self) -> Option<RunReason> {
@@ -295,7 +333,7 @@ pub enum RetryError {
     /// The scheduler has not processed this cluster's binding with its newest policy.
     #[error("the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state")]
     OldPolicyBinding(String),
-    /// These clusters count as failed, started or not; they are observed again.
+    /// These clusters count as failed, started or not; they are observed again. A pass over what changed names up to ten.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
     /// A stage's `maxConcurrency` is invalid, found when a later pass checks all stages.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::super::{ApprovalId, Pass, Revision, TargetId};
 use super::super::PlacementPolicy;
-use super::super::binding::{ApplyStrategy, Bindings};
+use super::super::binding::{ApplyStrategy, BindingState, Bindings};
 use super::super::config::RunState;
 use super::super::queue::QueueRequest;
 use super::run::{RetryError, RunReason};
@@ -108,10 +108,14 @@ impl StagedView {
                 StagedAction::Deploy(target, revision) => {
                     self.bound(target).roll(now, revision, Some(pass.status.apply_strategy));
                 }
+                StagedAction::Delete(target) if self.bindings.are_single() => {
+                    let binding = self.bindings.get_mut(target).into_iter();
+                    binding.filter(|it| it.state == BindingState::Unscheduled).for_each(super::super::Binding::delete);
+                }
                 StagedAction::Delete(target) => {
                     let unscheduled = self.bindings.iter_mut().filter(|binding| binding.target == target);
                     unscheduled
-                        .filter(|binding| binding.state == super::super::BindingState::Unscheduled)
+                        .filter(|binding| binding.state == BindingState::Unscheduled)
                         .for_each(super::super::Binding::delete);
                 }
                 StagedAction::RequestApproval(approval) => {

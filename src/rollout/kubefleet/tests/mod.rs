@@ -6,6 +6,7 @@
 //! which is stored. Outcome: clusters updated and deleted, approvals requested, the hold where no cluster was
 //! updated, and the wake-up time.
 
+mod changed;
 mod invariants;
 mod rolling;
 mod staged;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleetsim::rollout::kubefleet::staged::{
-    PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedUpdateRun, StagedView,
+    PlacementView, PolicySnapshot, RetryError, StagedAction, StagedStatus, StagedUpdateRun, StagedView,
 };
 use fleetsim::rollout::kubefleet::{
     ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, KubeFleetBugs, MemberCluster, RuleSet, RunSpec,
@@ -64,6 +64,8 @@ pub struct ConfigBinding {
 /// A run and the objects around it.
 pub struct Around {
     pub run: StagedUpdateRun,
+    /// Makes every pass over what changed, and must decide as `run`.
+    quick: StagedUpdateRun,
     pub view: StagedView,
     pub clusters: Vec<MemberCluster>,
     pub has_defaults: bool,
@@ -75,15 +77,11 @@ impl Around {
     pub fn new(config: &Config) -> Self {
         let member = |c: &ConfigCluster| MemberCluster { name: c.name.clone(), labels: c.labels.clone(), left: false };
         let spec = RunSpec { resource_snapshot_index: config.resource_snapshot_index.clone(), ..RunSpec::default() };
+        let (spec_of_none, bugs) = (RunSpec::default(), KubeFleetBugs::ALL);
+        let none = StagedUpdateRun::new(String::new(), spec_of_none, None, RuleSet::Shipped, bugs, Vec::new());
         let mut around = Self {
-            run: StagedUpdateRun::new(
-                String::new(),
-                RunSpec::default(),
-                None,
-                RuleSet::Shipped,
-                KubeFleetBugs::ALL,
-                Vec::new(),
-            ),
+            run: none.clone(),
+            quick: none,
             view: StagedView {
                 state: config.state,
                 placement: (!config.placement_missing).then_some(PlacementView {
@@ -109,6 +107,7 @@ impl Around {
         let clusters = around.clusters.clone();
         around.run =
             StagedUpdateRun::new("run".to_owned(), spec, strategy, RuleSet::Shipped, KubeFleetBugs::ALL, clusters);
+        around.quick = around.run.clone();
         around
     }
 
@@ -215,9 +214,13 @@ impl Around {
             }
             "edit_strategy" => {
                 let strategy = self.admitted(parse(&event["strategy"]));
-                self.run.set_strategy(Some(strategy));
+                self.run.set_strategy(Some(strategy.clone()));
+                self.quick.set_strategy(Some(strategy));
             }
-            "delete_strategy" => self.run.set_strategy(None),
+            "delete_strategy" => {
+                self.run.set_strategy(None);
+                self.quick.set_strategy(None);
+            }
             "delete_placement" => self.view.placement = None,
             "placement_to_rolling_update" => {
                 self.view.placement.as_mut().expect("a placement").external = false;
@@ -229,6 +232,9 @@ impl Around {
             other => panic!("unknown event `{other}`"),
         }
         self.run.set_clusters(self.clusters.clone());
+        if self.quick.clusters() != self.clusters {
+            self.quick.set_clusters(self.clusters.clone());
+        }
         false
     }
 
@@ -247,6 +253,16 @@ impl Around {
     pub fn pass(&mut self, now: SimTime) -> (Pass<StagedAction, StagedStatus>, Change) {
         let before = self.run.run().clone();
         let pass = self.run.reconcile(now, &self.view);
+        let mut quick = self.quick.reconcile_changed(now, &self.view, self.view.bindings.changed());
+        if let (Some(RetryError::ClusterUpdate(few)), Some(RetryError::ClusterUpdate(names))) =
+            (&mut quick.status.error, &pass.status.error)
+        {
+            assert_eq!(few[..], names[..names.len().min(10)]);
+            few.clone_from(names);
+        }
+        assert_eq!(quick, pass, "a pass over what changed decides as one over all");
+        assert_eq!(self.quick.run(), self.run.run());
+        self.view.bindings.clear_changed();
         self.view.store(now, &pass);
         let change = Change::new(self, &before, &pass);
         (pass, change)

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::{External, Loop, Next, Phases, Started, at, differ, remove, work_state};
+use super::super::{External, Loop, Next, Phases, Started, at, by_name, differ, remove, work_state};
 use super::around::{Around, Config};
 use super::change::{Change, run_error};
 use crate::suite::parse;
@@ -45,7 +45,7 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
             }
             Next::Event(Event::Gone { binding }) => remove(&mut around.view.bindings, &binding),
             Next::Event(Event::Status { binding, generation, status }) => {
-                let found = around.view.bindings.iter_mut().find(|found| found.name == binding);
+                let found = by_name(&mut around.view.bindings, &binding);
                 if let Some(binding) = found.filter(|binding| binding.generation == generation) {
                     binding.report(at(clock.now), work_state(&status));
                 }
