@@ -245,3 +245,11 @@ fn invalid_runs_are_refused_with_their_line_and_a_fix() {
         assert!(told[0].contains("help") || told[0].contains('('), "{settings}: {told:?}");
     }
 }
+
+#[test]
+fn a_run_whose_status_would_be_too_large_does_not_begin() {
+    let run = run("  - {name: 'z-{0001..3900}', labels: {ring: '1'}, nodes: 1}\n", "");
+    assert_eq!(run.run.targets_done, 0);
+    assert!(run.run.held().starts_with("objectSize: the status of the ClusterStagedUpdateRun"), "{}", run.run.held());
+    assert!(run.run.passes < 10, "{} passes", run.run.passes);
+}

@@ -1,0 +1,33 @@
+//! A process of which instances start or become routable. The load is the only part of a pass that looked at all
+//! instances: counting them by state.
+
+use fleetsim::rollout::cloud_foundry::{InstanceCounts, InstanceReports, LrpState};
+
+use super::{CHANGES, Load};
+
+/// The reports of a process.
+pub struct ProcessLoad {
+    reports: InstanceReports,
+    is_routable: bool,
+}
+
+impl ProcessLoad {
+    pub fn new(instances: usize) -> Self {
+        Self { reports: InstanceReports::from(vec![LrpState::Running; instances]), is_routable: true }
+    }
+}
+
+impl Load for ProcessLoad {
+    fn change(&mut self) {
+        self.is_routable = !self.is_routable;
+        let state = if self.is_routable { LrpState::Running } else { LrpState::Claimed };
+        let instances = self.reports.len();
+        (0..instances).step_by((instances / CHANGES).max(1)).for_each(|at| self.reports.set(at, state));
+    }
+
+    fn pass(&mut self, is_full: bool) -> u64 {
+        let wanted = self.reports.len() as u32;
+        let counts = if is_full { InstanceCounts::of(wanted, &self.reports) } else { self.reports.counts(wanted) };
+        u64::from(counts.unhealthy)
+    }
+}

@@ -1,0 +1,44 @@
+//! Controllers in the middle of a rollout, of which some targets change before each pass.
+
+mod argo_cd;
+mod cloud_foundry;
+mod kubefleet;
+mod rancher_fleet;
+
+use fleetsim::rollout::{TargetId, TargetSet};
+
+/// Targets that change before a pass.
+pub const CHANGES: usize = 100;
+
+/// A controller and what it sees.
+pub trait Load {
+    /// Some targets change.
+    fn change(&mut self);
+
+    /// A pass of either kind. Returns a checksum of what it decides.
+    fn pass(&mut self, is_full: bool) -> u64;
+}
+
+/// A load's name, and how it is made for a number of targets.
+type NamedLoad = (&'static str, fn(usize) -> Box<dyn Load>);
+
+/// All loads.
+pub const LOADS: [NamedLoad; 5] = [
+    ("Rancher Fleet", |targets| Box::new(rancher_fleet::BundleLoad::new(targets))),
+    ("Argo CD RollingSync", |targets| Box::new(argo_cd::SetLoad::new(targets))),
+    ("KubeFleet rolling update", |targets| Box::new(kubefleet::RollingLoad::new(targets))),
+    ("KubeFleet staged update run", |targets| Box::new(kubefleet::StagedLoad::new(targets))),
+    ("Cloud Foundry", |targets| Box::new(cloud_foundry::ProcessLoad::new(targets))),
+];
+
+/// This many of the targets, spread evenly.
+fn spread(targets: usize) -> TargetSet {
+    let mut set = TargetSet::new(targets);
+    (0..targets).step_by((targets / CHANGES).max(1)).for_each(|at| _ = set.insert(at as u32));
+    set
+}
+
+/// The sum of targets in a list of decisions.
+fn sum(targets: impl Iterator<Item = TargetId>) -> u64 {
+    targets.map(|target| u64::from(target.0 + 1)).sum()
+}
