@@ -6,7 +6,6 @@
 
 #![allow(missing_docs, reason = "the macros of criterion generate public functions")]
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -40,7 +39,7 @@ fn world(clusters: usize) -> WorldSpec {
                 clusters: None,
                 group: String::new(),
                 name: format!("store-{at:05}"),
-                labels: BTreeMap::new(),
+                labels: Arc::default(),
                 nodes: NODES,
                 downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }).into(),
                 rtt: calibration::RTT,

@@ -10,7 +10,14 @@
 //! cyclically, starting at index 1. The `j` come from SplitMix64 seeded 9. The checksum is `sum = 31 · sum + (t xor
 //! i)`, in 64 bits, over all fired events in order.
 
+#![allow(dead_code, reason = "each bench and test needs a part")]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::hint::black_box;
+
+use fleetsim::engine::{self, EventId, EventQueue, Model};
+use fleetsim::units::SimTime;
 
 /// The operations per handled event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,6 +86,50 @@ impl<Q: Pending> Churn<Q> {
     }
 }
 
+impl Churn<EventQueue<u32>> {
+    /// As [`Self::fire`], by the engine's loop: every event is dispatched to a model, which schedules the next.
+    pub(crate) fn dispatch(self, count: u32) -> u64 {
+        let Self { load, mut queue, ids, increments, used, draws } = self;
+        let queue_of_model = EventQueue::new();
+        let churn = Churn { load, queue: queue_of_model, ids, increments, used, draws };
+        let mut model = Dispatched { churn, checksum: 0, left: count };
+        engine::run(&mut model, &mut queue, &mut (), SimTime::from_nanos(u64::MAX), |model, _| model.left == 0);
+        black_box(model.checksum)
+    }
+}
+
+/// The load as a model; its own queue is not used.
+struct Dispatched {
+    churn: Churn<EventQueue<u32>>,
+    checksum: u64,
+    left: u32,
+}
+
+impl Dispatched {
+    fn schedule(&mut self, payload: u32, queue: &mut EventQueue<u32>) {
+        let at = queue.now().as_nanos() + self.churn.increment();
+        self.churn.ids[payload as usize] = queue.schedule(SimTime::from_nanos(at), payload);
+    }
+}
+
+impl Model for Dispatched {
+    type Event = u32;
+
+    fn handle(&mut self, payload: u32, queue: &mut EventQueue<u32>) {
+        self.left -= 1;
+        self.checksum = self.checksum.wrapping_mul(31).wrapping_add(queue.now().as_nanos() ^ u64::from(payload));
+        if self.churn.load == Load::Cancel {
+            let other = self.churn.draws.below(self.churn.ids.len());
+            EventQueue::cancel(queue, self.churn.ids[other as usize]);
+            self.schedule(other, queue);
+            if other == payload {
+                return;
+            }
+        }
+        self.schedule(payload, queue);
+    }
+}
+
 /// The generator of the load's definition.
 struct SplitMix64(u64);
 
@@ -101,11 +152,11 @@ impl SplitMix64 {
 }
 
 /// The engine's queue under this load.
-impl Pending for fleetsim::engine::EventQueue<u32> {
-    type Id = fleetsim::engine::EventId;
+impl Pending for EventQueue<u32> {
+    type Id = EventId;
 
     fn push(&mut self, at_ns: u64, payload: u32) -> Self::Id {
-        self.schedule(fleetsim::units::SimTime::from_nanos(at_ns), payload)
+        self.schedule(SimTime::from_nanos(at_ns), payload)
     }
 
     fn cancel(&mut self, id: Self::Id) {
@@ -115,5 +166,66 @@ impl Pending for fleetsim::engine::EventQueue<u32> {
     fn pop(&mut self) -> (u64, u32) {
         let (at, payload) = Self::pop(self).expect("each fired event schedules another");
         (at.as_nanos(), payload)
+    }
+}
+
+/// The yardstick with cancellation: a binary heap in the order of time and insertion. Nothing is taken out of it early;
+/// an entry whose stamp is out of date is skipped when it comes.
+#[derive(Default)]
+pub(crate) struct HeapWithStamps {
+    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    pushed: u32,
+    /// The stamp of each payload's last entry.
+    stamps: Vec<u32>,
+}
+
+impl Pending for HeapWithStamps {
+    type Id = ();
+
+    fn push(&mut self, at_ns: u64, payload: u32) {
+        self.pushed += 1;
+        if self.stamps.len() <= payload as usize {
+            self.stamps.resize(payload as usize + 1, 0);
+        }
+        self.stamps[payload as usize] = self.pushed;
+        self.heap.push(Reverse((at_ns, self.pushed, payload)));
+    }
+
+    fn cancel(&mut self, (): ()) {
+        // The next entry of the same payload has a later stamp.
+    }
+
+    fn pop(&mut self) -> (u64, u32) {
+        loop {
+            let Reverse((at, stamp, payload)) = self.heap.pop().expect("each fired event schedules another");
+            if self.stamps[payload as usize] == stamp {
+                return (at, payload);
+            }
+        }
+    }
+}
+
+/// The yardstick without cancellation: a binary heap in the order of time and insertion, and nothing else.
+#[derive(Default)]
+pub(crate) struct BareHeap {
+    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    pushed: u32,
+}
+
+impl Pending for BareHeap {
+    type Id = ();
+
+    fn push(&mut self, at_ns: u64, payload: u32) {
+        self.pushed += 1;
+        self.heap.push(Reverse((at_ns, self.pushed, payload)));
+    }
+
+    fn cancel(&mut self, (): ()) {
+        unreachable!("a load without cancellation");
+    }
+
+    fn pop(&mut self) -> (u64, u32) {
+        let Reverse((at, _, payload)) = self.heap.pop().expect("each fired event schedules another");
+        (at, payload)
     }
 }

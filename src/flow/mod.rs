@@ -146,7 +146,10 @@ impl Network {
     pub fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
         let id = LinkId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 links"));
         self.nodes.push(self.forest.add_link(parent.map(|parent| self.nodes[parent.index()]), capacity.get()));
-        self.mesh.get_mut().add_link(capacity.get());
+        self.mesh.get_mut().allow_for(capacity.get());
+        if self.solver == Solver::Mesh {
+            self.show_links_to_mesh();
+        }
         id
     }
 

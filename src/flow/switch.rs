@@ -78,10 +78,20 @@ impl Network {
             .map(|slot| (slot, self.forest.remaining(slot)))
             .collect();
         self.solver = Solver::Mesh;
+        self.show_links_to_mesh();
         self.mesh.get_mut().set_now(self.forest.now());
         for (slot, left) in handed {
             self.forest.remove(slot);
             self.launch(slot, left);
+        }
+    }
+
+    /// Adds the links that the general solver does not know yet. It needs more memory for a link than the forest, and
+    /// most networks never need it.
+    pub(super) fn show_links_to_mesh(&mut self) {
+        let mesh = self.mesh.get_mut();
+        for &node in &self.nodes[mesh.links()..] {
+            mesh.add_link(self.forest.capacity(node));
         }
     }
 

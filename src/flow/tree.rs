@@ -48,8 +48,113 @@ impl Summary {
 const FREE: u32 = u32::MAX;
 
 /// The children of one node, each in its own slot, and the summary of all of them.
+///
+/// Nearly all nodes have one child at most, so that one needs no memory of its own.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) enum Tree {
+    /// No children.
+    #[default]
+    Empty,
+    /// One child, in slot 0.
+    One { kid: u32, summary: Summary },
+    /// Two children or more, or there were once.
+    Wide(Box<WideTree>),
+}
+
+impl Tree {
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    /// Gives `kid` a slot; its summary is nothing until it is set.
+    pub(super) fn insert(&mut self, kid: u32) -> u32 {
+        match self {
+            Self::Empty => {
+                *self = Self::One { kid, summary: Summary::NOTHING };
+                0
+            }
+            Self::One { kid: first, summary } => {
+                let mut wide = WideTree::default();
+                let slot = wide.insert(*first);
+                wide.set(slot, *summary);
+                let slot = wide.insert(kid);
+                *self = Self::Wide(Box::new(wide));
+                slot
+            }
+            Self::Wide(wide) => wide.insert(kid),
+        }
+    }
+
+    /// Sets the summary of one child. Returns whether the summary of all changed.
+    pub(super) fn set(&mut self, slot: u32, summary: Summary) -> bool {
+        match self {
+            Self::Empty => unreachable!("only a child has a summary"),
+            Self::One { summary: known, .. } => std::mem::replace(known, summary) != summary,
+            Self::Wide(wide) => wide.set(slot, summary),
+        }
+    }
+
+    /// Frees a slot. Returns whether the summary of all changed.
+    pub(super) fn remove(&mut self, slot: u32) -> bool {
+        let changed = self.set(slot, Summary::NOTHING);
+        if let Self::Wide(wide) = self {
+            wide.free(slot);
+            if !wide.is_empty() {
+                return changed;
+            }
+        }
+        *self = Self::Empty;
+        changed
+    }
+
+    /// The summary of all children.
+    #[inline]
+    pub(super) fn summary(&self) -> Summary {
+        match self {
+            Self::Empty => Summary::NOTHING,
+            Self::One { summary, .. } => *summary,
+            Self::Wide(wide) => wide.cells[1],
+        }
+    }
+
+    /// The child whose summary has the property that the overall summary has. The property must hold for a combined
+    /// summary only if it holds for one of its parts.
+    ///
+    /// # Panics
+    /// If there are no children.
+    pub(super) fn find(&self, has: impl Fn(&Summary) -> bool) -> u32 {
+        match self {
+            Self::Empty => unreachable!("a node without children has no property of theirs"),
+            Self::One { kid, .. } => *kid,
+            Self::Wide(wide) => wide.find(has),
+        }
+    }
+
+    /// Calls `found` with every child whose first tag is at most `due`, by slot.
+    pub(super) fn each_due(&self, due: f64, found: &mut impl FnMut(u32)) {
+        match self {
+            Self::One { kid, summary } if summary.tag <= due => found(*kid),
+            Self::Wide(wide) => wide.each_due_in(1, due, found),
+            _ => {}
+        }
+    }
+
+    /// Sets the clock that all tags refer to back by `by`, and calls `each` with every child.
+    pub(super) fn set_back(&mut self, by: f64, mut each: impl FnMut(u32)) {
+        match self {
+            Self::Empty => {}
+            Self::One { kid, summary } => {
+                summary.tag -= by;
+                each(*kid);
+            }
+            Self::Wide(wide) => wide.set_back(by, each),
+        }
+    }
+}
+
+/// A tree with room for several children.
+#[derive(Debug, Default)]
+pub(super) struct WideTree {
     /// A complete binary tree: the root is cell 1, the halves of cell i are 2i and 2i + 1, slots fill the last row.
     cells: Vec<Summary>,
     /// The child in each slot.
@@ -57,17 +162,16 @@ pub(super) struct Tree {
     free: Vec<u32>,
 }
 
-impl Tree {
+impl WideTree {
     fn width(&self) -> usize {
         self.cells.len() / 2
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.kids.len() == self.free.len()
     }
 
-    /// Gives `kid` a slot; its summary is nothing until it is set.
-    pub(super) fn insert(&mut self, kid: u32) -> u32 {
+    fn insert(&mut self, kid: u32) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.kids[slot as usize] = kid;
             return slot;
@@ -90,8 +194,7 @@ impl Tree {
         self.cells = cells;
     }
 
-    /// Sets the summary of one child. Returns whether the summary of all changed.
-    pub(super) fn set(&mut self, slot: u32, summary: Summary) -> bool {
+    fn set(&mut self, slot: u32, summary: Summary) -> bool {
         let mut at = self.width() + slot as usize;
         if self.cells[at] == summary {
             return false;
@@ -108,45 +211,17 @@ impl Tree {
         true
     }
 
-    /// Frees a slot. Returns whether the summary of all changed.
-    pub(super) fn remove(&mut self, slot: u32) -> bool {
-        let changed = self.set(slot, Summary::NOTHING);
+    fn free(&mut self, slot: u32) {
         self.kids[slot as usize] = FREE;
         self.free.push(slot);
-        if self.is_empty() {
-            self.kids.clear();
-            self.free.clear();
-            // A node that was once wide must not stay wide: nodes are reused.
-            if self.width() > 16 {
-                self.cells = Vec::new();
-            }
-        }
-        changed
     }
 
-    /// The summary of all children.
-    pub(super) fn summary(&self) -> Summary {
-        self.cells.get(1).copied().unwrap_or(Summary::NOTHING)
-    }
-
-    /// The child whose summary has the property that the overall summary has. The property must hold for a combined
-    /// summary only if it holds for one of its parts.
-    ///
-    /// # Panics
-    /// If there are no children.
-    pub(super) fn find(&self, has: impl Fn(&Summary) -> bool) -> u32 {
+    fn find(&self, has: impl Fn(&Summary) -> bool) -> u32 {
         let mut at = 1;
         while at < self.width() {
             at = if has(&self.cells[2 * at]) { 2 * at } else { 2 * at + 1 };
         }
         self.kids[at - self.width()]
-    }
-
-    /// Calls `found` with every child whose first tag is at most `due`, by slot.
-    pub(super) fn each_due(&self, due: f64, found: &mut impl FnMut(u32)) {
-        if !self.cells.is_empty() {
-            self.each_due_in(1, due, found);
-        }
     }
 
     fn each_due_in(&self, at: usize, due: f64, found: &mut impl FnMut(u32)) {
@@ -161,8 +236,7 @@ impl Tree {
         }
     }
 
-    /// Sets the clock that all tags refer to back by `by`, and calls `each` with every child.
-    pub(super) fn set_back(&mut self, by: f64, mut each: impl FnMut(u32)) {
+    fn set_back(&mut self, by: f64, mut each: impl FnMut(u32)) {
         for cell in &mut self.cells {
             cell.tag -= by;
         }

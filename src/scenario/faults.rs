@@ -98,7 +98,7 @@ impl Checker<'_> {
                 }
             }
             (None, Some(selector)) => {
-                let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+                let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
                 let Some(checked) = self.selector(&path.key("selector"), selector, &labels) else { return };
                 outage.clusters = positions(clusters, |cluster| checked.matches(&cluster.labels));
             }

@@ -243,7 +243,7 @@ impl Checker<'_> {
             let mut spec = ClusterSpec {
                 name: cluster.name.clone(),
                 group: cluster.namespace.clone(),
-                labels: cluster.labels.clone(),
+                labels: Arc::new(cluster.labels.clone()),
                 paused: cluster.paused,
                 registered: cluster.registered,
                 ..ClusterSpec::default()
@@ -353,7 +353,7 @@ impl Checker<'_> {
     ) -> Vec<FleetGroup> {
         let written = written.unwrap_or_default();
         let list = Path::of("clusterGroups");
-        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
         let mut groups = Vec::new();
         for (index, group) in written.iter().enumerate() {
             if let Some(selector) = &group.selector {

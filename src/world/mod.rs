@@ -69,7 +69,7 @@ use distribution::setup::CacheLinks;
 use faults::FaultProcesses;
 use faults::strata::FaultDraws;
 use nodes::catalog::Catalog;
-use nodes::node::NodeState;
+use nodes::node::{KnownContents, NodeContent, NodeState};
 use nodes::pull::Pull;
 use registry::Registry;
 use transfers::Transfers;
@@ -84,6 +84,7 @@ pub struct World<'s> {
     catalog: Catalog,
     clusters: Vec<ClusterState>,
     nodes: Vec<NodeState>,
+    contents: KnownContents,
     pods: Vec<Pod>,
     pulls: Vec<Pull>,
     registries: Vec<Registry<'s>>,
@@ -116,6 +117,7 @@ impl<'s> World<'s> {
             streams,
             clusters: Vec::with_capacity(spec.clusters.len()),
             nodes: Vec::new(),
+            contents: KnownContents::new(NodeContent::new(&catalog)),
             pods: Vec::new(),
             pulls: Vec::new(),
             registries: (0..=spec.registries.len()).map(|at| Registry::new(spec.registry_at(at))).collect(),

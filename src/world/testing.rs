@@ -1,7 +1,5 @@
 //! Small worlds whose times can be computed by hand, for tests.
 
-use std::collections::BTreeMap;
-
 use crate::engine::{self, EventQueue, Model};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use crate::world::World;
@@ -42,7 +40,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         clusters: None,
         group: String::new(),
         name: format!("c{at:04}"),
-        labels: BTreeMap::new(),
+        labels: std::sync::Arc::default(),
         nodes: 1,
         downlink: BytesPerSec::new(100e6).into(),
         rtt: nothing.clone(),

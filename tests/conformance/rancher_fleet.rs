@@ -329,7 +329,7 @@ impl Clusters {
             let class = self.classes.get(class);
             FleetCluster {
                 name: self.names.get(index).cloned().unwrap_or_else(|| format!("c{index:04}")),
-                labels: class.map(|class| class.labels.clone()).unwrap_or_default(),
+                labels: class.map(|class| class.labels.clone().into()).unwrap_or_default(),
                 groups: class
                     .into_iter()
                     .flat_map(|class| &class.groups)

@@ -165,9 +165,19 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
+    /// A link has, or will have, this capacity.
+    pub(super) fn allow_for(&mut self, capacity: f64) {
+        self.fastest = self.fastest.max(capacity);
+    }
+
+    /// Number of links.
+    pub(super) fn links(&self) -> usize {
+        self.links.len()
+    }
+
     /// Adds a link; links are numbered from zero.
     pub(super) fn add_link(&mut self, capacity: f64) {
-        self.fastest = self.fastest.max(capacity);
+        self.allow_for(capacity);
         self.links.push(MeshLink {
             capacity,
             hub: NONE,
@@ -215,9 +225,11 @@ impl Mesh {
         self.now = now;
     }
 
+    /// Changes the capacity of a link; of one that it does not know, it only learns that it may be as large.
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
-        self.fastest = self.fastest.max(capacity);
-        self.links[link as usize].capacity = capacity;
+        self.allow_for(capacity);
+        let Some(known) = self.links.get_mut(link as usize) else { return };
+        known.capacity = capacity;
         self.link_changed(link);
         self.quiet = false;
     }

@@ -113,5 +113,5 @@ impl Strategy for ArgoCdProposal {
 /// The fleet as an ApplicationSet sees it: one application for each cluster, with its name and labels.
 #[must_use]
 pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
-    clusters.iter().map(|cluster| (cluster.name.clone(), Arc::new(cluster.labels.clone()))).collect()
+    clusters.iter().map(|cluster| (cluster.name.clone(), Arc::clone(&cluster.labels))).collect()
 }

@@ -140,7 +140,7 @@ impl Strategy for KubeFleetRolling {
 pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
     let member = |cluster: &ClusterSpec| MemberCluster {
         name: cluster.name.clone(),
-        labels: cluster.labels.clone(),
+        labels: (*cluster.labels).clone(),
         left: false,
     };
     clusters.iter().map(member).collect()

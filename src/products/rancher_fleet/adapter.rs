@@ -255,7 +255,7 @@ impl Controller for BundleController<'_> {
             Change::Labels(cluster, labels) => {
                 let groups = groups_of(labels, self.fleet.groups).ok()?;
                 let cluster = &mut self.clusters[cluster.index()];
-                (cluster.labels, cluster.groups) = (labels.clone(), groups);
+                (cluster.labels, cluster.groups) = (labels.clone().into(), groups);
                 self.scheduler.set_clusters(self.clusters.clone());
             }
             Change::Selected(cluster, false) => self.membership.leaves(cluster.index(), now),

@@ -182,7 +182,7 @@ fn empty_partition(
     let entry = &strategy.manual_partitions()[index];
     let hint = match &entry.cluster_selector {
         Some(selector) => {
-            let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+            let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
             selection::why_none(selector, &labels)
         }
         None if !entry.cluster_name.is_empty() => format!("no cluster is named `{}`", entry.cluster_name),

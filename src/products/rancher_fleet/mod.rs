@@ -8,6 +8,8 @@ mod membership;
 mod tally;
 mod version;
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use crate::products::{Change, Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
@@ -67,7 +69,7 @@ impl Strategy for RancherFleetStrategy {
 pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
     let clusters = fleet.world.clusters.iter().map(|cluster| FleetCluster {
         name: cluster.name.clone(),
-        labels: cluster.labels.clone(),
+        labels: Arc::clone(&cluster.labels),
         groups: groups_of(&cluster.labels, fleet.groups).expect("selectors are checked before they are kept"),
     });
     clusters.collect()

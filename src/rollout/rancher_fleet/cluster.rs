@@ -13,8 +13,8 @@ use super::super::label_selector::{LabelSelector, Labels, SelectorError};
 pub struct FleetCluster {
     /// Fleet processes clusters in the byte order of their names.
     pub name: String,
-    /// The labels of the cluster's object.
-    pub labels: Labels,
+    /// The labels of the cluster's object; clusters with the same may share them.
+    pub labels: Arc<Labels>,
     /// The cluster groups it belongs to.
     pub groups: Vec<Arc<ClusterGroup>>,
 }

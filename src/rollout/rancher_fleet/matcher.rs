@@ -86,7 +86,7 @@ mod tests {
         let group = |name: &str, pairs| Arc::new(ClusterGroup { name: name.to_owned(), labels: labels(pairs) });
         let edge = FleetCluster {
             name: "edge-1".to_owned(),
-            labels: labels(&[("env", "prod"), (DISPLAY_NAME, "Shop 1")]),
+            labels: labels(&[("env", "prod"), (DISPLAY_NAME, "Shop 1")]).into(),
             groups: vec![group("shops", &[("wave", "1")]), group("eu", &[("wave", "2")])],
         };
         let alone = FleetCluster { name: "alone".to_owned(), ..FleetCluster::default() };

@@ -82,7 +82,7 @@ impl GitRepo {
         let written = self.file.spec.targets.as_deref().filter(|targets| !targets.is_empty());
         let as_fleet = |cluster: &&InventoryCluster| {
             let groups = groups_of(&cluster.labels, groups).unwrap_or_default();
-            FleetCluster { name: cluster.name.clone(), labels: cluster.labels.clone(), groups }
+            FleetCluster { name: cluster.name.clone(), labels: cluster.labels.clone().into(), groups }
         };
         let seen: Vec<FleetCluster> = clusters.iter().map(as_fleet).collect();
         let path = Path::of("spec").key("targets");

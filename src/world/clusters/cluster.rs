@@ -25,7 +25,6 @@ use crate::world::ids::ClusterId;
 use crate::world::meter::ClusterPhase;
 use crate::world::nodes::node::NodeState;
 use crate::world::quantity::RateModel;
-use crate::world::registry::tcp;
 
 /// The state of one cluster.
 #[derive(Debug)]
@@ -37,8 +36,6 @@ pub(crate) struct ClusterState {
     pub(crate) cuts: Cuts,
     /// The capacity of its downlink without faults.
     pub(crate) downlink: BytesPerSec,
-    /// By registry: the most that one connection carries.
-    pub(crate) connection_caps: Vec<Option<BytesPerSec>>,
     /// Failures in progress that will end.
     pub(crate) repairs_due: u32,
     /// The current turn of its outage process.
@@ -105,7 +102,7 @@ impl World<'_> {
             let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, node.unpack_spread);
             let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
             links.add_node(id, inside, nic, network);
-            self.nodes.push(NodeState::new(node, &self.catalog, id, key, unpack_rate));
+            self.nodes.push(NodeState::new(node, self.contents.first(), id, key, unpack_rate));
         }
         let running = self.spec.installed(id.index());
         self.clusters.push(ClusterState {
@@ -114,7 +111,6 @@ impl World<'_> {
             draws,
             cuts: Cuts::default(),
             downlink,
-            connection_caps: self.registries.iter().map(|from| tcp::path_cap(from.spec, rtt, spec.loss)).collect(),
             repairs_due: 0,
             outage: 0,
             agent: Agent::settled(running),
@@ -133,6 +129,9 @@ impl World<'_> {
         });
         if let Some(revision) = running {
             self.settle(id, revision);
+            for node in self.nodes_of(id) {
+                self.contents.share(&mut self.nodes[node].content);
+            }
         }
         if let Some(back) = draws.offline {
             self.cut(id, CutKind::All, queue);

@@ -1,9 +1,10 @@
 //! Settings of a cluster and of the workloads that every cluster runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::serial::positive;
 use crate::units::{Share, SimDuration};
@@ -24,7 +25,9 @@ pub struct ClusterSpec {
     #[serde(skip)]
     pub group: String,
     /// Labels of the cluster's object in the management cluster.
-    pub labels: BTreeMap<String, String>,
+    #[serde(deserialize_with = "shared")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub labels: Arc<BTreeMap<String, String>>,
     /// Worker nodes, at least one.
     pub nodes: u32,
     /// Total rate at which its nodes can receive from outside; drawn for each cluster.
@@ -53,7 +56,7 @@ impl Default for ClusterSpec {
             name: String::new(),
             group: String::new(),
             clusters: None,
-            labels: BTreeMap::new(),
+            labels: Arc::default(),
             nodes: default::NODES,
             downlink: default::DOWNLINK.into(),
             rtt: default::RTT,
@@ -65,6 +68,11 @@ impl Default for ClusterSpec {
             installed: true,
         }
     }
+}
+
+/// Labels, which clusters of one group share.
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<BTreeMap<String, String>>, D::Error> {
+    BTreeMap::deserialize(deserializer).map(Arc::new)
 }
 
 /// One workload that every cluster runs.

@@ -13,7 +13,7 @@ use crate::world::distribution::spec::DistributionKind;
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
 use crate::world::ids::{FillId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
-use crate::world::nodes::pull::Fetch;
+use crate::world::nodes::pull_progress::Fetch;
 use crate::world::registry::request::Request;
 use crate::world::transfers::links::Leg;
 use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};

@@ -56,7 +56,7 @@ impl<'s> World<'s> {
 
     /// The layers of an image that are mounted on a node.
     fn mounted_layers(&self, node: NodeId, image: ImageRef) -> impl Iterator<Item = &Layer> {
-        let blobs = &self.nodes[node.index()].blobs;
+        let blobs = &self.nodes[node.index()].content.blobs;
         let is_mounted = |layer: &&Layer| blobs[usize::from(layer.blob)] == Blob::Mounted;
         self.catalog.image(image).layers.iter().filter(is_mounted)
     }
@@ -67,7 +67,7 @@ impl<'s> World<'s> {
             return false;
         }
         let (node, image) = (self.pods[pod.index()].node, self.pods[pod.index()].image);
-        match &mut self.nodes[node.index()].reading[usize::from(image.0)] {
+        match &mut self.nodes[node.index()].content_mut().reading[usize::from(image.0)] {
             ReadProgress::Done => false,
             ReadProgress::Now(waiting) => {
                 waiting.push(pod);
@@ -152,8 +152,10 @@ impl<'s> World<'s> {
                 self.start_lazy(node, image, size, Some(rate), Payload::Background(node, blob), queue);
             }
         }
-        let reading =
-            std::mem::replace(&mut self.nodes[node.index()].reading[usize::from(image.0)], ReadProgress::Done);
+        let reading = std::mem::replace(
+            &mut self.nodes[node.index()].content_mut().reading[usize::from(image.0)],
+            ReadProgress::Done,
+        );
         if let ReadProgress::Now(pods) = reading {
             for pod in pods {
                 self.container_started(pod, queue);
@@ -165,6 +167,6 @@ impl<'s> World<'s> {
     pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
         self.totals.received += size;
         let whole = if self.spec.node.keep_blobs { Blob::Whole } else { Blob::Discarded };
-        self.nodes[node.index()].blobs[usize::from(blob)] = whole;
+        self.nodes[node.index()].content_mut().blobs[usize::from(blob)] = whole;
     }
 }

@@ -55,7 +55,7 @@ impl World<'_> {
             for (workload, spec) in self.spec.workloads.iter().enumerate() {
                 let is_first = self.spec.workloads[..workload].iter().all(|other| other.image != spec.image);
                 let image = Catalog::revision(spec.image, true);
-                if is_first && !self.nodes[node.index()].present[usize::from(image.0)] {
+                if is_first && !self.nodes[node.index()].content.present[usize::from(image.0)] {
                     missing.push((cluster, node, workload));
                 }
             }

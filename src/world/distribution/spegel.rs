@@ -59,12 +59,13 @@ impl Spegel {
 /// Whether a node announces the blob or manifest that is asked for.
 fn holds(node: &NodeState, query: &RouteQuery<'_>) -> bool {
     // Without its blobs the manifest is gone too (garbage collection follows the leases).
-    let is_whole = |blob: u16| node.blobs[usize::from(blob)] == Blob::Whole;
+    let is_whole = |blob: u16| node.content.blobs[usize::from(blob)] == Blob::Whole;
     let Some(blob) = query.blob() else {
         let layers = &query.catalog.image(query.image).layers;
-        return node.present[usize::from(query.image.0)] && layers.iter().all(|layer| is_whole(layer.blob));
+        return node.content.present[usize::from(query.image.0)] && layers.iter().all(|layer| is_whole(layer.blob));
     };
-    is_whole(blob) && (0..node.present.len()).any(|at| node.present[at] && query.catalog.contains(at, blob))
+    is_whole(blob)
+        && (0..node.content.present.len()).any(|at| node.content.present[at] && query.catalog.contains(at, blob))
 }
 
 impl DistributionMethod for Spegel {

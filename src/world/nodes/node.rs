@@ -6,6 +6,7 @@
 
 use crate::world::nodes::spec::NodeSpec;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use crate::engine::EntityKey;
 use crate::units::{Bytes, BytesPerSec};
@@ -47,16 +48,9 @@ pub(crate) enum ReadProgress {
     Done,
 }
 
-/// The state of one node.
-#[derive(Debug)]
-pub(crate) struct NodeState {
-    pub(crate) cluster: ClusterId,
-    pub(crate) key: EntityKey,
-    pub(crate) unpack_rate: BytesPerSec,
-    /// The disk that layers are written to. `None`: it is never a limit.
-    pub(crate) disk: Option<Disk>,
-    /// Layers being unpacked.
-    pub(crate) unpacking: u32,
+/// What a node has of each image. Nodes with the same share one value, as most have before and after an update.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NodeContent {
     pub(crate) blobs: Vec<Blob>,
     pub(crate) chains: Vec<Chain>,
     /// By image: all its chains are unpacked and the runtime knows its name.
@@ -65,6 +59,67 @@ pub(crate) struct NodeState {
     pub(crate) manifests: Vec<bool>,
     /// By image: the reads of its containers when images are pulled lazily.
     pub(crate) reading: Vec<ReadProgress>,
+}
+
+impl NodeContent {
+    /// Nothing.
+    pub(crate) fn new(catalog: &Catalog) -> Self {
+        Self {
+            blobs: vec![Blob::Partial(Bytes::ZERO); catalog.blobs],
+            chains: vec![Chain::Absent; catalog.chains],
+            present: vec![false; catalog.len()],
+            manifests: vec![false; catalog.len()],
+            reading: vec![ReadProgress::NotYet; catalog.len()],
+        }
+    }
+}
+
+/// Contents that nodes had lately, to be shared by the next that has the same.
+#[derive(Debug)]
+pub(crate) struct KnownContents {
+    known: Vec<Rc<NodeContent>>,
+    /// The one to be forgotten next.
+    oldest: usize,
+}
+
+impl KnownContents {
+    const MOST: usize = 8;
+
+    /// Knows this content.
+    pub(crate) fn new(first: NodeContent) -> Self {
+        Self { known: vec![Rc::new(first)], oldest: 0 }
+    }
+
+    /// The first that was known.
+    pub(crate) fn first(&self) -> Rc<NodeContent> {
+        Rc::clone(&self.known[0])
+    }
+
+    /// Replaces a content by an equal one that other nodes have, if one is known.
+    pub(crate) fn share(&mut self, content: &mut Rc<NodeContent>) {
+        let is_same = |known: &&Rc<NodeContent>| Rc::ptr_eq(known, content) || **known == *content;
+        if let Some(same) = self.known.iter().find(is_same) {
+            *content = Rc::clone(same);
+        } else if self.known.len() < Self::MOST {
+            self.known.push(Rc::clone(content));
+        } else {
+            self.known[self.oldest] = Rc::clone(content);
+            self.oldest = (self.oldest + 1) % Self::MOST;
+        }
+    }
+}
+
+/// The state of one node.
+#[derive(Debug)]
+pub(crate) struct NodeState {
+    pub(crate) cluster: ClusterId,
+    pub(crate) key: EntityKey,
+    pub(crate) unpack_rate: BytesPerSec,
+    /// The disk that layers are written to. `None`: it is never a limit.
+    pub(crate) disk: Option<Box<Disk>>,
+    /// Layers being unpacked.
+    pub(crate) unpacking: u32,
+    pub(crate) content: Rc<NodeContent>,
     /// Pods whose pull has not started yet, first come first served.
     pub(crate) pull_queue: VecDeque<PodId>,
     /// Pulls in progress.
@@ -97,10 +152,10 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    /// A node with an empty disk.
+    /// A node with this content.
     pub(crate) fn new(
         spec: &NodeSpec,
-        catalog: &Catalog,
+        content: Rc<NodeContent>,
         cluster: ClusterId,
         key: EntityKey,
         unpack_rate: BytesPerSec,
@@ -109,13 +164,9 @@ impl NodeState {
             cluster,
             key,
             unpack_rate,
-            disk: spec.disk.map(|disk| Disk::new(disk, unpack_rate)),
+            disk: spec.disk.map(|disk| Box::new(Disk::new(disk, unpack_rate))),
             unpacking: 0,
-            blobs: vec![Blob::Partial(Bytes::ZERO); catalog.blobs],
-            chains: vec![Chain::Absent; catalog.chains],
-            present: vec![false; catalog.len()],
-            manifests: vec![false; catalog.len()],
-            reading: vec![ReadProgress::NotYet; catalog.len()],
+            content,
             pull_queue: VecDeque::new(),
             pulls: Vec::new(),
             pull_rate: spec.pull_rate().map(TokenBucket::new),
@@ -137,18 +188,38 @@ impl NodeState {
 
     /// Puts an image on the disk as if it was pulled long ago.
     pub(crate) fn preload(&mut self, catalog: &Catalog, image: ImageRef, keep_blobs: bool) {
+        let content = self.content_mut();
         for layer in &catalog.image(image).layers {
-            self.chains[usize::from(layer.chain)] = Chain::Unpacked;
-            self.blobs[usize::from(layer.blob)] = if keep_blobs { Blob::Whole } else { Blob::Discarded };
+            content.chains[usize::from(layer.chain)] = Chain::Unpacked;
+            content.blobs[usize::from(layer.blob)] = if keep_blobs { Blob::Whole } else { Blob::Discarded };
         }
-        self.present[usize::from(image.0)] = true;
-        self.reading[usize::from(image.0)] = ReadProgress::Done;
-        self.manifests[usize::from(image.0)] = true;
+        content.present[usize::from(image.0)] = true;
+        content.reading[usize::from(image.0)] = ReadProgress::Done;
+        content.manifests[usize::from(image.0)] = true;
+    }
+
+    /// Its content, to be changed.
+    pub(crate) fn content_mut(&mut self) -> &mut NodeContent {
+        Rc::make_mut(&mut self.content)
+    }
+
+    /// Gives back the memory of queues that are empty.
+    pub(crate) fn shrink(&mut self) {
+        if self.pulls.is_empty() {
+            self.pulls = Vec::new();
+        }
+        if self.pull_queue.is_empty() {
+            self.pull_queue = VecDeque::new();
+        }
+        if self.slot_queue.is_empty() {
+            self.slot_queue = VecDeque::new();
+        }
     }
 
     /// Bytes of incomplete blobs.
     pub(crate) fn unfinished(&self) -> Bytes {
-        self.blobs
+        self.content
+            .blobs
             .iter()
             .map(|blob| match *blob {
                 Blob::Partial(bytes) | Blob::Fetching(bytes) => bytes,

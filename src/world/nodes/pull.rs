@@ -18,10 +18,8 @@
 
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::nodes::pull_error::{PullError, PullFacts};
-use std::collections::VecDeque;
+use crate::world::nodes::pull_progress::{Fetch, PullProgress};
 
-use crate::engine::EventId;
-use crate::flow::TransferId;
 use crate::units::{Bytes, SimTime};
 use crate::world::World;
 use crate::world::clusters::spec::PullPolicy;
@@ -32,31 +30,12 @@ use crate::world::nodes::node::{Blob, Chain};
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::nodes::runtime::spec::SlotScope;
 use crate::world::registry::request::Request;
-use crate::world::transfers::payload::BlobSource;
 
-/// The state of a layer's download.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fetch {
-    /// Not needed, or complete.
-    Done,
-    /// Another pull of this node downloads it.
-    Elsewhere,
-    /// Waits for a slot.
-    Queued,
-    /// Has a slot; its request is in progress.
-    Requested,
-    /// Its transfer is in progress.
-    Downloading(TransferId),
-    /// This many bytes have arrived; it is complete when its source is.
-    Settling(Bytes),
-}
-
-/// An attempt in progress.
+/// An attempt to pull an image. What only an attempt in progress needs is [`PullProgress`]; an ended one has none of it,
+/// because a long run has many.
 #[derive(Debug)]
 pub(crate) struct Pull {
     pub(crate) pod: PodId,
-    /// Pods whose own pulls of the same image wait for this one.
-    pub(crate) others: Vec<PodId>,
     pub(crate) node: NodeId,
     pub(crate) image: ImageRef,
     /// The number of earlier attempts on its node.
@@ -65,64 +44,7 @@ pub(crate) struct Pull {
     finished: Option<SimTime>,
     error: Option<PullError>,
     pub(crate) ended: bool,
-    /// The config has arrived and the missing layers are known.
-    pub(crate) planned: bool,
-    /// Failed tries of the current control request, and of each layer's request.
-    pub(crate) tries: Tries,
-    pub(crate) layer_tries: Vec<Tries>,
-    pub(crate) fetches: Vec<Fetch>,
-    /// The source of each layer and of the config; empty: the registry.
-    pub(crate) sources: Vec<BlobSource>,
-    pub(crate) config_source: BlobSource,
-    /// The lowest layer that is not committed.
-    pub(crate) unpack_next: usize,
-    /// Layers that are being unpacked.
-    pub(crate) unpacking: Vec<u16>,
-    /// Unpacked layers with a missing layer below them.
-    pub(crate) unpacked: Vec<u16>,
-    /// All layers are committed; only the constant part is left.
-    pub(crate) finishing: bool,
-    /// Its pending deadline.
-    deadline: Option<EventId>,
-    pub(crate) config: Option<TransferId>,
-    pub(crate) blob_host_known: bool,
-    /// Slots of this pull, if slots are counted per image.
-    slots_taken: u32,
-    slot_queue: VecDeque<u16>,
-    /// The attempt breaks at this relative position among its missing layers, after this share of the layer's bytes.
-    pub(crate) planned_failure: Option<(f64, f64)>,
-    pub(crate) failing_layer: Option<usize>,
-    /// The pending cancellation while no transfer moves.
-    pub(crate) stall_timeout: Option<EventId>,
-}
-
-impl Pull {
-    /// The source of a blob.
-    pub(crate) fn source(&self, request: Request) -> BlobSource {
-        match request {
-            Request::Config => self.config_source,
-            Request::Layer(layer) => self.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
-            _ => BlobSource::Registry,
-        }
-    }
-
-    /// Remembers the source of a blob.
-    pub(crate) fn set_source(&mut self, request: Request, source: BlobSource) {
-        match request {
-            Request::Config => self.config_source = source,
-            Request::Layer(layer) if source != BlobSource::Registry || !self.sources.is_empty() => {
-                self.sources.resize(self.fetches.len(), BlobSource::Registry);
-                self.sources[usize::from(layer)] = source;
-            }
-            _ => {}
-        }
-    }
-
-    /// Arrived bytes of layers whose source is not complete.
-    pub(crate) fn settling(&self) -> Bytes {
-        let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
-        self.fetches.iter().map(bytes).sum()
-    }
+    pub(super) progress: Option<Box<PullProgress>>,
 }
 
 impl World<'_> {
@@ -181,9 +103,13 @@ impl World<'_> {
         let planned_failure = self.draw_planned_failure(id, attempt);
         let deadline = self.spec.node.pull_deadline;
         let deadline = deadline.map(|after| queue.schedule_in(after, Event::Pull(pull, PullEvent::Deadline)));
+        let progress = PullProgress {
+            deadline,
+            planned_failure,
+            ..PullProgress::of_layers(vec![Tries::NONE; layers], vec![Fetch::Done; layers])
+        };
         self.pulls.push(Pull {
             pod,
-            others: Vec::new(),
             node: id,
             image,
             attempt,
@@ -191,24 +117,7 @@ impl World<'_> {
             finished: None,
             error: None,
             ended: false,
-            planned: false,
-            tries: Tries::default(),
-            layer_tries: vec![Tries::default(); layers],
-            fetches: vec![Fetch::Done; layers],
-            sources: Vec::new(),
-            config_source: BlobSource::Registry,
-            unpack_next: 0,
-            unpacking: Vec::new(),
-            unpacked: Vec::new(),
-            finishing: false,
-            deadline,
-            config: None,
-            blob_host_known: false,
-            slots_taken: 0,
-            slot_queue: VecDeque::new(),
-            planned_failure,
-            failing_layer: None,
-            stall_timeout: None,
+            progress: Some(Box::new(progress)),
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
@@ -219,7 +128,7 @@ impl World<'_> {
     pub(crate) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
         let pull = &self.pulls[id.index()];
         let spec = self.catalog.image(pull.image).layers[usize::from(layer)];
-        let Blob::Fetching(have) = self.nodes[pull.node.index()].blobs[usize::from(spec.blob)] else {
+        let Blob::Fetching(have) = self.nodes[pull.node.index()].content.blobs[usize::from(spec.blob)] else {
             unreachable!("a blob with a slot is being fetched");
         };
         let wanted = self.spec.distribution.lazy.as_ref().map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
@@ -237,13 +146,13 @@ impl World<'_> {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
         let layers = &self.catalog.image(pull.image).layers;
-        node.manifests[usize::from(pull.image.0)] = true;
+        node.content_mut().manifests[usize::from(pull.image.0)] = true;
         let first_missing =
-            layers.iter().take_while(|layer| node.chains[usize::from(layer.chain)] == Chain::Unpacked).count();
+            layers.iter().take_while(|layer| node.content.chains[usize::from(layer.chain)] == Chain::Unpacked).count();
         pull.unpack_next = first_missing;
         pull.planned = true;
         let missing: Vec<usize> = (first_missing..layers.len())
-            .filter(|&at| !matches!(node.blobs[usize::from(layers[at].blob)], Blob::Whole | Blob::Mounted))
+            .filter(|&at| !matches!(node.content.blobs[usize::from(layers[at].blob)], Blob::Whole | Blob::Mounted))
             .collect();
         pull.failing_layer = pull
             .planned_failure
@@ -269,7 +178,7 @@ impl World<'_> {
             if pull.fetches[at] != Fetch::Elsewhere {
                 continue;
             }
-            let blob = &mut node.blobs[usize::from(layer.blob)];
+            let blob = &mut node.content_mut().blobs[usize::from(layer.blob)];
             let have = match *blob {
                 Blob::Fetching(_) => continue,
                 Blob::Whole | Blob::Mounted => {
@@ -339,7 +248,7 @@ impl World<'_> {
         let pull = &mut self.pulls[id.index()];
         pull.fetches[at] = Fetch::Done;
         let spec = self.catalog.image(pull.image).layers[at];
-        let blob = &mut self.nodes[pull.node.index()].blobs[usize::from(spec.blob)];
+        let blob = &mut self.nodes[pull.node.index()].content_mut().blobs[usize::from(spec.blob)];
         let doomed = pull.failing_layer == Some(at);
         if doomed {
             let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
@@ -384,7 +293,9 @@ impl World<'_> {
             return;
         }
         let (pod, node, image) = (pull.pod, pull.node, pull.image);
-        self.nodes[node.index()].present[usize::from(image.0)] = true;
+        let host = &mut self.nodes[node.index()];
+        host.content_mut().present[usize::from(image.0)] = true;
+        self.contents.share(&mut host.content);
         let others = self.end_pull(id, queue);
         self.image_ready(pod, queue);
         for other in others {
@@ -406,15 +317,11 @@ impl World<'_> {
             queue.cancel(event);
         }
         let others = std::mem::take(&mut pull.others);
-        pull.fetches = Vec::new();
-        pull.sources = Vec::new();
-        pull.layer_tries = Vec::new();
-        pull.slot_queue = VecDeque::new();
-        pull.unpacking = Vec::new();
-        pull.unpacked = Vec::new();
+        pull.progress = None;
         let node = &mut self.nodes[pull.node.index()];
         node.pulls.retain(|&other| other != id);
         node.merged_pulls -= others.len();
+        node.shrink();
         let cluster = node.cluster;
         self.note_pull_ends(cluster, queue.now());
         others
@@ -475,13 +382,13 @@ impl World<'_> {
                 self.change_member(id, at as u16, MemberChange::Leaves, now);
             }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);
-            let Blob::Fetching(have) = self.nodes[node_id.index()].blobs[blob] else {
+            let Blob::Fetching(have) = self.nodes[node_id.index()].content.blobs[blob] else {
                 unreachable!("a fetch holds its blob");
             };
             let have = have + part;
             let kept = if self.spec.node.runtime.resume { have } else { Bytes::ZERO };
             self.totals.lost += have - kept;
-            self.nodes[node_id.index()].blobs[blob] = Blob::Partial(kept);
+            self.nodes[node_id.index()].content_mut().blobs[blob] = Blob::Partial(kept);
             if fetch != Fetch::Queued {
                 self.release_slot(id);
             }
@@ -498,7 +405,7 @@ impl World<'_> {
     /// Whether a pod needs a pull.
     pub(crate) fn needs_pull(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
-        let present = self.nodes[pod.node.index()].present[usize::from(pod.image.0)];
+        let present = self.nodes[pod.node.index()].content.present[usize::from(pod.image.0)];
         match self.spec.workloads[pod.workload].pull_policy {
             PullPolicy::Always => true,
             PullPolicy::IfNotPresent => !present,

@@ -12,7 +12,7 @@ use crate::world::World;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::{NodeId, PullId};
 use crate::world::nodes::node::{Blob, Chain};
-use crate::world::nodes::pull::Fetch;
+use crate::world::nodes::pull_progress::Fetch;
 
 impl World<'_> {
     /// Starts to unpack layers, and ends the pull when none is left. Returns whether it committed a layer that other
@@ -55,14 +55,15 @@ impl World<'_> {
     fn can_unpack(&self, id: PullId, layer: usize) -> bool {
         let pull = &self.pulls[id.index()];
         let chain = self.catalog.image(pull.image).layers[layer].chain;
-        pull.fetches[layer] == Fetch::Done && self.nodes[pull.node.index()].chains[usize::from(chain)] == Chain::Absent
+        pull.fetches[layer] == Fetch::Done
+            && self.nodes[pull.node.index()].content.chains[usize::from(chain)] == Chain::Absent
     }
 
     fn unpack(&mut self, id: PullId, at: usize, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let layer = self.catalog.image(pull.image).layers[at];
         let node = &mut self.nodes[pull.node.index()];
-        node.chains[usize::from(layer.chain)] = Chain::Unpacking;
+        node.content_mut().chains[usize::from(layer.chain)] = Chain::Unpacking;
         node.unpacking += 1;
         let index = u16::try_from(at).expect("an image has fewer than 65 536 layers");
         pull.unpacking.push(index);
@@ -129,15 +130,15 @@ impl World<'_> {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
         while let Some(layer) = self.catalog.image(pull.image).layers.get(pull.unpack_next) {
-            let chain = &mut node.chains[usize::from(layer.chain)];
-            if *chain != Chain::Unpacked {
+            if node.content.chains[usize::from(layer.chain)] != Chain::Unpacked {
                 let Some(own) = pull.unpacked.iter().position(|&own| usize::from(own) == pull.unpack_next) else {
                     break;
                 };
                 pull.unpacked.swap_remove(own);
-                *chain = Chain::Unpacked;
+                let content = node.content_mut();
+                content.chains[usize::from(layer.chain)] = Chain::Unpacked;
                 committed = true;
-                let blob = &mut node.blobs[usize::from(layer.blob)];
+                let blob = &mut content.blobs[usize::from(layer.blob)];
                 // Another pull may be downloading it again for another chain.
                 if !self.spec.node.keep_blobs && *blob == Blob::Whole {
                     *blob = Blob::Discarded;
@@ -153,9 +154,10 @@ impl World<'_> {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
         node.unpacking -= pull.unpacking.len() as u32;
-        for at in pull.unpacking.drain(..).chain(pull.unpacked.drain(..)) {
-            let layer = self.catalog.image(pull.image).layers[usize::from(at)];
-            node.chains[usize::from(layer.chain)] = Chain::Absent;
+        let (image, progress) = (pull.image, &mut **pull);
+        for at in progress.unpacking.drain(..).chain(progress.unpacked.drain(..)) {
+            let layer = self.catalog.image(image).layers[usize::from(at)];
+            node.content_mut().chains[usize::from(layer.chain)] = Chain::Absent;
         }
         if let Some(disk) = &mut node.disk {
             disk.cancel(queue.now(), id);

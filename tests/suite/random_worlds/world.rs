@@ -74,7 +74,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 clusters: None,
                 group: String::new(),
                 name: format!("c{at:02}"),
-                labels: labels(at),
+                labels: labels(at).into(),
                 nodes: luck.number(1, 4),
                 downlink: luck.rate(1e6, 1e9).into(),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),

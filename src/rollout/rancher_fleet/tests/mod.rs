@@ -11,6 +11,7 @@ mod invariants;
 mod shipped;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::super::Revision;
 use super::super::testing::{self, ranges};
@@ -44,7 +45,7 @@ pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<FleetCluster> {
     let stages = stages.iter().flat_map(|(stage, count)| std::iter::repeat_n(*stage, *count));
     let cluster = |(index, stage): (usize, &str)| FleetCluster {
         name: format!("c{index:03}"),
-        labels: (!stage.is_empty()).then(|| ("stage".to_owned(), stage.to_owned())).into_iter().collect(),
+        labels: Arc::new((!stage.is_empty()).then(|| ("stage".to_owned(), stage.to_owned())).into_iter().collect()),
         groups: Vec::new(),
     };
     stages.enumerate().map(cluster).collect()

@@ -27,7 +27,9 @@ impl World<'_> {
     /// The most that one connection of a pull carries, of a layer's blob if it is one.
     pub(crate) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
         let from = self.registry_of(pull);
-        let path = self.clusters[self.cluster_of(pull)].connection_caps[from];
+        let cluster = self.cluster_of(pull);
+        let loss = self.spec.clusters[cluster].loss;
+        let path = tcp::path_cap(self.registries[from].spec, self.clusters[cluster].rtt, loss);
         self.registries[from].connection_cap(path, blob.map(|blob| self.transfers.is_warm(blob)))
     }
 

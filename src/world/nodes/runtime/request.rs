@@ -15,7 +15,7 @@ use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::World;
 use crate::world::event::{Event, Queue, RequestEvent};
 use crate::world::ids::PullId;
-use crate::world::nodes::pull::Fetch;
+use crate::world::nodes::pull_progress::Fetch;
 use crate::world::nodes::runtime::retries::{Next, Tries};
 use crate::world::registry::host::Admission;
 use crate::world::registry::request::{HostRole, Request, Response};
@@ -209,7 +209,7 @@ impl World<'_> {
     fn proceed(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         *self.tries(id, request) = Tries::default();
         let pull = &self.pulls[id.index()];
-        let known = self.nodes[pull.node.index()].manifests[usize::from(pull.image.0)];
+        let known = self.nodes[pull.node.index()].content.manifests[usize::from(pull.image.0)];
         match request {
             Request::Challenge => self.send(id, Request::Token, queue),
             Request::Token => self.send(id, Request::Resolve, queue),

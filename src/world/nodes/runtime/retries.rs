@@ -17,6 +17,11 @@ pub(crate) struct Tries {
     unavailable: u32,
 }
 
+impl Tries {
+    /// No tries so far.
+    pub(crate) const NONE: Self = Self { failed: 0, unavailable: 0 };
+}
+
 /// The next step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Next {

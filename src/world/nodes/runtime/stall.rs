@@ -16,8 +16,8 @@ use crate::world::World;
 use crate::world::distribution::spec::DistributionKind;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::PullId;
-use crate::world::nodes::pull::Fetch;
 use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::pull_progress::Fetch;
 
 impl World<'_> {
     /// Starts or stops the timeout of a pull, according to whether its transfers stall.

@@ -1,0 +1,140 @@
+//! What an attempt to pull an image needs while it is in progress: its downloads, their sources, and what is unpacked.
+//! `pull` has the model.
+
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+
+use crate::engine::EventId;
+use crate::flow::TransferId;
+use crate::units::Bytes;
+use crate::world::ids::PodId;
+use crate::world::nodes::pull::Pull;
+use crate::world::nodes::runtime::retries::Tries;
+use crate::world::registry::request::Request;
+use crate::world::transfers::payload::BlobSource;
+
+/// The state of a layer's download.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fetch {
+    /// Not needed, or complete.
+    Done,
+    /// Another pull of this node downloads it.
+    Elsewhere,
+    /// Waits for a slot.
+    Queued,
+    /// Has a slot; its request is in progress.
+    Requested,
+    /// Its transfer is in progress.
+    Downloading(TransferId),
+    /// This many bytes have arrived; it is complete when its source is.
+    Settling(Bytes),
+}
+
+/// The state of an attempt in progress.
+#[derive(Debug)]
+pub(crate) struct PullProgress {
+    /// Pods whose own pulls of the same image wait for this one.
+    pub(crate) others: Vec<PodId>,
+    /// The config has arrived and the missing layers are known.
+    pub(crate) planned: bool,
+    /// Failed tries of the current control request, and of each layer's request.
+    pub(crate) tries: Tries,
+    pub(crate) layer_tries: Vec<Tries>,
+    pub(crate) fetches: Vec<Fetch>,
+    /// The source of each layer and of the config; empty: the registry.
+    pub(crate) sources: Vec<BlobSource>,
+    pub(crate) config_source: BlobSource,
+    /// The lowest layer that is not committed.
+    pub(crate) unpack_next: usize,
+    /// Layers that are being unpacked.
+    pub(crate) unpacking: Vec<u16>,
+    /// Unpacked layers with a missing layer below them.
+    pub(crate) unpacked: Vec<u16>,
+    /// All layers are committed; only the constant part is left.
+    pub(crate) finishing: bool,
+    /// Its pending deadline.
+    pub(super) deadline: Option<EventId>,
+    pub(crate) config: Option<TransferId>,
+    pub(crate) blob_host_known: bool,
+    /// Slots of this pull, if slots are counted per image.
+    pub(super) slots_taken: u32,
+    pub(super) slot_queue: VecDeque<u16>,
+    /// The attempt breaks at this relative position among its missing layers, after this share of the layer's bytes.
+    pub(crate) planned_failure: Option<(f64, f64)>,
+    pub(crate) failing_layer: Option<usize>,
+    /// The pending cancellation while no transfer moves.
+    pub(crate) stall_timeout: Option<EventId>,
+}
+
+/// An attempt without layers, as an ended one is seen.
+static NO_PROGRESS: PullProgress = PullProgress::of_layers(Vec::new(), Vec::new());
+
+impl PullProgress {
+    pub(super) const fn of_layers(layer_tries: Vec<Tries>, fetches: Vec<Fetch>) -> Self {
+        Self {
+            others: Vec::new(),
+            planned: false,
+            tries: Tries::NONE,
+            layer_tries,
+            fetches,
+            sources: Vec::new(),
+            config_source: BlobSource::Registry,
+            unpack_next: 0,
+            unpacking: Vec::new(),
+            unpacked: Vec::new(),
+            finishing: false,
+            deadline: None,
+            config: None,
+            blob_host_known: false,
+            slots_taken: 0,
+            slot_queue: VecDeque::new(),
+            planned_failure: None,
+            failing_layer: None,
+            stall_timeout: None,
+        }
+    }
+}
+
+impl Deref for Pull {
+    type Target = PullProgress;
+
+    fn deref(&self) -> &PullProgress {
+        self.progress.as_deref().unwrap_or(&NO_PROGRESS)
+    }
+}
+
+impl DerefMut for Pull {
+    fn deref_mut(&mut self) -> &mut PullProgress {
+        self.progress.get_or_insert_with(|| Box::new(PullProgress::of_layers(Vec::new(), Vec::new())))
+    }
+}
+
+impl Pull {
+    /// The source of a blob.
+    pub(crate) fn source(&self, request: Request) -> BlobSource {
+        match request {
+            Request::Config => self.config_source,
+            Request::Layer(layer) => self.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
+            _ => BlobSource::Registry,
+        }
+    }
+
+    /// Remembers the source of a blob.
+    pub(crate) fn set_source(&mut self, request: Request, source: BlobSource) {
+        match request {
+            Request::Config => self.config_source = source,
+            Request::Layer(layer) if source != BlobSource::Registry || !self.sources.is_empty() => {
+                let layers = self.fetches.len();
+                self.sources.resize(layers, BlobSource::Registry);
+                self.sources[usize::from(layer)] = source;
+            }
+            _ => {}
+        }
+    }
+
+    /// Arrived bytes of layers whose source is not complete.
+    pub(crate) fn settling(&self) -> Bytes {
+        let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
+        self.fetches.iter().map(bytes).sum()
+    }
+}
