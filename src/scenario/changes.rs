@@ -89,7 +89,9 @@ impl Checker<'_> {
         world: &CheckedWorld,
     ) -> Vec<(SimDuration, Change)> {
         let mut changes = strategy.acts();
-        let mut labels: Vec<Labels> = world.world.clusters.iter().map(|cluster| cluster.labels.clone()).collect();
+        // A large fleet has many labels, which only changes need.
+        let changing = if written.is_empty() { &[][..] } else { &world.world.clusters };
+        let mut labels: Vec<Labels> = changing.iter().map(|cluster| (*cluster.labels).clone()).collect();
         let mut order: Vec<(usize, &ChangeFile)> = written.iter().enumerate().collect();
         order.sort_by_key(|(_, change)| change.after);
         for (index, change) in order {
@@ -159,7 +161,7 @@ impl Checker<'_> {
 
     fn clusters_of(&mut self, path: &Path, selector: &LabelSelector, world: &CheckedWorld) -> Vec<usize> {
         let clusters = &world.world.clusters;
-        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &cluster.labels).collect();
+        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
         let checked = self.selector(path, selector, &labels);
         let is_hit = |selector: &CheckedSelector, at: usize| selector.matches(&clusters[at].labels);
         checked.map_or_else(Vec::new, |selector| (0..clusters.len()).filter(|at| is_hit(&selector, *at)).collect())
