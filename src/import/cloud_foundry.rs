@@ -90,7 +90,9 @@ pub(super) fn import(
     texts: &mut Texts,
 ) -> Result<(ImportedFleet, WorkloadDraft), Vec<Problem>> {
     let mut read = Vec::new();
-    let mut notes = vec!["every instance is on a cell and a link of its own".to_owned()];
+    let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
+                cells";
+    let mut notes = vec![note.to_owned()];
     let manifest = sources.manifest.as_ref();
     let manifest = manifest.map(|path| of_manifest(path, sources.app.as_deref(), texts, &mut read)).transpose()?;
     let process = sources.process.as_ref().map(|path| of_process(path, texts, &mut read, &mut notes)).transpose()?;

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::check::Checker;
 use crate::document::path::Path;
 use crate::world::{
-    CachePlace, CacheSpec, ClusterSpec, CountOrPercent, DistributionKind, DistributionSpec, ImageSpec, LazySpec,
-    MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec,
+    CachePlace, CacheSpec, CellSpec, ClusterSpec, CountOrPercent, DistributionKind, DistributionSpec, ImageSpec,
+    LazySpec, MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec, SpegelSpec,
 };
 
 /// Path of the images from the registry to the nodes.
@@ -18,6 +18,8 @@ pub(crate) enum DistributionFile {
     Direct {},
     /// Pull-through caches (distribution's proxy mode, Harbor's proxy projects).
     Cache(CacheSpec),
+    /// Cells of Cloud Foundry, each of which downloads an image once for all of its instances.
+    Cells(CellSpec),
     /// Nodes serve the complete images that they hold to the others of their cluster.
     Spegel(SpegelSpec),
     /// Peers that pass pieces on while they fetch, with Dragonfly's numbers.
@@ -90,6 +92,7 @@ impl Checker<'_> {
                 }
                 spec.kind = DistributionKind::Cache(cache.clone());
             }
+            DistributionFile::Cells(cells) => spec.kind = DistributionKind::Cells(cells.clone()),
             DistributionFile::Spegel(spegel) => spec.kind = DistributionKind::Spegel(spegel.clone()),
             DistributionFile::Dragonfly(_) => {
                 let defaults = PiecesSpec::dragonfly(node.nic.typical());

@@ -59,6 +59,16 @@ pub const MIRROR_RTT: SimDuration = SimDuration::from_millis(5);
 /// `docs/recipes/mirror.md`.
 pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
 
+/// Bytes of downloads that a cell of Cloud Foundry keeps. Source: `diego.executor.max_cache_size_in_bytes`, 10000000000, in
+/// cloudfoundry/diego-release `jobs/rep/spec`.
+pub const CELL_CACHE: Bytes = Bytes::new(10_000_000_000);
+
+/// Downloads of a cell at the same time. Source: `diego.executor.max_concurrent_downloads`, 5, in the same file.
+pub const CELL_DOWNLOADS: u32 = 5;
+
+/// Rate of copies within a cell: so high that they take no time, because unpacking counts their writing already.
+pub const CELL_COPY: BytesPerSec = BytesPerSec::from_gbit(10_000.0);
+
 /// From a request to a peer's answer. Guess: within the 20 ms below; the six or more requests of a small image took
 /// about 25 ms in all (spegel-org/benchmark-results @645a85c).
 pub const SPEGEL_LOOKUP: SimDuration = SimDuration::from_millis(3);

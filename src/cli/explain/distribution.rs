@@ -32,6 +32,14 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
                  once; {while_cold}"
             ));
         }
+        DistributionKind::Cells(cells) => {
+            let places = u64::from(cells.count).min(clusters);
+            let once = Bytes::new(copy.get() * places);
+            let shared = clusters.div_ceil(places.max(1));
+            lines.push(format!(
+                "distribution: {places} cells with up to {shared} instances: {once} from the registry, one copy a cell"
+            ));
+        }
         DistributionKind::Spegel(_) => lines.push(match world.node.keep_blobs {
             true => {
                 "distribution: Spegel: nodes that pull while no node of their cluster is complete go to the registry, \

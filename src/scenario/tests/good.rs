@@ -409,6 +409,7 @@ fn ways_of_distribution_are_chosen_by_key_and_can_be_swept() {
     let named = |way: &DistributionKind| match way {
         DistributionKind::Direct => "direct",
         DistributionKind::Cache(_) => "cache",
+        DistributionKind::Cells(_) => "cells",
         DistributionKind::Spegel(_) => "spegel",
         DistributionKind::Pieces(_) => "pieces",
     };

@@ -1,4 +1,5 @@
-//! Pull-through caches, one per cluster or region: distribution's proxy mode and Harbor's proxy projects.
+//! Pull-through caches, one per cluster or region: distribution's proxy mode and Harbor's proxy projects. The caches of
+//! Diego's cells are such, too.
 //!
 //! A node sends all requests to its cache, which asks the registry for what it lacks. A missing blob takes two
 //! concurrent transfers, from the registry to the cache and from the cache to the node; the node has the blob when
@@ -14,10 +15,15 @@
 //! `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by digest and configs are kept. Above Harbor's limit of
 //! upstream connections the cache responds 429.
 //!
+//! A cell of Diego, which runs instances of Cloud Foundry's apps, downloads a droplet once and keeps it; instances that
+//! start on it meanwhile wait for that download, and others for one of its connections (code.cloudfoundry.org/executor
+//! `depot/steps/download_step.go`, cacheddownloader `cached_downloader.go`). Copies within the cell cross no link.
+//!
 //! Left out: the caches' tokens, disks and CPU, and their content before the run.
 
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration};
+use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
 use crate::world::distribution::method::{DistributionMethod, RouteQuery};
 use crate::world::distribution::spec::{CachePlace, CacheSpec};
@@ -67,6 +73,15 @@ impl Caches {
             configs: vec![false; images],
         };
         Self { spec: spec.clone(), caches: links.iter().map(cache).collect(), of_cluster, last }
+    }
+
+    /// Each keeps so many bytes, and lets requests wait for a free connection.
+    pub(super) fn with_room(mut self, room: &CacheRoom) -> Self {
+        for cache in &mut self.caches {
+            let stock = CacheStore::new(0, self.spec.coalesce, self.spec.ttl, None);
+            cache.cache_store = std::mem::replace(&mut cache.cache_store, stock).with_room(room.clone());
+        }
+        self
     }
 
     /// By cluster: its cache, one per cluster or region.

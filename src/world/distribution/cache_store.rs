@@ -4,10 +4,13 @@
 //! fill is complete, start their own fill, wait for it, or share it as it arrives. A shared fill runs to its end; a
 //! fill for one request is cancelled with it.
 //!
-//! Left out: full disks; requests for part of a blob (a node that continues a broken download makes its cache fetch
+//! A cell of Cloud Foundry has room for a number of bytes, and makes requests wait that other stores refuse.
+//!
+//! Left out: full disks of other stores; requests for part of a blob (a node that continues a broken download makes its cache fetch
 //! the whole blob); and blobs that were cached before the run.
 
 use crate::units::{SimDuration, SimTime};
+use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::spec::Coalesce;
 use crate::world::ids::{FillId, PullId};
 use crate::world::registry::request::Request;
@@ -46,6 +49,10 @@ pub(crate) struct CacheStore {
     waiters: Vec<(u16, Waiter)>,
     /// Fills in progress.
     fills: u32,
+    /// Bytes that it keeps. `None`: all.
+    room: Option<CacheRoom>,
+    /// Requests for which no connection was free. `None`: they are refused.
+    queue: Option<Vec<Waiter>>,
 }
 
 impl CacheStore {
@@ -59,13 +66,23 @@ impl CacheStore {
             leads: Vec::new(),
             waiters: Vec::new(),
             fills: 0,
+            room: None,
+            queue: None,
         }
+    }
+
+    /// A store that keeps so many bytes, and in which requests wait for a free connection.
+    pub(super) fn with_room(self, room: CacheRoom) -> Self {
+        Self { room: Some(room), queue: Some(Vec::new()), ..self }
     }
 
     /// Looks up a blob for a request.
     pub(super) fn look_up(&mut self, now: SimTime, blob: u16, waiter: Waiter) -> CacheLookup {
         let (at, (pull, _)) = (usize::from(blob), waiter);
         if self.whole[at].is_some_and(|since| now - since < self.ttl) {
+            if let Some(room) = &mut self.room {
+                room.touch(at, now);
+            }
             return CacheLookup::Hit;
         }
         // The registry refused it, and it is sent again.
@@ -83,7 +100,9 @@ impl CacheStore {
             }
         }
         if self.most.is_some_and(|most| self.leads.len() as u32 + self.fills >= most) {
-            return CacheLookup::Full;
+            let Some(queue) = &mut self.queue else { return CacheLookup::Full };
+            queue.push(waiter);
+            return CacheLookup::Waits;
         }
         self.leads.push((blob, pull));
         CacheLookup::Miss
@@ -103,13 +122,29 @@ impl CacheStore {
     /// A fill has ended, with the whole blob at `whole`. Returns the requests that waited for it.
     pub(super) fn fill_ends(&mut self, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
         self.fills -= 1;
-        if whole.is_some() {
-            self.whole[usize::from(blob)] = whole;
+        if let Some(now) = whole {
+            self.keep(usize::from(blob), now);
         }
         if self.running[usize::from(blob)] == Some(fill) {
             self.running[usize::from(blob)] = None;
         }
-        self.take_waiters(blob)
+        let mut waiters = self.take_waiters(blob);
+        waiters.extend(self.take_queue());
+        waiters
+    }
+
+    /// The whole blob is here.
+    fn keep(&mut self, blob: usize, now: SimTime) {
+        self.whole[blob] = Some(now);
+        let gone = self.room.as_mut().map_or_else(Vec::new, |room| room.keep(blob, now));
+        for gone in gone {
+            self.whole[gone] = None;
+        }
+    }
+
+    /// Requests for which no connection was free.
+    fn take_queue(&mut self) -> Vec<Waiter> {
+        self.queue.as_mut().map_or_else(Vec::new, std::mem::take)
     }
 
     /// A pull has failed. Returns the requests that waited for its misses; the first one misses again.
@@ -117,7 +152,14 @@ impl CacheStore {
         self.waiters.retain(|&(_, (waiting, _))| waiting != pull);
         let given: Vec<u16> = self.leads.iter().filter(|&&(_, lead)| lead == pull).map(|&(blob, _)| blob).collect();
         self.leads.retain(|&(_, lead)| lead != pull);
-        given.into_iter().flat_map(|blob| self.take_waiters(blob)).collect()
+        if let Some(queue) = &mut self.queue {
+            queue.retain(|&(waiting, _)| waiting != pull);
+        }
+        let mut waiters: Vec<Waiter> = given.iter().flat_map(|&blob| self.take_waiters(blob)).collect();
+        if !given.is_empty() {
+            waiters.extend(self.take_queue());
+        }
+        waiters
     }
 
     /// Whether fills are shared, so that they do not end with the request that started them.
@@ -135,6 +177,7 @@ impl CacheStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Bytes;
     use crate::world::registry::request::Request;
 
     fn cache_store(coalesce: Coalesce, most: Option<u32>) -> CacheStore {
@@ -188,6 +231,22 @@ mod tests {
         assert_eq!(cache_store.cancel_pull(PullId(3)), [], "it only waited");
         assert_eq!(cache_store.cancel_pull(PullId(1)), [from(2)]);
         assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Miss);
+    }
+
+    #[test]
+    fn in_a_cell_requests_wait_for_a_connection_and_blobs_for_room() {
+        let room = CacheRoom::new(Bytes::new(100), vec![Bytes::new(60); 2]);
+        let mut cell = cache_store(Coalesce::Wait, Some(1)).with_room(room);
+        assert_eq!(cell.look_up(START, 0, from(1)), CacheLookup::Miss);
+        assert_eq!(cell.look_up(START, 1, from(2)), CacheLookup::Waits, "one download at a time");
+        cell.fill_begins(0, PullId(1), FillId(0));
+        assert_eq!(cell.fill_ends(0, FillId(0), Some(SimTime::from_secs(1))), [from(2)]);
+        assert_eq!(cell.look_up(SimTime::from_secs(1), 0, from(3)), CacheLookup::Hit);
+        assert_eq!(cell.look_up(SimTime::from_secs(1), 1, from(2)), CacheLookup::Miss);
+        cell.fill_begins(1, PullId(2), FillId(1));
+        cell.fill_ends(1, FillId(1), Some(SimTime::from_secs(2)));
+        assert_eq!(cell.look_up(SimTime::from_secs(2), 0, from(4)), CacheLookup::Miss, "60 + 60 > 100");
+        assert_eq!(cell.cancel_pull(PullId(4)), [], "nobody waited for it");
     }
 
     #[test]

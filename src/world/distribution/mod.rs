@@ -9,7 +9,7 @@
 //! | `method` | the interface of all methods |
 //! | `direct` | every node pulls from the registry |
 //! | `mirror` | registries of a region that are asked first |
-//! | `cache`, `cache_store` | pull-through caches, per cluster or region, and their content |
+//! | `cache`, `cache_store`, `cache_room` | pull-through caches, per cluster, region or cell, and their content |
 //! | `spegel` | nodes that serve complete images to each other |
 //! | `pieces` | swarms that pass on pieces while they download (Dragonfly, Kraken) |
 //! | `lazy` | containers that start before their image is complete |
@@ -18,6 +18,7 @@
 //! | `spec` | the settings |
 
 mod cache;
+mod cache_room;
 mod cache_store;
 pub(crate) mod delivery;
 mod direct;

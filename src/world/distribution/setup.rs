@@ -2,8 +2,9 @@
 
 use crate::flow::{LinkId, Network};
 use crate::units::BytesPerSec;
+use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::method::DistributionMethod;
-use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::distribution::spec::{CachePlace, CellSpec, DistributionKind};
 use crate::world::distribution::{cache, direct, pieces, spegel};
 use crate::world::ids::{ClusterId, StoreId};
 use crate::world::nodes::catalog::Catalog;
@@ -24,8 +25,10 @@ pub(crate) struct CacheLinks {
 
 impl CacheLinks {
     pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
-        let DistributionKind::Cache(cache) = &spec.distribution.kind else {
-            return Self { place: None, links: Vec::new(), cache_of: Vec::new() };
+        let cache = match &spec.distribution.kind {
+            DistributionKind::Cache(cache) => cache,
+            DistributionKind::Cells(cells) => return Self::of_cells(cells, spec.clusters.len(), network),
+            _ => return Self { place: None, links: Vec::new(), cache_of: Vec::new() },
         };
         let regions: Vec<Option<usize>> = spec.clusters.iter().map(|cluster| cluster.region).collect();
         let places: Vec<Destination> = match cache.per {
@@ -34,6 +37,15 @@ impl CacheLinks {
         };
         let links = places.into_iter().map(|place| (network.add_link(None, cache.egress), place)).collect();
         Self { place: Some(cache.per), links, cache_of: cache::Caches::places(cache.per, &regions) }
+    }
+
+    /// Instances are spread over the cells in turn. Each cell is behind the downlink of its first instance.
+    fn of_cells(cells: &CellSpec, clusters: usize, network: &mut Network) -> Self {
+        let count = (cells.count as usize).min(clusters);
+        let place = |at| Destination::Cluster(ClusterId::at(at));
+        let links = (0..count).map(|at| (network.add_link(None, cells.as_cache().egress), place(at))).collect();
+        let cache_of = (0..clusters).map(|at| Some(StoreId::at(at % count))).collect();
+        Self { place: None, links, cache_of }
     }
 
     /// The link of a cluster's cache, if that is at this place. All bytes for its nodes come from there, so the links
@@ -64,6 +76,12 @@ pub(super) fn method(
             let last = links.nodes.iter().map(last).collect();
             let CacheLinks { links: of_caches, cache_of, .. } = caches;
             Box::new(cache::Caches::new(cache, &of_caches, cache_of, last, (catalog.blobs, catalog.len())))
+        }
+        DistributionKind::Cells(cells) => {
+            let CacheLinks { links: of_caches, cache_of, .. } = caches;
+            let (last, sizes) = (vec![Vec::new(); links.nodes.len()], (catalog.blobs, catalog.len()));
+            let room = CacheRoom::new(cells.cache, catalog.blob_sizes());
+            Box::new(cache::Caches::new(&cells.as_cache(), &of_caches, cache_of, last, sizes).with_room(&room))
         }
         DistributionKind::Spegel(spegel) => {
             let out = |&(_, card): &(ClusterId, LinkId)| {

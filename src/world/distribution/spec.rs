@@ -29,6 +29,8 @@ pub enum DistributionKind {
     Direct,
     /// Pull-through caches.
     Cache(CacheSpec),
+    /// Cells of Cloud Foundry, each of which downloads an image once for all of its instances.
+    Cells(CellSpec),
     /// Nodes that serve what they hold to each other (Spegel).
     Spegel(SpegelSpec),
     /// Nodes that pass on pieces of what they are still fetching (Dragonfly, Kraken).
@@ -92,6 +94,45 @@ impl Default for CacheSpec {
             coalesce: Coalesce::None,
             ttl: default::CACHE_TTL,
             upstream_connections: None,
+        }
+    }
+}
+
+/// Cells of Cloud Foundry (Diego): instances on one cell share its downloads.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellSpec {
+    /// Number of cells, over which the instances are spread in turn. A cell is behind the downlink of its first instance.
+    #[serde(deserialize_with = "positive")]
+    pub count: u32,
+    /// Bytes that a cell keeps (`diego.executor.max_cache_size_in_bytes`).
+    #[serde(default = "cell_cache")]
+    pub cache: Bytes,
+    /// Downloads of a cell at the same time (`diego.executor.max_concurrent_downloads`); others wait.
+    #[serde(default = "cell_downloads", deserialize_with = "positive")]
+    pub downloads: u32,
+}
+
+const fn cell_cache() -> Bytes {
+    default::CELL_CACHE
+}
+
+const fn cell_downloads() -> u32 {
+    default::CELL_DOWNLOADS
+}
+
+impl CellSpec {
+    /// The cache of each cell. What is kept is there for good, and copies within the cell take no time; writing them is
+    /// part of unpacking.
+    #[must_use]
+    pub fn as_cache(&self) -> CacheSpec {
+        CacheSpec {
+            egress: default::CELL_COPY,
+            rtt: SimDuration::ZERO,
+            coalesce: Coalesce::Wait,
+            ttl: SimDuration::from_hours(876_000),
+            upstream_connections: Some(self.downloads),
+            ..CacheSpec::default()
         }
     }
 }

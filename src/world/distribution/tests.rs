@@ -3,7 +3,8 @@
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::distribution::spec::{
-    CachePlace, CacheSpec, Coalesce, DistributionKind, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec, SpegelSpec,
+    CachePlace, CacheSpec, CellSpec, Coalesce, DistributionKind, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec,
+    SpegelSpec,
 };
 use crate::world::event::{Event, PullEvent};
 use crate::world::quantity::CountOrPercent;
@@ -146,6 +147,39 @@ fn a_limit_of_upstream_connections_responds_429() {
     assert_eq!(books(&played), [100, 100, 400, 0]);
     assert_eq!(played.totals.failed_pulls.iter().sum::<u64>(), 3);
     assert_eq!(played.totals.responses_429, 0, "the registry has refused nobody");
+}
+
+#[test]
+fn instances_on_one_cell_share_one_download() {
+    // Five instances on two cells: cell 0 has the first, third and fifth, and is behind the first one's 100 MB/s.
+    let mut world = bare_world(5);
+    world.clusters[1].downlink = mb(50.0).into();
+    let cells = CellSpec { count: 2, cache: Bytes::new(LAYER), downloads: 5 };
+    world.distribution = by(DistributionKind::Cells(cells.clone()));
+    let played = play(&world, 1, DAY);
+    assert_eq!(books(&played), [200, 200, 500, 0], "one copy a cell");
+    for (instance, time) in played.ready_s().into_iter().zip([1.0, 2.0, 1.0, 2.0, 1.0]) {
+        assert_near(instance.expect("ready"), time, "when its cell has the droplet");
+    }
+    // Too large for the cell: each instance downloads it again, one after the other.
+    world.distribution = by(DistributionKind::Cells(CellSpec { cache: Bytes::new(LAYER - 1), ..cells }));
+    let played = play(&world, 1, DAY);
+    assert_eq!(books(&played), [500, 500, 500, 0]);
+    assert_near(played.ready_s()[4].expect("ready"), 3.0, "the third of its cell");
+}
+
+#[test]
+fn a_cell_downloads_so_many_layers_at_a_time() {
+    let mut world = bare_world(1);
+    world.images[0].layers = vec![layer("first", LAYER), layer("second", LAYER)];
+    for downloads in [1, 2] {
+        world.distribution =
+            by(DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(10 * LAYER), downloads }));
+        let played = play(&world, 1, DAY);
+        assert_eq!(books(&played), [200, 200, 200, 0]);
+        assert_near(ready(&played), 2.0, "its downlink is as fast for one as for two");
+        assert_eq!(played.totals.failed_pulls.iter().sum::<u64>(), 0, "nothing is refused");
+    }
 }
 
 #[test]
@@ -322,6 +356,7 @@ fn every_method_serves_an_update_of_shared_layers() {
     let ways = [
         DistributionKind::Direct,
         DistributionKind::Cache(cache(Coalesce::Stream)),
+        DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(LAYER), downloads: 1 }),
         DistributionKind::Spegel(spegel()),
         DistributionKind::Pieces(pieces()),
     ];

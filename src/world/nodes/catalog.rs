@@ -78,6 +78,15 @@ impl Catalog {
         self.images[image].layers.iter().any(|layer| layer.blob == blob)
     }
 
+    /// By blob: its compressed size.
+    pub(crate) fn blob_sizes(&self) -> Vec<Bytes> {
+        let mut sizes = vec![Bytes::new(0); self.blobs];
+        for layer in self.images.iter().flat_map(|image| &image.layers) {
+            sizes[usize::from(layer.blob)] = layer.compressed;
+        }
+        sizes
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.images.len()
     }

@@ -181,3 +181,17 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
     }
     assert!(long > 0 && short > 0, "{:?}", run.passes);
 }
+
+#[test]
+fn instances_on_shared_cells_cost_one_copy_a_cell() {
+    let on = |cells: &str| {
+        let distribution = format!("distribution: {{{cells}}}\nrelease:");
+        super::run_with("update", "", "{maxInFlight: 100}", &[("release:", &distribution)]).run
+    };
+    let (alone, shared) = (on("direct: {}"), on("cells: {count: 125}"));
+    // 1 000 instances download 20 MB each, or 125 cells do. The rest are manifests and configs, which also differ.
+    assert_eq!((alone.egress_bytes - shared.egress_bytes) / 20_000_000, 875);
+    assert!(shared.egress_bytes < 126 * 20_000_000, "{}", shared.egress_bytes);
+    assert_eq!((shared.targets_done, shared.failed_pulls), (1_000, 0));
+    assert!(shared.completion_s <= alone.completion_s, "copies within a cell take no time");
+}

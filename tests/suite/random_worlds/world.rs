@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, CachePlace, CacheSpec, CdnSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DebounceSpec,
+    AgentSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DebounceSpec,
     DefectKind, DefectSpec, DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec,
     ImageSpec, LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec,
     OutageWindow, PiecesSpec, PlatformSpec, PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec,
@@ -255,6 +255,11 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
 fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> DistributionSpec {
     let kind = match luck.number(0, 7) {
         0..=3 => DistributionKind::Direct,
+        4 if luck.chance(0.5) => DistributionKind::Cells(CellSpec {
+            count: luck.number(1, 8),
+            cache: Bytes::new(u64::from(luck.number(1_000, 100_000_000))),
+            downloads: luck.number(1, 5),
+        }),
         4 | 5 => DistributionKind::Cache(CacheSpec {
             per: if luck.chance(0.5) { CachePlace::Cluster } else { CachePlace::Region },
             egress: luck.rate(1e6, 1e9),

@@ -62,6 +62,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "distribution.cache.perConnection",
             "distribution.cache.ttl",
             "distribution.cache.upstreamConnections",
+            "distribution.cells.**",
             "distribution.spegel.timeout",
             "distribution.kraken.seeds",
             "distribution.kraken.sourceRate",

@@ -44,7 +44,8 @@ impl World<'_> {
         }
         // A pull that waits for the fill of a cache or a seed may come to stall without a check of its own; the next outage
         // of any cluster finds it.
-        let fills = matches!(self.spec.distribution.kind, DistributionKind::Cache(_) | DistributionKind::Pieces(_));
+        let kind = &self.spec.distribution.kind;
+        let fills = !matches!(kind, DistributionKind::Direct | DistributionKind::Spegel(_));
         let nodes = if fills { 0..self.nodes.len() } else { nodes };
         for node in nodes {
             for at in 0..self.nodes[node].pulls.len() {
