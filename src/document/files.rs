@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::problem::{Place, Problem, Source};
+use super::problem::{Problem, Source};
 use super::tree;
 
 /// Larger files are refused: no inventory of a million clusters has more.
@@ -142,13 +142,12 @@ pub(crate) fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> P
     let message = message.split(" at line ").next().unwrap_or_default();
     // The place is where the reader was when it noticed, 1-based, the column counted in bytes.
     let at = source.byte_offset(error.line(), error.column());
-    let place = Place { source: Arc::clone(source), span: at..at };
     if error.is_eof() {
-        let problem = Problem::at(place, "", format!("the JSON ends too early: {message}"));
+        let problem = source.at(at..at, "", format!("the JSON ends too early: {message}"));
         return problem.with_help("the file is cut off; write it again with the command it came from");
     }
     let what = if error.is_data() { "the JSON is not what is expected here" } else { "not JSON" };
-    Problem::at(place, "", format!("{what}: {message}"))
+    source.at(at..at, "", format!("{what}: {message}"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,12 @@ const MOST_SHOWN: usize = 20;
 /// Most characters of a line that are shown on either side of the place of a problem.
 const MOST_BESIDE: usize = 120;
 
+/// What was read, or all problems with it.
+pub(crate) type OrProblems<T> = Result<T, Vec<Problem>>;
+
+/// What was read, or the first problem with it.
+pub(crate) type OrProblem<T> = Result<T, Box<Problem>>;
+
 /// A file's text.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Source {
@@ -22,6 +28,16 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// A problem at a place in it.
+    pub(crate) fn at(
+        self: &Arc<Self>,
+        span: Range<usize>,
+        field: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Problem {
+        Problem::at(Place { source: Arc::clone(self), span }, field, message)
+    }
+
     /// 1-based line and 1-based column (in characters) of a byte offset.
     fn line_and_column(&self, offset: usize) -> (usize, usize) {
         let before = self.text.get(..offset).unwrap_or(&self.text);

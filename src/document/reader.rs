@@ -111,11 +111,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -124,8 +120,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     /// setting that is not simulated must not pass unnoticed.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
-        fields: &'static [&'static str],
+        _: &'static str,
+        fields: FieldNames,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         let entries = match &self.value {
@@ -141,8 +137,8 @@ impl<'de> Deserializer<'de> for &'de Node {
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        _name: &'static str,
-        variants: &'static [&'static str],
+        _: &'static str,
+        variants: FieldNames,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         match &self.value {
@@ -183,17 +179,20 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 /// A key of a map with its value.
 type MapEntry = (super::tree::Key, Node);
 
+/// The names that a type accepts.
+type FieldNames = &'static [&'static str];
+
 /// The entries of a map or of a struct.
 struct Entries<'de> {
     left: Box<dyn Iterator<Item = &'de MapEntry> + 'de>,
     /// The entry whose key was read last.
     last: Option<&'de MapEntry>,
     /// The only keys there may be. `None`: any.
-    known: Option<&'static [&'static str]>,
+    known: Option<FieldNames>,
 }
 
 impl<'de> Entries<'de> {
-    fn of(entries: &'de [MapEntry], known: Option<&'static [&'static str]>) -> Self {
+    fn of(entries: &'de [MapEntry], known: Option<FieldNames>) -> Self {
         Self { left: Box::new(entries.iter().filter(|(_, value)| !value.struck)), last: None, known }
     }
 }
@@ -220,7 +219,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 /// The fields of a struct, and after them its flattened structs.
 struct Flattened<'de> {
     entries: &'de [MapEntry],
-    fields: &'static [&'static str],
+    fields: FieldNames,
     next: usize,
     flat: usize,
     /// The fields of the flattened structs.
@@ -279,8 +278,8 @@ impl<'de> Deserializer<'de> for Flat<'de, '_> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
-        fields: &'static [&'static str],
+        _: &'static str,
+        fields: FieldNames,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         self.known.borrow_mut().extend(fields);
@@ -341,11 +340,7 @@ impl<'de> VariantAccess<'de> for Choice<'de> {
         self.content()?.deserialize_any(visitor).map_err(|error| self.under(error))
     }
 
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
+    fn struct_variant<V: Visitor<'de>>(self, fields: FieldNames, visitor: V) -> Result<V::Value, ReadError> {
         self.content()?.deserialize_struct("", fields, visitor).map_err(|error| self.under(error))
     }
 }

@@ -9,21 +9,20 @@ use std::sync::Arc;
 use serde_saphyr::Location;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::problem::{Place, Problem, Source};
+use super::problem::{Problem, Source};
 
 /// An error of the reader at its place.
 pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
     let error = error.without_snippet();
     let at = error.location().map_or(0..0, |location| span(&location, source));
-    let place = |span| Place { source: Arc::clone(source), span };
     if is_of_syntax(error)
         && let Some(tab) = tab_in_indentation(&source.text, at.start)
     {
         let help = "replace the tabs at the beginning of lines by spaces";
-        return Problem::at(place(tab..tab), "", "a tab in the indentation; YAML indents with spaces").with_help(help);
+        return source.at(tab..tab, "", "a tab in the indentation; YAML indents with spaces").with_help(help);
     }
     let (message, help) = in_words(error);
-    Problem::at(place(at), "", message).with_help(help)
+    source.at(at, "", message).with_help(help)
 }
 
 /// The message, and the fix.

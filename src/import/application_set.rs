@@ -13,7 +13,7 @@ use super::draft::StrategyFile;
 use super::kinds::{ClientObject, ExportShape};
 use super::strategy::FoundStrategy;
 use super::target::FleetTarget;
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblems;
 use crate::rollout::label_selector::LabelSelector;
 use crate::scenario::import::object::{IgnoredPart, KubeObject};
 
@@ -88,7 +88,7 @@ impl ApplicationSetFacts {
     ///
     /// # Errors
     /// When one has a wrong type.
-    pub(super) fn of(found: &FoundStrategy) -> Result<Self, Vec<Problem>> {
+    pub(super) fn of(found: &FoundStrategy) -> OrProblems<Self> {
         let set = found.read::<SetObject>()?;
         Ok(Self { name: set.name().to_owned(), spec: set.spec.unwrap_or_default() })
     }
@@ -97,11 +97,7 @@ impl ApplicationSetFacts {
     ///
     /// # Errors
     /// When a generator or a label cannot be computed from the clusters, or none is selected.
-    pub(super) fn generate(
-        &self,
-        found: &FoundStrategy,
-        clusters: &[ArgoCluster],
-    ) -> Result<Vec<FleetTarget>, Vec<Problem>> {
+    pub(super) fn generate(&self, found: &FoundStrategy, clusters: &[ArgoCluster]) -> OrProblems<Vec<FleetTarget>> {
         let fail = |field: &str, message: String, help: &str| vec![found.problem(field, message).with_help(help)];
         let generators = self.spec.generators.as_deref().unwrap_or_default();
         let metadata = self.spec.template.as_ref().and_then(|template| template.metadata.as_ref());

@@ -18,7 +18,7 @@ use super::kinds::{APPLICATION_SET, APPLICATIONS, ReadObject};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
-use crate::document::problem::{Problem, some_of};
+use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::scenario::import::object::{IgnoredPart, KubeMetadata, KubeObject};
 
 type ApplicationObject = KubeObject<ApplicationSpec, IgnoredPart>;
@@ -40,7 +40,7 @@ struct ApplicationDestination {
 ///
 /// # Errors
 /// All that is wrong with them.
-pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<ImportedFleet, Vec<Problem>> {
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let is_set = super::application_set::is_application_set;
     let set = sources.strategy.as_ref();
     let set =
@@ -108,7 +108,7 @@ impl ApplicationChoice<'_> {
         found: &[ReadObject<'_, ApplicationObject>],
         names: &BTreeMap<String, String>,
         notes: &mut Vec<String>,
-    ) -> Result<Vec<FleetTarget>, Vec<Problem>> {
+    ) -> OrProblems<Vec<FleetTarget>> {
         let problems = object_problems(found);
         if !problems.is_empty() {
             return Err(problems);
@@ -149,7 +149,7 @@ impl ApplicationChoice<'_> {
     }
 
     /// The applications of the ApplicationSet. Where no application has an owner, all are taken.
-    fn owned<'a>(&self, applications: &[&'a ApplicationObject]) -> Result<Vec<&'a ApplicationObject>, Vec<Problem>> {
+    fn owned<'a>(&self, applications: &[&'a ApplicationObject]) -> OrProblems<Vec<&'a ApplicationObject>> {
         let Some(owner) = self.owner.filter(|owner| !owner.is_empty()) else { return Ok(applications.to_vec()) };
         let owned: Vec<&ApplicationObject> =
             applications.iter().copied().filter(|application| owners(application).contains(&owner)).collect();
@@ -197,7 +197,7 @@ fn generated(
     set: Option<&FoundStrategy>,
     facts: Option<&ApplicationSetFacts>,
     notes: &mut Vec<String>,
-) -> Result<Vec<FleetTarget>, Vec<Problem>> {
+) -> OrProblems<Vec<FleetTarget>> {
     let (Some(set), Some(facts)) = (set, facts) else {
         notes.push(
             "without --applications and --strategy, every cluster has one application with its labels".to_owned(),

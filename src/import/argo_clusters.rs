@@ -9,7 +9,7 @@ use super::fleet::{counted, left_out};
 use super::kinds::{ARGO_CLUSTERS, MaybeKinded};
 use super::sources::Texts;
 use super::target::bad_label;
-use crate::document::problem::Problem;
+use crate::document::problem::{OrProblems, Problem};
 use crate::scenario::import::object::KubeMetadata;
 
 const SECRETS: &str = "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
@@ -93,7 +93,7 @@ pub(super) fn clusters(
     texts: &mut Texts,
     read: &mut Vec<String>,
     notes: &mut Vec<String>,
-) -> Result<ArgoClusterFacts, Vec<Problem>> {
+) -> OrProblems<ArgoClusterFacts> {
     let source = texts.read(path, ARGO_CLUSTERS.command)?;
     let found = ARGO_CLUSTERS.read::<ClusterOrSecret>(&source)?;
     let (others, declared): (Vec<_>, Vec<_>) = found.found.iter().partition(|read| read.value.is_other_secret());

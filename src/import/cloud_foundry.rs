@@ -15,7 +15,7 @@ use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, MANIFEST, MaybeKinded,
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
-use crate::document::problem::{Problem, some_of};
+use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::rollout::cloud_foundry::DeploymentRequest;
 
 /// Most instances of an app.
@@ -85,10 +85,7 @@ struct AppFacts {
 ///
 /// # Errors
 /// All that is wrong with them.
-pub(super) fn import(
-    sources: &ImportSources,
-    texts: &mut Texts,
-) -> Result<(ImportedFleet, WorkloadDraft), Vec<Problem>> {
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
     let mut read = Vec::new();
     let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
                 cells";
@@ -149,12 +146,7 @@ pub(super) fn import(
     Ok((fleet, WorkloadDraft { is_one_instance: true, readiness: app.readiness }))
 }
 
-fn of_process(
-    path: &Path,
-    texts: &mut Texts,
-    read: &mut Vec<String>,
-    notes: &mut Vec<String>,
-) -> Result<AppFacts, Vec<Problem>> {
+fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mut Vec<String>) -> OrProblems<AppFacts> {
     let source = texts.read(path, PROCESS.command)?;
     let found = PROCESS.read::<ProcessObject>(&source)?.found;
     let is_web = |process: &&ReadObject<'_, ProcessObject>| process.value.kind == "web";
@@ -204,12 +196,7 @@ fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
     }
 }
 
-fn of_manifest(
-    path: &Path,
-    wanted: Option<&str>,
-    texts: &mut Texts,
-    read: &mut Vec<String>,
-) -> Result<AppFacts, Vec<Problem>> {
+fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut Vec<String>) -> OrProblems<AppFacts> {
     let source = texts.read(path, MANIFEST.command)?;
     let found = MANIFEST.read::<AppManifest>(&source)?.found;
     let Some(manifest) = found.first() else { return Err(Vec::new()) };
@@ -252,7 +239,7 @@ fn of_manifest(
 }
 
 /// The strategy, and the number of instances that it ends with, where it says.
-fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> Result<(StrategyDraft, Option<u64>), Vec<Problem>> {
+fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<(StrategyDraft, Option<u64>)> {
     let body = found.read::<Map<String, Value>>()?;
     let (request, instances) = request_of(&body);
     let mut draft = StrategyDraft::of("cloudFoundry");

@@ -17,7 +17,7 @@ use super::strategy;
 use super::target::{FleetTarget, bad_label};
 use crate::document::context::{Context, Document};
 use crate::document::files::Files;
-use crate::document::problem::{Problem, Source, some_of};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::document::tree;
 use crate::products::FleetGroup;
 use crate::scenario::import::git_repo::GitRepo;
@@ -28,7 +28,7 @@ use crate::scenario::import::object::KubeObject;
 ///
 /// # Errors
 /// All that is wrong with them.
-pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<ImportedFleet, Vec<Problem>> {
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let mut problems = Vec::new();
     let mut keep = |found: Vec<Problem>| problems.extend(found);
     let clusters = sources.fleet.as_ref().map(|path| {
@@ -89,7 +89,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<Impor
     })
 }
 
-fn read_clusters(source: &Arc<Source>) -> Result<(Vec<InventoryCluster>, Vec<String>), Vec<Problem>> {
+fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec<String>)> {
     let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
     let mut problems = object_problems(&read.found);
     if !problems.is_empty() {
@@ -128,7 +128,7 @@ fn targets<'c>(
     groups: &[FleetGroup],
     repo: Option<&Arc<Source>>,
     namespace: Option<&'c str>,
-) -> Result<(&'c str, Vec<&'c InventoryCluster>), Vec<Problem>> {
+) -> OrProblems<(&'c str, Vec<&'c InventoryCluster>)> {
     let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
     let names: Vec<String> = spaces.iter().map(|name| (*name).to_owned()).collect();
     let choose = |wanted: Option<&str>| {

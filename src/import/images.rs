@@ -14,7 +14,7 @@ use super::kinds::{ClientObject, ExportShape, IMAGE};
 use super::objects::{ExportObject, objects};
 use super::sources::Texts;
 use crate::document::files::sha256;
-use crate::document::problem::{Problem, Source, some_of};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::manifest::{self, ImagePlatform, Manifest};
 use crate::units::Bytes;
 
@@ -41,7 +41,7 @@ pub(super) fn images(
     previous: &[impl AsRef<Path>],
     platform: &str,
     texts: &mut Texts,
-) -> Result<Vec<ImportedImage>, Vec<Problem>> {
+) -> OrProblems<Vec<ImportedImage>> {
     if let Some(extra) = previous.get(new.len()) {
         let file = extra.as_ref().display().to_string();
         let problem = Problem::of_file(&file, "each --previous belongs to an --image before it");
@@ -92,7 +92,7 @@ fn image_name(path: &Path) -> String {
     if kept.is_empty() { "app".to_owned() } else { kept.join("-") }
 }
 
-fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> Result<ManifestFile, Vec<Problem>> {
+fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<ManifestFile> {
     let source = texts.read(path, IMAGE.command)?;
     let file = path.file_name().map_or_else(|| "image.json".to_owned(), |name| name.to_string_lossy().into_owned());
     let objects = objects(&source)?;
@@ -113,7 +113,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> Result<Manif
 }
 
 /// The text of the one manifest that is meant.
-fn chosen(source: &Arc<Source>, objects: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
+fn chosen(source: &Arc<Source>, objects: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
     let shapes: Vec<ExportShape> = objects.iter().map(ExportShape::of).collect();
     if shapes.iter().any(|shape| shape.is_client(ClientObject::ImageInspection)) {
         return inspected(source, objects, platform);
@@ -152,7 +152,7 @@ struct IndexEntry {
 }
 
 /// The manifest of an index's platform among the other documents, by its digest.
-fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
+fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
     let entries = index.read::<IndexJson>()?.manifests;
     let names = ImagePlatform::names(entries.iter().filter_map(|entry| entry.platform.as_ref()));
     let Some(entry) = entries.iter().find(|entry| entry.platform.as_ref().is_some_and(|of| of.is(platform))) else {
@@ -206,7 +206,7 @@ struct InspectedLayer {
     size: u64,
 }
 
-fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> Result<String, Vec<Problem>> {
+fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
     let mut names = Vec::new();
     for object in all {
         let inspection = object.read::<Inspection>()?;

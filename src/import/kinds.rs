@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::objects::{ExportObject, objects};
-use crate::document::problem::{Problem, Source, some_of};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::object::KubeObject;
 
 /// API group of Rancher Fleet.
@@ -149,7 +149,7 @@ impl ExpectedKind {
     ///
     /// # Errors
     /// When the text is broken, an object has a wrong field, or there is no object of this kind.
-    pub(super) fn read<'s, T>(&self, source: &'s Arc<Source>) -> Result<ReadObjects<'s, T>, Vec<Problem>>
+    pub(super) fn read<'s, T>(&self, source: &'s Arc<Source>) -> OrProblems<ReadObjects<'s, T>>
     where
         T: DeserializeOwned + MaybeKinded,
     {

@@ -15,7 +15,7 @@ use super::placement::{ClusterTaint, MemberView, NotPicked, Picked, PickingSpec,
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
-use crate::document::problem::Problem;
+use crate::document::problem::{OrProblems, Problem};
 use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
 use crate::scenario::import::object::KubeObject;
 use crate::units::SimDuration;
@@ -66,7 +66,7 @@ struct ResourceUsage {
 ///
 /// # Errors
 /// All that is wrong with them.
-pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> Result<ImportedFleet, Vec<Problem>> {
+pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let Some(path) = &sources.members else { return Err(Vec::new()) };
     let source = texts.read(path, MEMBERS.command)?;
     let read = MEMBERS.read::<MemberObject>(&source)?;
@@ -160,7 +160,7 @@ fn view(member: &MemberObject) -> MemberView {
 type FoundStrategies = (Option<FoundStrategy>, Option<FoundStrategy>);
 
 /// The placement and the strategy of staged update runs; a placement may be named with `--strategy` too.
-fn strategies(sources: &ImportSources, texts: &mut Texts) -> Result<FoundStrategies, Vec<Problem>> {
+fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStrategies> {
     let is_kind = |expected: &'static ExpectedKind| move |shape: &ExportShape| matches!(shape, ExportShape::Kubernetes(kind, _) if expected.kinds.contains(&kind.as_str()));
     let is_placement = is_kind(&PLACEMENT);
     let placement = sources.placement.as_ref();
@@ -177,7 +177,7 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> Result<FoundStrateg
     }
 }
 
-fn pick(placement: &FoundStrategy, members: &[MemberView]) -> Result<Picked, Vec<Problem>> {
+fn pick(placement: &FoundStrategy, members: &[MemberView]) -> OrProblems<Picked> {
     let read = placement.read::<PlacementObject>()?;
     let refused = |NotPicked { field, reason, help }| vec![placement.problem(&field, reason).with_help(help)];
     read.spec.unwrap_or_default().pick(read.status.as_ref(), members).map_err(refused)
@@ -187,7 +187,7 @@ fn strategy_of(
     placement: Option<FoundStrategy>,
     staged: Option<FoundStrategy>,
     notes: &mut Vec<String>,
-) -> Result<StrategyDraft, Vec<Problem>> {
+) -> OrProblems<StrategyDraft> {
     let mut draft = StrategyDraft::of("kubeFleetRolling");
     if let Some(staged) = staged {
         draft.product = "kubeFleetStaged";

@@ -45,7 +45,7 @@ mod target;
 
 use std::path::Path;
 
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblems;
 use crate::scenario::LoadError;
 
 pub use folder::ImportError;
@@ -139,7 +139,7 @@ enum Importer {
     CloudFoundry,
 }
 
-fn imported(sources: &ImportSources, texts: &mut Texts) -> Result<(ImportedFleet, WorkloadDraft), Vec<Problem>> {
+fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(ImportedFleet, WorkloadDraft)> {
     let with_pods = |fleet: ImportedFleet| (fleet, WorkloadDraft::default());
     if sources.fleet.is_some() {
         fleet::import(sources, texts).map(with_pods)
@@ -153,7 +153,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> Result<(ImportedFleet
 }
 
 /// Everything that the exports contain.
-fn draft(sources: &ImportSources, mut texts: Texts) -> Result<ExperimentDraft, Vec<Problem>> {
+fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
     let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
     let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &mut texts)).transpose();

@@ -9,7 +9,7 @@ use super::draft::NodeFacts;
 use super::fleet::counted;
 use super::kinds::NODES;
 use super::sources::Texts;
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblems;
 use crate::scenario::import::object::KubeObject;
 
 /// Labels of nodes that run the control plane.
@@ -46,7 +46,7 @@ struct NodeInfo {
 ///
 /// # Errors
 /// When the file is no list of nodes.
-pub(super) fn import(path: &Path, texts: &mut Texts) -> Result<(NodeFacts, Vec<String>), Vec<Problem>> {
+pub(super) fn import(path: &Path, texts: &mut Texts) -> OrProblems<(NodeFacts, Vec<String>)> {
     let source = texts.read(path, NODES.command)?;
     let read = NODES.read::<NodeObject>(&source)?;
     let all = read.found.len();

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::document::files::json_problem;
 use crate::document::path::Path;
-use crate::document::problem::{Place, Problem, Source};
+use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node, Value};
 
@@ -50,7 +50,7 @@ struct ListEnvelope<'s> {
 ///
 /// # Errors
 /// When the text is neither JSON nor YAML, with the place.
-pub(super) fn objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Problem>> {
+pub(super) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let is_json = source.text.trim_start().starts_with(['{', '[']);
     let is_yaml = [".yaml", ".yml"].iter().any(|ending| source.name.to_lowercase().ends_with(ending));
     if is_json {
@@ -64,7 +64,7 @@ pub(super) fn objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec
     }
 }
 
-fn json_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Problem>> {
+fn json_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let fail = |error: &serde_json::Error| vec![json_problem(source, error)];
     let mut found = Vec::new();
     for document in serde_json::Deserializer::from_str(&source.text).into_iter::<&RawValue>() {
@@ -95,7 +95,7 @@ fn json_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Probl
     Ok(found)
 }
 
-fn yaml_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Problem>> {
+fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let documents = documents(&source.text);
     if documents.len() > MOST_DOCUMENTS {
         let message = format!("the file has more than {MOST_DOCUMENTS} YAML documents");
@@ -138,7 +138,7 @@ fn yaml_objects(source: &Arc<Source>) -> Result<Vec<ExportObject<'_>>, Vec<Probl
 }
 
 /// A YAML document of several, with its places in the file.
-fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> Result<Node, Vec<Problem>> {
+fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> OrProblems<Node> {
     let part = Source { name: source.name.clone(), text: source.text[range.clone()].to_owned() };
     match yaml_tree(&Arc::new(part)) {
         Ok(mut root) => {
@@ -150,7 +150,7 @@ fn yaml_document(source: &Arc<Source>, range: &std::ops::Range<usize>) -> Result
     }
 }
 
-fn yaml_tree(source: &Arc<Source>) -> Result<Node, Vec<Problem>> {
+fn yaml_tree(source: &Arc<Source>) -> OrProblems<Node> {
     tree::parse_up_to(MOST_YAML_VALUES, source).map_err(|problem| {
         let is_large = problem.message.contains("sensible size");
         let help = is_large.then(|| "export it as JSON: `-o json`".to_owned()).or_else(|| problem.help.clone());
@@ -197,7 +197,7 @@ impl<'s> ExportObject<'s> {
     ///
     /// # Errors
     /// Every field of a wrong type, with its place.
-    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<Problem>> {
+    pub(super) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
         let error = match self.try_read() {
             Ok(value) => return Ok(value),
             Err(error) => error,
@@ -252,7 +252,7 @@ impl<'s> ExportObject<'s> {
                 self.start() + place.start..self.start() + place.end
             }
         };
-        Problem::at(Place { source: Arc::clone(self.source), span }, self.path.then(field).to_string(), message)
+        self.source.at(span, self.path.then(field).to_string(), message)
     }
 
     /// The object's first byte in the file.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::document::problem::{Problem, Source};
+use crate::document::problem::{OrProblems, Problem, Source};
 
 /// Larger exports are refused. 100,000 clusters have about 200 MB.
 const MOST_BYTES: u64 = 2_000_000_000;
@@ -92,7 +92,7 @@ impl Texts {
     ///
     /// # Errors
     /// When it cannot be read, is too large, is not text or is empty.
-    pub(super) fn read(&mut self, path: &Path, command: &str) -> Result<Arc<Source>, Vec<Problem>> {
+    pub(super) fn read(&mut self, path: &Path, command: &str) -> OrProblems<Arc<Source>> {
         let is_stdin = path == Path::new(STANDARD_INPUT);
         let name = if is_stdin { "<standard input>".to_owned() } else { path.display().to_string() };
         let fail = |message: String, help: String| vec![Problem::of_file(&name, message).with_help(help)];

@@ -9,7 +9,7 @@ use super::draft::StrategyFile;
 use super::kinds::{ExpectedKind, ExportShape};
 use super::objects::{ExportObject, objects};
 use super::sources::{STANDARD_INPUT, Texts};
-use crate::document::problem::{Problem, Source};
+use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::yaml::to_yaml;
 
 /// A strategy of some product.
@@ -25,7 +25,7 @@ impl FoundStrategy {
     ///
     /// # Errors
     /// Every field of a wrong type, with its place.
-    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<Problem>> {
+    pub(super) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
         self.objects()[self.number].read()
     }
 
@@ -49,7 +49,7 @@ pub(super) fn read(
     is_it: impl Fn(&ExportShape) -> bool,
     default_name: &str,
     texts: &mut Texts,
-) -> Result<FoundStrategy, Vec<Problem>> {
+) -> OrProblems<FoundStrategy> {
     let source = texts.read(path, expected.command)?;
     let all = objects(&source)?;
     let shapes: Vec<ExportShape> = all.iter().map(ExportShape::of).collect();

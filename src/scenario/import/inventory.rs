@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::document::files::read_json;
-use crate::document::problem::{Place, Problem, Source};
+use crate::document::problem::{Problem, Source};
 use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
@@ -88,11 +88,8 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     let command = "kubectl get clusters.fleet.cattle.io -A -o json";
     let objects: Vec<ClusterObject> = objects(source, "Cluster", command)?;
     if objects.is_empty() {
-        let problem =
-            Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "items", "the inventory holds no clusters");
-        return Err(vec![
-            problem.with_help(format!("look at the context and the rights with which `{command}` was run")),
-        ]);
+        let help = format!("look at the context and the rights with which `{command}` was run");
+        return Err(vec![source.at(0..0, "items", "the inventory holds no clusters").with_help(help)]);
     }
     Ok(objects.into_iter().map(InventoryCluster::from).collect())
 }
@@ -199,10 +196,7 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
     command: &str,
 ) -> Result<Vec<KubeObject<Spec, Status>>, Vec<Problem>> {
     let one = |problem: Box<Problem>| vec![*problem];
-    let whole = |message: String| {
-        Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message)
-            .with_help(format!("write the file with `{command}`"))
-    };
+    let whole = |message: String| source.at(0..0, "", message).with_help(format!("write the file with `{command}`"));
     let objects: Vec<KubeObject<Spec, Status>> = if source.text.trim_start().starts_with('[') {
         read_json(source).map_err(one)?
     } else {
@@ -229,9 +223,9 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
         } else if name.is_empty() {
             problems.push(whole(format!("items[{at}] has no `metadata.name`")));
         } else if !names.insert((object.namespace(), name)) {
-            let place = Place { source: Arc::clone(source), span: source.find_json_string(name, 1) };
             let message = format!("there are two of the name `{name}` in the same namespace");
-            let problem = Problem::at(place, format!("items[{at}].metadata.name"), message);
+            let place = source.find_json_string(name, 1);
+            let problem = source.at(place, format!("items[{at}].metadata.name"), message);
             problems.push(problem.with_help("keep one; a cluster must be in the file once"));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::document::files::read_json;
-use crate::document::problem::{Place, Problem, Source};
+use crate::document::problem::{Problem, Source};
 use crate::units::Bytes;
 
 /// No layer is larger: 10^13 bytes, a thousand times the largest layer found on public registries.
@@ -76,40 +76,32 @@ impl ImagePlatform {
 /// All that is wrong with it.
 pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     let json: ManifestJson = read_json(source).map_err(|problem| vec![*problem])?;
-    let whole = |message: String| Problem::at(Place { source: Arc::clone(source), span: 0..0 }, "", message);
+    let refused = |message: &str, help: &str| Err(vec![source.at(0..0, "", message).with_help(help)]);
     if let Some(platforms) = &json.manifests {
         let names = ImagePlatform::names(platforms.iter().filter_map(|entry| entry.platform.as_ref()));
         let first = names.first().map_or("linux/amd64", String::as_str);
-        return Err(vec![
-            whole(format!(
-                "this is an index of several platforms ({}), not the manifest of an image",
-                names.join(", ")
-            ))
-            .with_help(format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`")),
-        ]);
+        let names = names.join(", ");
+        let message = format!("this is an index of several platforms ({names}), not the manifest of an image");
+        let help = format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
+        return refused(&message, &help);
     }
     if json.fs_layers.is_some() {
-        let problem = whole("this is a Docker schema 1 manifest, which tells no sizes".to_owned());
-        return Err(vec![
-            problem.with_help("push the image again with a current client, or write its layers in place"),
-        ]);
+        let help = "push the image again with a current client, or write its layers in place";
+        return refused("this is a Docker schema 1 manifest, which tells no sizes", help);
     }
     let Some(layers) = json.layers else {
-        let problem = whole("this is no image manifest: it has no `layers`".to_owned());
-        return Err(vec![problem.with_help("write it with `crane manifest IMAGE`")]);
+        return refused("this is no image manifest: it has no `layers`", "write it with `crane manifest IMAGE`");
     };
     if layers.is_empty() {
-        return Err(vec![whole("the image has no layers".to_owned()).with_help("an image has at least one layer")]);
+        return refused("the image has no layers", "an image has at least one layer");
     }
     let mut problems = Vec::new();
     let mut size_of = |blob: &BlobJson, field: String| match checked_size(&blob.size) {
         Ok(size) => Some(size),
         Err(message) => {
-            let span = source.find_json_string(&blob.digest, 0);
-            let place = Place { source: Arc::clone(source), span };
-            problems.push(Problem::at(place, field, format!("{message} for `{}`", blob.digest)).with_help(
-                "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed",
-            ));
+            let message = format!("{message} for `{}`", blob.digest);
+            let help = "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
+            problems.push(source.at(source.find_json_string(&blob.digest, 0), field, message).with_help(help));
             None
         }
     };

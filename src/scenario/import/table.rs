@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::document::problem::{Place, Problem, Source, any_of, nearest};
+use crate::document::problem::{Problem, Source, any_of, nearest};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
 
 use super::inventory::{InventoryCluster, LinkFields};
@@ -32,9 +32,11 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     let mut table = Table { source, columns: Vec::new(), names: BTreeSet::new(), problems: Vec::new() };
     match reader.headers() {
         Ok(headers) => table.columns = headers.iter().map(str::to_owned).collect(),
-        Err(error) => return Err(vec![table.broken(&error)]),
+        Err(error) => table.broken(&error),
     }
-    table.check_columns();
+    if table.problems.is_empty() {
+        table.check_columns();
+    }
     if !table.problems.is_empty() {
         return Err(table.problems);
     }
@@ -43,8 +45,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
         match record {
             Ok(record) => clusters.push(table.row(&record)),
             Err(error) => {
-                let problem = table.broken(&error);
-                table.problems.push(problem);
+                table.broken(&error);
                 break;
             }
         }
@@ -53,8 +54,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
         }
     }
     if clusters.is_empty() && table.problems.is_empty() {
-        let problem = table.at(0, "", "the table has no rows").with_help("write one row for each cluster");
-        table.problems.push(problem);
+        table.report(0, "", "the table has no rows", "write one row for each cluster");
     }
     if table.problems.is_empty() { Ok(clusters) } else { Err(table.problems) }
 }
@@ -70,12 +70,16 @@ struct Table<'s> {
 impl Table<'_> {
     fn at(&self, byte: u64, field: &str, message: impl Into<String>) -> Problem {
         let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(self.source.text.len());
-        Problem::at(Place { source: Arc::clone(self.source), span: byte..byte }, field, message)
+        self.source.at(byte..byte, field, message)
     }
 
-    fn broken(&self, error: &csv::Error) -> Problem {
+    fn report(&mut self, byte: u64, field: &str, message: impl Into<String>, help: &str) {
+        self.problems.push(self.at(byte, field, message).with_help(help));
+    }
+
+    fn broken(&mut self, error: &csv::Error) {
         let byte = error.position().map_or(0, csv::Position::byte);
-        self.at(byte, "", format!("not CSV: {error}")).with_help("each row needs as many cells as the first line")
+        self.report(byte, "", format!("not CSV: {error}"), "each row needs as many cells as the first line");
     }
 
     fn check_columns(&mut self) {
@@ -86,16 +90,14 @@ impl Table<'_> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("columns are {}", any_of(&COLUMNS)),
                 };
-                let problem = self.at(0, column, format!("unknown column `{column}`")).with_help(help);
-                self.problems.push(problem);
+                self.report(0, column, format!("unknown column `{column}`"), &help);
             } else if columns[..index].contains(column) {
-                let problem = self.at(0, column, format!("the column `{column}` is there twice"));
-                self.problems.push(problem.with_help("keep one of the two"));
+                self.report(0, column, format!("the column `{column}` is there twice"), "keep one of the two");
             }
         }
         if !columns.iter().any(|column| column == "name") {
-            let problem = self.at(0, "name", "the table has no column `name`");
-            self.problems.push(problem.with_help("the first line names the columns, e.g. `name,labels,nodes`"));
+            let help = "the first line names the columns, e.g. `name,labels,nodes`";
+            self.report(0, "name", "the table has no column `name`", help);
         }
     }
 
@@ -104,12 +106,10 @@ impl Table<'_> {
         let name = self.cell(record, "name").unwrap_or_default().to_owned();
         let namespace = self.cell(record, "namespace").unwrap_or_default().to_owned();
         if name.is_empty() {
-            let problem = self.at(at, "name", "the cluster has no name").with_help("write a name in every row");
-            self.problems.push(problem);
+            self.report(at, "name", "the cluster has no name", "write a name in every row");
         } else if !self.names.insert((namespace.clone(), name.clone())) {
             let message = format!("there are two of the name `{name}` in the same namespace");
-            let problem = self.at(at, "name", message).with_help("keep one; a cluster must be in the file once");
-            self.problems.push(problem);
+            self.report(at, "name", message, "keep one; a cluster must be in the file once");
         }
         let positive = |rate: &BytesPerSec| rate.get() > 0.0;
         let downlink = self.parsed(record, "downlink", BytesPerSec::parse);
@@ -154,8 +154,7 @@ impl Table<'_> {
             Ok(value) => Some(value),
             Err(error) => {
                 let at = record.position().map_or(0, csv::Position::byte);
-                let problem = self.at(at, column, format!("invalid `{column}`: `{cell}`: {error}"));
-                self.problems.push(problem);
+                self.problems.push(self.at(at, column, format!("invalid `{column}`: `{cell}`: {error}")));
                 None
             }
         }
@@ -173,8 +172,7 @@ impl Table<'_> {
         if is_valid(&value) {
             return Some(value);
         }
-        let problem = self.at(at, column, message);
-        self.problems.push(problem);
+        self.problems.push(self.at(at, column, message));
         None
     }
 }
