@@ -5,9 +5,11 @@ mod distribution;
 use std::fmt::Write as _;
 
 use clap::Args;
+use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, SimDuration};
 use fleetsim::world::{ImageSpec, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
+use itertools::Itertools;
 use serde_json::Value;
 
 use super::{ExperimentArgs, Failure, output};
@@ -48,23 +50,18 @@ fn text(experiment: &Experiment) -> String {
 fn in_force(variants: &[Variant]) -> String {
     let mut text = String::from("\nsettings in force\n");
     for name in ["controller", "agent", "crashBackoff"] {
-        let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-        for Variant { scenario, strategy, .. } in variants {
+        let values = |Variant { scenario, strategy, .. }: &Variant| {
             let values = match name {
                 "controller" => serde_json::to_value(&scenario.control_loop),
                 "agent" => serde_json::to_value(&scenario.platform.agent),
                 _ => serde_json::to_value(scenario.platform.restarts),
             };
-            let values = flow(&values.expect("settings are plain values"));
-            match found.iter_mut().find(|(known, _)| *known == values) {
-                Some((_, strategies)) if strategies.contains(&strategy.as_str()) => {}
-                Some((_, strategies)) => strategies.push(strategy),
-                None => found.push((values, vec![strategy])),
-            }
-        }
+            (flow(&values.expect("settings are plain values")), strategy.clone())
+        };
+        let found = grouped(variants.iter().map(values));
         let is_one = found.len() == 1;
         for (values, strategies) in found {
-            let of = if is_one { "every strategy".to_owned() } else { strategies.join(", ") };
+            let of = if is_one { "every strategy".to_owned() } else { strategies.iter().unique().join(", ") };
             let _ = writeln!(text, "  {}\n    {}", lines(&format!("{name} of {of}"), 4), lines(&values, 6));
         }
     }

@@ -44,7 +44,8 @@ pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
 }
 
 /// The items of each key; keys are in order of first appearance, items in their own.
-pub(crate) fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+#[must_use]
+pub fn grouped<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for (key, item) in items {
         match groups.iter_mut().find(|(known, _)| *known == key) {

@@ -43,8 +43,7 @@ mod variants;
 
 pub use best::{ComparisonRow, contenders};
 pub use calibration::*;
-pub(crate) use comparison::grouped;
-pub use comparison::{compared, distinct};
+pub use comparison::{compared, distinct, grouped};
 pub use displayed::displayed_replicate;
 pub use error::ResultsError;
 pub use folder::{Publication, Published};

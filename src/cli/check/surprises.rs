@@ -7,7 +7,9 @@
 //! printed once.
 
 use fleetsim::report::wrapped;
+use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Variant};
+use itertools::Itertools;
 
 /// Most warnings and notes, unless all are asked for.
 const SHOWN: usize = 20;
@@ -21,16 +23,8 @@ const INDENT: &str = "  ";
 
 /// All warnings and notes, in lines of at most `width`; the first [`SHOWN`] of them unless `all`.
 pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
-    let mut texts: Vec<(String, Vec<&Variant>)> = Vec::new();
-    for variant in &experiment.variants {
-        for warning in warnings(variant) {
-            match texts.iter_mut().find(|(known, _)| *known == warning) {
-                Some((_, variants)) => variants.push(variant),
-                None => texts.push((warning, vec![variant])),
-            }
-        }
-    }
-    let warnings = texts.into_iter().map(|(warning, variants)| {
+    let of = |variant| warnings(variant).into_iter().map(move |warning| (warning, variant));
+    let warnings = grouped(experiment.variants.iter().flat_map(of)).into_iter().map(|(warning, variants)| {
         let place = named(&labels(&variants, &experiment.variants));
         wrapped(&format!("warning: {place}: {warning}"), width, INDENT)
     });
@@ -48,15 +42,11 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
 fn labels<'v>(variants: &[&'v Variant], all: &[Variant]) -> Vec<&'v str> {
     let of = |strategy: &str| all.iter().filter(|variant| variant.strategy == strategy).count();
     let here = |strategy: &str| variants.iter().filter(|variant| variant.strategy == strategy).count();
-    let mut labels: Vec<&str> = Vec::new();
-    for variant in variants {
+    let label = |variant: &&'v Variant| {
         let is_whole = here(&variant.strategy) == of(&variant.strategy);
-        let label = if is_whole { &variant.strategy } else { &variant.label };
-        if !labels.contains(&label.as_str()) {
-            labels.push(label);
-        }
-    }
-    labels
+        if is_whole { variant.strategy.as_str() } else { variant.label.as_str() }
+    };
+    variants.iter().map(label).unique().collect()
 }
 
 /// `careful, bold and 4 more variants`.
