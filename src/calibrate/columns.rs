@@ -5,8 +5,8 @@
 
 use super::events::Tally;
 use super::fit::Measurements;
-use super::input::{Input, short};
-use crate::document::problem::{Problem, nearest, some_of};
+use super::input::{Input, byte_of, short};
+use crate::document::problem::{OrProblem, nearest, some_of};
 use crate::units::SimDuration;
 use crate::world::Quantity;
 
@@ -14,23 +14,10 @@ use crate::world::Quantity;
 const MOST_VALUES: usize = 1_000_000;
 
 /// The durations of a column; `setting`: what they are for.
-pub(super) fn read(
-    input: &Input,
-    column: &str,
-    setting: Option<&str>,
-    tally: &mut Tally,
-) -> Result<Measurements, Box<Problem>> {
+pub(super) fn read(input: &Input, column: &str, setting: Option<&str>, tally: &mut Tally) -> OrProblem<Measurements> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
-    let place = |position: Option<&csv::Position>| position.map_or(0, |position| position.byte() as usize);
-    let broken = |error: &csv::Error| {
-        input.at(
-            place(error.position()),
-            "",
-            format!("not CSV: {error}"),
-            "write one header line, and rows with as many cells",
-        )
-    };
-    let header: Vec<String> = reader.headers().map_err(|error| broken(&error))?.iter().map(str::to_owned).collect();
+    let broken = input.broken("CSV", "write one header line, and rows with as many cells");
+    let header: Vec<String> = reader.headers().map_err(&broken)?.iter().map(str::to_owned).collect();
     let Some(at) = header.iter().position(|name| name == column) else {
         let near = nearest(column, header.iter().map(String::as_str));
         let help =
@@ -42,7 +29,7 @@ pub(super) fn read(
     let unit = SimDuration::COLUMN_UNITS.iter().find(|(end, _)| ends_in(end)).map(|(_, unit)| *unit);
     let mut values = Vec::new();
     for record in reader.records() {
-        let record = record.map_err(|error| broken(&error))?;
+        let record = record.map_err(&broken)?;
         let cell = record.get(at).unwrap_or_default();
         if cell.is_empty() {
             tally.add("row without a value");
@@ -55,7 +42,7 @@ pub(super) fn read(
         };
         let value = read.map_err(|error| {
             let help = "write values with units, or end the column's name in one, such as `pull_s`";
-            input.at(place(record.position()), column, error.to_string(), help)
+            input.at(byte_of(record.position()), column, error.to_string(), help)
         })?;
         values.push(value.as_secs_f64());
     }

@@ -5,9 +5,9 @@
 
 use serde::Deserialize;
 
-use super::input::Input;
+use super::input::{Input, byte_of};
 use super::json_stream::read_values;
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblem;
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ struct LayerDocument {
 
 impl KnownImages {
     /// Adds the manifest of an image.
-    pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> Result<(), Box<Problem>> {
+    pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> OrProblem<()> {
         let read = read_values::<ManifestDocument>(input, |_| false)?;
         let help = format!("write it with `crane manifest {image} > manifest.json`");
         let first = read.found.into_iter().next().map(|found| found.value);
@@ -82,14 +82,11 @@ impl KnownImages {
     }
 
     /// Adds a table with the columns `image`, `layers`, and `uncompressed_bytes` or `compressed_bytes` or both.
-    pub(super) fn add_table(&mut self, input: &Input) -> Result<(), Box<Problem>> {
+    pub(super) fn add_table(&mut self, input: &Input) -> OrProblem<()> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
         let help = "write the columns image,layers,compressed_bytes,uncompressed_bytes";
-        let broken = |error: &csv::Error| {
-            let byte = error.position().map_or(0, |position| position.byte() as usize);
-            input.at(byte, "", format!("not CSV: {error}"), help)
-        };
-        let header = reader.headers().map_err(|error| broken(&error))?.clone();
+        let broken = input.broken("CSV", help);
+        let header = reader.headers().map_err(&broken)?.clone();
         let column = |name: &str| header.iter().position(|found| found == name);
         let Some(image) = column("image") else {
             return Err(input.at(0, "image", "the table has no column `image`", help));
@@ -99,22 +96,17 @@ impl KnownImages {
             return Err(input.at(0, "layers", "the table has no column `layers`", help));
         }
         for record in reader.records() {
-            let record = record.map_err(|error| broken(&error))?;
+            let record = record.map_err(&broken)?;
             let mut numbers = [None; 3];
             for ((number, at), name) in numbers.iter_mut().zip(columns).zip(FIELDS) {
                 let text = at.and_then(|at| record.get(at)).unwrap_or_default();
                 if text.is_empty() {
                     continue;
                 }
-                let byte = record.position().map_or(0, |position| position.byte() as usize);
                 let parsed = text.parse::<u64>().ok().filter(|number| *number > 0);
                 *number = Some(parsed.ok_or_else(|| {
-                    input.at(
-                        byte,
-                        name,
-                        format!("`{text}` is not a whole number above 0"),
-                        "write bytes without a unit",
-                    )
+                    let message = format!("`{text}` is not a whole number above 0");
+                    input.at(byte_of(record.position()), name, message, "write bytes without a unit")
                 })?);
             }
             let totals = ImageTotals {

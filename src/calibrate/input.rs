@@ -10,7 +10,7 @@ use std::sync::Arc;
 use flate2::read::MultiGzDecoder;
 
 use crate::document::files::sha256;
-use crate::document::problem::{Place, Problem, Source};
+use crate::document::problem::{OrProblem, Problem, Source};
 
 /// Most bytes of a file, decompressed: events of a million pods have fewer.
 const MOST_BYTES: u64 = 4_000_000_000;
@@ -28,7 +28,7 @@ pub(super) struct Input {
 
 impl Input {
     /// Reads a file; `-` is standard input.
-    pub(super) fn read(path: &Path) -> Result<Self, Box<Problem>> {
+    pub(super) fn read(path: &Path) -> OrProblem<Self> {
         let is_stdin = path == Path::new("-");
         let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
         let refused = |message: String, help: &str| Box::new(Problem::of_file(&name, message).with_help(help));
@@ -77,14 +77,23 @@ impl Input {
         while !self.source.text.is_char_boundary(byte) {
             byte -= 1;
         }
-        let place = Place { source: Arc::clone(&self.source), span: byte..byte };
-        Box::new(Problem::at(place, field, message).with_help(help))
+        Box::new(self.source.at(byte..byte, field, message).with_help(help))
+    }
+
+    /// The problem with a table that cannot be read, and is `not` what it should be.
+    pub(super) fn broken(&self, not: &str, help: &str) -> impl Fn(csv::Error) -> Box<Problem> {
+        move |error| self.at(byte_of(error.position()), "", format!("not {not}: {error}"), help)
     }
 
     /// A problem with the file as a whole.
     pub(super) fn whole(&self, message: impl Into<String>, help: impl Into<String>) -> Box<Problem> {
         Box::new(Problem::of_file(self.name(), message).with_help(help))
     }
+}
+
+/// The byte of a table's text at a position.
+pub(super) fn byte_of(position: Option<&csv::Position>) -> usize {
+    position.map_or(0, |position| position.byte() as usize)
 }
 
 fn in_words(error: &std::io::Error) -> String {

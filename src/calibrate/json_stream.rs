@@ -6,7 +6,7 @@
 use serde::de::DeserializeOwned;
 
 use super::input::Input;
-use crate::document::problem::Problem;
+use crate::document::problem::{OrProblem, Problem};
 
 /// A value with the byte at which it begins.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct JsonValues<T> {
 pub(super) fn read_values<T: DeserializeOwned>(
     input: &Input,
     is_foreign: impl Fn(&serde_json::Value) -> bool,
-) -> Result<JsonValues<T>, Box<Problem>> {
+) -> OrProblem<JsonValues<T>> {
     let text = input.source.text.as_str();
     let (mut at, mut found, mut other_lines) = (0, Vec::new(), 0);
     while let Some(start) = text[at..].find(|letter: char| !letter.is_whitespace()) {

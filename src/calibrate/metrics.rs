@@ -4,11 +4,12 @@
 //! bin; nothing is known beyond the last bound.
 
 use super::events::Tally;
-use super::fit::{Bins, Measurements, fits_of_quantiles, significant};
+use super::fit::{Bins, Measurements, fits_of_quantiles};
 use super::input::{Input, short};
 use super::prometheus::{self, MeasuredDurations, MeasuredLoad, MetricKind};
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblem;
 use crate::results::{CalibratedValue, FitRecord, SampleRecord};
+use crate::units::display::significant;
 
 /// Values in a file that stands for a histogram.
 const VALUES: u32 = 200;
@@ -21,7 +22,7 @@ pub(super) struct ReadMetric {
     pub(super) load: Vec<CalibratedValue>,
 }
 
-pub(super) fn read(kind: MetricKind, input: &Input, seed: u64, tally: &mut Tally) -> Result<ReadMetric, Box<Problem>> {
+pub(super) fn read(kind: MetricKind, input: &Input, seed: u64, tally: &mut Tally) -> OrProblem<ReadMetric> {
     let source = short(input.name());
     match kind {
         MetricKind::Egress | MetricKind::Requests => {

@@ -15,7 +15,7 @@ use super::fit::Bins;
 use super::input::Input;
 use super::json_stream::read_values;
 use super::native_histogram::{NativeHistogram, cumulative};
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblem;
 use crate::stats;
 
 /// The quantity of a range query.
@@ -84,7 +84,7 @@ type Points = Vec<(f64, f64)>;
 type LabelledPoints = (BTreeMap<String, String>, Points);
 
 /// The series of a response.
-fn series(input: &Input, tally: &mut Tally) -> Result<Vec<LabelledPoints>, Box<Problem>> {
+fn series(input: &Input, tally: &mut Tally) -> OrProblem<Vec<LabelledPoints>> {
     let help = "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
     let read = read_values::<ResponseJson>(input, |_| false)?;
     let mut found = Vec::new();
@@ -172,7 +172,7 @@ fn increases(points: &Points) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
 }
 
 /// The load of a registry: all series together, per second.
-pub(super) fn load(input: &Input, tally: &mut Tally) -> Result<MeasuredLoad, Box<Problem>> {
+pub(super) fn load(input: &Input, tally: &mut Tally) -> OrProblem<MeasuredLoad> {
     // Times are multiples of the query's step, so they agree between series.
     let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
     let key = |time: f64| (time * 1e3).round().max(0.0) as u64;
@@ -208,7 +208,7 @@ pub(super) fn load(input: &Input, tally: &mut Tally) -> Result<MeasuredLoad, Box
 }
 
 /// Durations: a histogram by its label `le`, or a summary by its label `quantile`.
-pub(super) fn durations(input: &Input, tally: &mut Tally) -> Result<MeasuredDurations, Box<Problem>> {
+pub(super) fn durations(input: &Input, tally: &mut Tally) -> OrProblem<MeasuredDurations> {
     let all = series(input, tally)?;
     let label = |metric: &BTreeMap<String, String>, name: &str| match metric.get(name).map(String::as_str) {
         Some("+Inf") => Some(f64::INFINITY),
@@ -252,7 +252,7 @@ pub(super) fn durations(input: &Input, tally: &mut Tally) -> Result<MeasuredDura
 fn histogram<'s>(
     input: &Input,
     series: impl Iterator<Item = (f64, &'s BTreeMap<String, String>, &'s Points)>,
-) -> Result<MeasuredDurations, Box<Problem>> {
+) -> OrProblem<MeasuredDurations> {
     // Cumulative counts by bound, in nanoseconds so that bounds are exact keys.
     let mut cumulative: BTreeMap<u64, f64> = BTreeMap::new();
     for (bound, metric, points) in series {

@@ -11,7 +11,7 @@ use super::predict::{self, CalibratedNode, Latencies};
 use super::rates::{self, PullModel, RateSettings};
 use super::{Calibrated, columns, histories, measured, metrics, snippet};
 use crate::document::LoadError;
-use crate::document::problem::Problem;
+use crate::document::problem::{OrProblem, Problem};
 use crate::results::{
     CalibratedValue, CalibrationRecord, FileDigest, LeftOutRow, SAMPLES_FOLDER, SampleRecord, SourceRow,
 };
@@ -60,13 +60,13 @@ impl Calibration {
         Ok(Calibrated { record: self.record, samples: self.samples, inputs: self.digests })
     }
 
-    fn read(&mut self, path: &Path) -> Result<Input, Box<Problem>> {
+    fn read(&mut self, path: &Path) -> OrProblem<Input> {
         let input = Input::read(path)?;
         self.digests.push(FileDigest { path: input.name().to_owned(), sha256: input.sha256.clone() });
         Ok(input)
     }
 
-    fn events(&mut self, inputs: &CalibrationInputs) -> Result<(), Box<Problem>> {
+    fn events(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         if inputs.events.is_empty() {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Calibration {
     }
 
     /// The rates of pulls, where something is known about the images.
-    fn rates(&mut self, inputs: &CalibrationInputs) -> Result<(), Box<Problem>> {
+    fn rates(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         for (image, path) in &inputs.manifests {
             let input = self.read(path)?;
             self.images.add_manifest(image, &input)?;
@@ -205,7 +205,7 @@ impl Calibration {
     }
 
     /// Metrics, histories and columns of durations.
-    fn other_inputs(&mut self, inputs: &CalibrationInputs) -> Result<(), Box<Problem>> {
+    fn other_inputs(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         let mut tally = events::Tally::default();
         for (kind, path) in &inputs.prometheus {
             let input = self.read(path)?;
@@ -280,25 +280,19 @@ fn refused(problem: Box<Problem>) -> LoadError {
 /// The chosen distribution of a quantity as a calibrated value.
 fn value_of(sample: &SampleRecord) -> CalibratedValue {
     let interval = sample.median_low_s.zip(sample.median_high_s);
-    let note = match (interval, &sample.warning) {
-        (_, Some(warning)) => format!("median {}; {warning}", fit::duration(sample.median_s)),
-        (Some((low, high)), None) => format!(
-            "median {} (95% interval {} to {})",
-            fit::duration(sample.median_s),
-            fit::duration(low),
-            fit::duration(high)
-        ),
-        (None, None) => format!("median {}", fit::duration(sample.median_s)),
+    let more = match (interval, &sample.warning) {
+        (_, Some(warning)) => format!("; {warning}"),
+        (Some((low, high)), None) => format!(" (95% interval {} to {})", fit::duration(low), fit::duration(high)),
+        (None, None) => String::new(),
     };
     CalibratedValue {
         setting: sample.setting.clone().unwrap_or_default(),
         quantity: sample.title.clone(),
         value: sample.expression.clone(),
-        low: String::new(),
-        high: String::new(),
         count: sample.count,
         source: sample.source.clone(),
-        note,
+        note: format!("median {}{more}", fit::duration(sample.median_s)),
+        ..CalibratedValue::default()
     }
 }
 

@@ -46,8 +46,7 @@ impl fmt::Display for SimDuration {
 
 /// A number with at most three digits after the point, without trailing zeros.
 fn print_number(number: f64) -> String {
-    let text = format!("{number:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    without_zeros(format!("{number:.3}"))
 }
 
 fn print_scaled(number: f64, units: &[(f64, &str)]) -> String {
@@ -55,16 +54,26 @@ fn print_scaled(number: f64, units: &[(f64, &str)]) -> String {
         units.iter().find(|(size, _)| number.abs() >= *size).or(units.last()).expect("a kind has units");
     // Three significant digits read well in a table; a unit of 1 is exact.
     let scaled = number / size;
-    let digits = if scaled >= 100.0 {
-        0
-    } else if scaled >= 10.0 {
-        1
-    } else {
-        2
+    let digits = match scaled {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
     };
-    let text = format!("{scaled:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
+    format!("{} {unit}", without_zeros(format!("{scaled:.digits$}")))
+}
+
+/// A number with so many digits that count, without trailing zeros.
+pub(crate) fn significant(number: f64, digits: i32) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return "0".to_owned();
+    }
+    let decimals = (digits - 1 - libm::log10(number.abs()).floor() as i32).max(0) as usize;
+    without_zeros(format!("{number:.decimals$}"))
+}
+
+/// A number without trailing zeros behind the point.
+fn without_zeros(number: String) -> String {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.').to_owned() } else { number }
 }
 
 /// `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`: at most two units.

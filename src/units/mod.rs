@@ -8,7 +8,7 @@
 //!
 //! Text that people write always has a unit (`10 Gbit/s`, `200 MiB`, `90s`, `3%`); [`text`] reads and prints it.
 
-mod display;
+pub(crate) mod display;
 mod quantity;
 pub mod serial;
 pub mod text;

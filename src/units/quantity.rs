@@ -66,16 +66,6 @@ impl BytesPerSec {
     /// 0 bytes per second.
     pub const ZERO: Self = Self(0.0);
 
-    /// `rate` bytes per second.
-    ///
-    /// # Panics
-    /// If `rate` is negative or not finite.
-    #[must_use]
-    pub const fn new(rate: f64) -> Self {
-        assert!(rate.is_finite() && rate >= 0.0, "a data rate must be finite and at least 0");
-        Self(rate)
-    }
-
     /// `gbit` · 10⁹ bits per second.
     ///
     /// # Panics
@@ -93,33 +83,11 @@ impl BytesPerSec {
     pub const fn from_mbit(mbit: f64) -> Self {
         Self::new(mbit * 1e6 / 8.0)
     }
-
-    /// Bytes per second.
-    #[must_use]
-    pub const fn get(self) -> f64 {
-        self.0
-    }
 }
 
 impl PerSecond {
     /// Nothing.
     pub const ZERO: Self = Self(0.0);
-
-    /// `rate` per second.
-    ///
-    /// # Panics
-    /// If `rate` is negative or not finite.
-    #[must_use]
-    pub fn new(rate: f64) -> Self {
-        assert!(rate.is_finite() && rate >= 0.0, "a rate must be finite and at least 0, got {rate}/s");
-        Self(rate)
-    }
-
-    /// Number per second.
-    #[must_use]
-    pub const fn get(self) -> f64 {
-        self.0
-    }
 }
 
 impl Share {
@@ -127,40 +95,36 @@ impl Share {
     pub const NONE: Self = Self(0.0);
     /// 1.
     pub const ALL: Self = Self(1.0);
-
-    /// `share` of 1.
-    ///
-    /// # Panics
-    /// If `share` is not between 0 and 1.
-    #[must_use]
-    pub const fn new(share: f64) -> Self {
-        assert!(0.0 <= share && share <= 1.0, "a share must be between 0 and 1");
-        Self(share)
-    }
-
-    /// The share as a number between 0 and 1.
-    #[must_use]
-    pub const fn get(self) -> f64 {
-        self.0
-    }
 }
 
-impl Factor {
-    /// `factor`.
-    ///
-    /// # Panics
-    /// If `factor` is negative or not finite.
-    #[must_use]
-    pub fn new(factor: f64) -> Self {
-        assert!(factor.is_finite() && factor >= 0.0, "not a factor: {factor}");
-        Self(factor)
-    }
+/// How a number from 0 to a greatest one gets its unit, and loses it again.
+macro_rules! number {
+    ($($type:ty, $most:expr, $refused:literal;)*) => {$(
+        impl $type {
+            /// A number of the unit.
+            ///
+            /// # Panics
+            #[doc = concat!("If the number does not fit: ", $refused, ".")]
+            #[must_use]
+            pub const fn new(number: f64) -> Self {
+                assert!(0.0 <= number && number <= $most, $refused);
+                Self(number)
+            }
 
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> f64 {
-        self.0
-    }
+            /// The number in the unit.
+            #[must_use]
+            pub const fn get(self) -> f64 {
+                self.0
+            }
+        }
+    )*};
+}
+
+number! {
+    BytesPerSec, f64::MAX, "a data rate must be finite and at least 0";
+    PerSecond, f64::MAX, "a rate must be finite and at least 0";
+    Share, 1.0, "a share must be between 0 and 1";
+    Factor, f64::MAX, "a factor must be finite and at least 0";
 }
 
 impl Add for Bytes {

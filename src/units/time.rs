@@ -13,35 +13,44 @@ pub struct SimTime(u64);
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SimDuration(u64);
 
+/// Conversions that a point has from the start of the run, and a span from its own.
+macro_rules! nanoseconds {
+    ($($type:ty),*) => {$(
+        impl $type {
+            /// `nanos` nanoseconds.
+            #[must_use]
+            pub const fn from_nanos(nanos: u64) -> Self {
+                Self(nanos)
+            }
+
+            /// `secs` seconds.
+            #[must_use]
+            pub const fn from_secs(secs: u64) -> Self {
+                Self(secs * 1_000_000_000)
+            }
+
+            /// Whole nanoseconds.
+            #[must_use]
+            pub const fn as_nanos(self) -> u64 {
+                self.0
+            }
+
+            /// Seconds, for output and for rates; never for comparing times.
+            #[must_use]
+            pub fn as_secs_f64(self) -> f64 {
+                self.0 as f64 / NANOS_PER_SEC
+            }
+        }
+    )*};
+}
+
+nanoseconds!(SimTime, SimDuration);
+
 impl SimTime {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
     /// A time that no run reaches (584 years).
     pub const MAX: Self = Self(u64::MAX);
-
-    /// The time `nanos` nanoseconds after the start.
-    #[must_use]
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// The time `secs` seconds after the start.
-    #[must_use]
-    pub const fn from_secs(secs: u64) -> Self {
-        Self(secs * 1_000_000_000)
-    }
-
-    /// Whole nanoseconds since the start.
-    #[must_use]
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// Seconds since the start, for output and for rates; never for comparing times.
-    #[must_use]
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / NANOS_PER_SEC
-    }
 
     /// The span from `earlier` to `self`.
     ///
@@ -66,22 +75,10 @@ impl SimDuration {
     /// A span longer than any run (584 years).
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `nanos` nanoseconds.
-    #[must_use]
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
     /// `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
-    }
-
-    /// `secs` seconds.
-    #[must_use]
-    pub const fn from_secs(secs: u64) -> Self {
-        Self(secs * 1_000_000_000)
     }
 
     /// `mins` minutes.
@@ -102,18 +99,6 @@ impl SimDuration {
     pub fn from_secs_f64(secs: f64) -> Self {
         // A float-to-integer cast saturates, and maps NaN to 0.
         Self((secs * NANOS_PER_SEC).round() as u64)
-    }
-
-    /// Whole nanoseconds.
-    #[must_use]
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// Seconds, for output and for rates.
-    #[must_use]
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / NANOS_PER_SEC
     }
 
     /// Whether this span is 0.

@@ -18,17 +18,13 @@ pub(super) use pulls::{ContainerStart, Stamp};
 pub(super) use tally::Tally;
 
 use super::input::Input;
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblem;
 
 /// The containers of several files, whose events may overlap. `only`: those whose pod's namespace and name contain it.
 ///
 /// # Errors
 /// When a file is not JSON, is cut off, or has no events.
-pub(super) fn containers(
-    inputs: &[Input],
-    only: Option<&str>,
-    tally: &mut Tally,
-) -> Result<Vec<ContainerStart>, Box<Problem>> {
+pub(super) fn containers(inputs: &[Input], only: Option<&str>, tally: &mut Tally) -> OrProblem<Vec<ContainerStart>> {
     let mut read = read::PodEvents::default();
     for input in inputs {
         read::read(input, &mut read, tally)?;

@@ -144,12 +144,11 @@ fn closed(
     tally: &mut Tally,
 ) -> Option<ContainerStart> {
     let Some((pulled, message, was_present)) = found.pulled else {
-        tally.add(match (&found.pulling, found.failures) {
+        return tally.skip(match (&found.pulling, found.failures) {
             (_, 1..) => "container whose pull had not succeeded",
             (Some(_), 0) => "container whose pull had not ended",
             (None, 0) => "container whose pull is not in the events (discarded, or before they begin)",
         });
-        return None;
     };
     let attempts = found.pulling.as_ref().map_or(1, |(_, _, count)| *count);
     let retried = found.failures > 0 || attempts > 1;

@@ -12,10 +12,13 @@ use super::tally::Tally;
 use crate::calibrate::input::Input;
 use crate::calibrate::json_stream::{Found, read_values};
 use crate::calibrate::time::{Nanos, of_event_name, rfc3339};
-use crate::document::problem::Problem;
+use crate::document::problem::{OrProblem, Problem};
 
 /// The command that writes the events of a cluster.
 const COMMAND: &str = "write the file with `kubectl get events -A -o json`, or name the log of an event exporter";
+
+/// Why an event is left out that says nothing about a start.
+const UNUSED: &str = "event with a reason that is not used here";
 
 /// Greatest difference between the time in an event's name and its own timestamp.
 const NAME_TOLERANCE: Nanos = 60_000_000_000;
@@ -123,7 +126,7 @@ pub(super) struct PodEvents {
 ///
 /// # Errors
 /// When it is not JSON, is cut off, or has no event.
-pub(super) fn read(input: &Input, all: &mut PodEvents, tally: &mut Tally) -> Result<(), Box<Problem>> {
+pub(super) fn read(input: &Input, all: &mut PodEvents, tally: &mut Tally) -> OrProblem<()> {
     let is_event = |value: &serde_json::Value| {
         ["involvedObject", "regarding", "items", "object", "event"].iter().any(|key| value.get(key).is_some())
     };
@@ -216,8 +219,7 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     let reason = object.reason.clone().unwrap_or_default();
     let involved = object.involved_object.as_ref().or(object.regarding.as_ref())?;
     if involved.kind.as_deref().is_some_and(|kind| kind != "Pod") {
-        tally.add("event of an object other than a pod");
-        return None;
+        return tally.skip("event of an object other than a pod");
     }
     let message = object.message.as_deref().or(object.note.as_deref()).unwrap_or_default();
     let happening = match reason.as_str() {
@@ -228,24 +230,12 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         "Started" => Happening::Started,
         "Pulling" | "Pulled" | "Failed" | "BackOff" => match message::read(message) {
             Some(message) => Happening::Image(message),
-            None if reason == "Failed" || reason == "BackOff" => {
-                tally.add("event with a reason that is not used here");
-                return None;
-            }
-            None => {
-                tally.add("event about an image whose message has an unknown form");
-                return None;
-            }
+            None if reason == "Failed" || reason == "BackOff" => return tally.skip(UNUSED),
+            None => return tally.skip("event about an image whose message has an unknown form"),
         },
-        _ => {
-            tally.add("event with a reason that is not used here");
-            return None;
-        }
+        _ => return tally.skip(UNUSED),
     };
-    let Some((at, is_exact)) = time_of(object) else {
-        tally.add("event without a time");
-        return None;
-    };
+    let Some((at, is_exact)) = time_of(object) else { return tally.skip("event without a time") };
     let pod = format!(
         "{}/{}",
         involved.namespace.as_deref().unwrap_or("default"),

@@ -16,6 +16,12 @@ impl Tally {
         self.add_many(reason, 1);
     }
 
+    /// Counts something as [`Tally::add`] does, and gives none of it.
+    pub(in crate::calibrate) fn skip<T>(&mut self, reason: &'static str) -> Option<T> {
+        self.add(reason);
+        None
+    }
+
     /// Counts several.
     pub(in crate::calibrate) fn add_many(&mut self, reason: &'static str, count: usize) {
         if count > 0 {

@@ -16,6 +16,7 @@ use family::{Family, FittedLaw};
 
 use crate::results::{FitParameter, FitRecord, SampleRecord};
 use crate::stats;
+use crate::units::display::significant;
 
 /// Fewest values that are fitted: fewer would accept any family.
 pub(super) const FEWEST: usize = 8;
@@ -177,16 +178,6 @@ pub(super) fn duration(seconds: f64) -> String {
     } else {
         format!("{} s", significant(seconds, 4))
     }
-}
-
-/// A number with so many digits that count, without trailing zeros.
-pub(super) fn significant(value: f64, digits: i32) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return "0".to_owned();
-    }
-    let decimals = (digits - 1 - libm::log10(value.abs()).floor() as i32).max(0) as usize;
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Points of the empirical distribution function.

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::events::Tally;
 use super::fit::Measurements;
 use super::input::{Input, short};
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblem;
 
 /// What the durations of a history are.
 const QUANTITIES: [(&str, &str, Option<&str>); 9] = [
@@ -33,22 +33,23 @@ const QUANTITIES: [(&str, &str, Option<&str>); 9] = [
 ];
 
 /// Durations by quantity. What is seen again in a later state of the same object counts once.
-#[derive(Debug, Default)]
-struct HistoryDurations {
+#[derive(Debug)]
+struct HistoryDurations<'t> {
     values: BTreeMap<&'static str, Vec<f64>>,
     known: BTreeSet<(&'static str, String)>,
+    tally: &'t mut Tally,
 }
 
-impl HistoryDurations {
+impl HistoryDurations<'_> {
     /// Adds a duration; `id` identifies it.
-    fn add(&mut self, quantity: &'static str, id: String, seconds: f64, tally: &mut Tally) {
+    fn add(&mut self, quantity: &'static str, id: String, seconds: f64) {
         debug_assert!(QUANTITIES.iter().any(|(name, ..)| *name == quantity), "{quantity}");
         if !self.known.insert((quantity, id)) {
-            tally.add("state that was read before");
+            self.tally.add("state that was read before");
         } else if (0.0..31_536_000.0).contains(&seconds) {
             self.values.entry(quantity).or_default().push(seconds);
         } else {
-            tally.add("negative or absurd time between two states (clocks that differ)");
+            self.tally.add("negative or absurd time between two states (clocks that differ)");
         }
     }
 }
@@ -57,12 +58,12 @@ impl HistoryDurations {
 ///
 /// # Errors
 /// When the file is damaged, of another kind, or has no duration.
-pub(super) fn read(input: &Input, tally: &mut Tally) -> Result<Vec<Measurements>, Box<Problem>> {
-    let mut durations = HistoryDurations::default();
+pub(super) fn read(input: &Input, tally: &mut Tally) -> OrProblem<Vec<Measurements>> {
+    let mut durations = HistoryDurations { values: BTreeMap::new(), known: BTreeSet::new(), tally };
     if input.source.text.trim_start().starts_with(['{', '[']) {
-        objects::read(input, &mut durations, tally)?;
+        objects::read(input, &mut durations)?;
     } else {
-        statuses::read(input, &mut durations, tally)?;
+        statuses::read(input, &mut durations)?;
     }
     if durations.values.is_empty() {
         let help = "record a whole rollout: `kubectl get KIND -A -o json --watch > history.json`";

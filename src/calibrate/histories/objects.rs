@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::HistoryDurations;
-use crate::calibrate::events::Tally;
 use crate::calibrate::input::Input;
 use crate::calibrate::json_stream::{Found, read_values};
 use crate::calibrate::time::{Nanos, rfc3339, seconds_between};
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblem;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -109,12 +108,12 @@ fn when_true(conditions: &[ConditionJson], kind: &str) -> Option<Nanos> {
     conditions.iter().find(|condition| condition.kind == kind && condition.status == "True")?.at()
 }
 
-pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut Tally) -> Result<(), Box<Problem>> {
+pub(super) fn read(input: &Input, durations: &mut HistoryDurations<'_>) -> OrProblem<()> {
     let help = "name Applications, Bundles, BundleDeployments or ClusterStagedUpdateRuns, as `kubectl get KIND -A -o \
                 json` prints them";
     let values =
         read_values::<StatusObject>(input, |value| value.get("status").is_none() && value.get("items").is_none())?;
-    tally.add_many("line that is not an object", values.other_lines);
+    durations.tally.add_many("line that is not an object", values.other_lines);
     // When each bundle was not ready any more.
     let mut not_ready: BTreeMap<String, Nanos> = BTreeMap::new();
     let (mut known, mut other) = (0, None);
@@ -132,15 +131,15 @@ pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut 
             let status = object.status.take().unwrap_or_default();
             let id = format!("{} {}/{}", object.metadata.uid, object.metadata.namespace, object.metadata.name);
             known += 1;
-            tally.events += 1;
+            durations.tally.events += 1;
             match object.kind.as_deref().unwrap_or_default() {
-                "Application" => application(&id, &status, durations, tally),
-                "BundleDeployment" => bundle_deployment(&id, &object.metadata, &status, durations, tally),
-                "Bundle" => bundle(&id, &status, &mut not_ready, durations, tally),
-                "ClusterStagedUpdateRun" | "StagedUpdateRun" => update_run(&id, &status, durations, tally),
+                "Application" => application(&id, &status, durations),
+                "BundleDeployment" => bundle_deployment(&id, &object.metadata, &status, durations),
+                "Bundle" => bundle(&id, &status, &mut not_ready, durations),
+                "ClusterStagedUpdateRun" | "StagedUpdateRun" => update_run(&id, &status, durations),
                 kind => {
                     known -= 1;
-                    tally.add("object of a kind without durations");
+                    durations.tally.add("object of a kind without durations");
                     other = other.or(Some((at, kind.to_owned())));
                 }
             }
@@ -156,20 +155,20 @@ pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut 
     }
 }
 
-fn application(id: &str, status: &StatusJson, durations: &mut HistoryDurations, tally: &mut Tally) {
+fn application(id: &str, status: &StatusJson, durations: &mut HistoryDurations<'_>) {
     for deployment in &status.history {
         let (from, to) = (time(deployment.deploy_started_at.as_ref()), time(deployment.deployed_at.as_ref()));
         match (from, to) {
             (Some(from), Some(to)) => {
-                durations.add("argo_cd_sync", format!("{id} {from}"), seconds_between(from, to), tally);
+                durations.add("argo_cd_sync", format!("{id} {from}"), seconds_between(from, to));
             }
-            _ => tally.add("sync without a start or an end (Argo CD before 2.2 records no start)"),
+            _ => durations.tally.add("sync without a start or an end (Argo CD before 2.2 records no start)"),
         }
     }
     let Some(operation) = &status.operation_state else { return };
     let (from, to) = (time(operation.started_at.as_ref()), time(operation.finished_at.as_ref()));
     if operation.phase != "Succeeded" {
-        tally.add("sync that had not succeeded");
+        durations.tally.add("sync that had not succeeded");
         return;
     }
     let Some((from, to)) = from.zip(to) else { return };
@@ -179,33 +178,27 @@ fn application(id: &str, status: &StatusJson, durations: &mut HistoryDurations, 
         start.is_some_and(|start| (start - from).abs() <= 2_000_000_000)
     });
     if !is_in_history {
-        durations.add("argo_cd_sync", format!("{id} {from}"), seconds_between(from, to), tally);
+        durations.add("argo_cd_sync", format!("{id} {from}"), seconds_between(from, to));
     }
     let healthy = status.health.as_ref().filter(|health| health.status == "Healthy");
     if let Some(healthy) = healthy.and_then(|health| time(health.last_transition_time.as_ref()))
         && healthy >= to
     {
-        durations.add("argo_cd_ready_after_sync", format!("{id} {from}"), seconds_between(to, healthy), tally);
+        durations.add("argo_cd_ready_after_sync", format!("{id} {from}"), seconds_between(to, healthy));
     }
 }
 
-fn bundle_deployment(
-    id: &str,
-    metadata: &ObjectName,
-    status: &StatusJson,
-    durations: &mut HistoryDurations,
-    tally: &mut Tally,
-) {
+fn bundle_deployment(id: &str, metadata: &ObjectName, status: &StatusJson, durations: &mut HistoryDurations<'_>) {
     let deployed = when_true(&status.conditions, "Deployed");
     let ready = when_true(&status.conditions, "Ready");
     // A later revision does not change the creation, so only the first apply has a start; it is the first one seen.
     if let Some((created, deployed)) = time(metadata.creation_timestamp.as_ref()).zip(deployed) {
-        durations.add("fleet_applied", id.to_owned(), seconds_between(created, deployed), tally);
+        durations.add("fleet_applied", id.to_owned(), seconds_between(created, deployed));
     }
     if let Some((deployed, ready)) = deployed.zip(ready)
         && ready >= deployed
     {
-        durations.add("fleet_ready_after_apply", format!("{id} {deployed}"), seconds_between(deployed, ready), tally);
+        durations.add("fleet_ready_after_apply", format!("{id} {deployed}"), seconds_between(deployed, ready));
     }
 }
 
@@ -213,31 +206,30 @@ fn bundle(
     id: &str,
     status: &StatusJson,
     not_ready: &mut BTreeMap<String, Nanos>,
-    durations: &mut HistoryDurations,
-    tally: &mut Tally,
+    durations: &mut HistoryDurations<'_>,
 ) {
     let Some(ready) = status.conditions.iter().find(|condition| condition.kind == "Ready") else { return };
     let Some(at) = ready.at() else { return };
     if ready.status == "True" {
         if let Some(from) = not_ready.remove(id) {
-            durations.add("fleet_bundle", format!("{id} {from}"), seconds_between(from, at), tally);
+            durations.add("fleet_bundle", format!("{id} {from}"), seconds_between(from, at));
         }
     } else {
         not_ready.entry(id.to_owned()).or_insert(at);
     }
 }
 
-fn update_run(id: &str, status: &StatusJson, durations: &mut HistoryDurations, tally: &mut Tally) {
+fn update_run(id: &str, status: &StatusJson, durations: &mut HistoryDurations<'_>) {
     for stage in &status.stages_status {
         if let Some((from, to)) = time(stage.start_time.as_ref()).zip(time(stage.end_time.as_ref())) {
             let id = format!("{id} {}", stage.stage_name);
-            durations.add("kubefleet_stage", id, seconds_between(from, to), tally);
+            durations.add("kubefleet_stage", id, seconds_between(from, to));
         }
         for cluster in &stage.clusters {
             let started = when_true(&cluster.conditions, "Started");
             if let Some((from, to)) = started.zip(when_true(&cluster.conditions, "Succeeded")) {
                 let id = format!("{id} {} {}", stage.stage_name, cluster.cluster_name);
-                durations.add("kubefleet_cluster", id, seconds_between(from, to), tally);
+                durations.add("kubefleet_cluster", id, seconds_between(from, to));
             }
         }
     }

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::HistoryDurations;
-use crate::calibrate::events::Tally;
 use crate::calibrate::input::Input;
-use crate::document::problem::Problem;
+use crate::document::problem::OrProblem;
 
 #[derive(Deserialize)]
 struct StatusLine {
@@ -29,14 +28,11 @@ struct StatusLine {
 /// The statuses of an object's condition in the order of the table, with their times.
 type Times = Vec<(f64, String)>;
 
-pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut Tally) -> Result<(), Box<Problem>> {
+pub(super) fn read(input: &Input, durations: &mut HistoryDurations<'_>) -> OrProblem<()> {
     let help = "name the statuses.csv of a results folder, or objects as `kubectl get KIND -A -o json` prints them";
     let mut reader = csv::Reader::from_reader(input.source.text.as_bytes());
-    let broken = |error: &csv::Error| {
-        let byte = error.position().map_or(0, |position| position.byte() as usize);
-        input.at(byte, "", format!("not a history: {error}"), help)
-    };
-    let header = reader.headers().map_err(|error| broken(&error))?.clone();
+    let broken = input.broken("a history", help);
+    let header = reader.headers().map_err(&broken)?.clone();
     for column in ["t_s", "object", "condition", "status"] {
         if !header.iter().any(|found| found == column) {
             return Err(input.at(0, column, format!("the table has no column `{column}`"), help));
@@ -44,8 +40,8 @@ pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut 
     }
     let mut runs: BTreeMap<(String, String, String, String), Times> = BTreeMap::new();
     for record in reader.records() {
-        let record = record.map_err(|error| broken(&error))?;
-        let line: StatusLine = record.deserialize(Some(&header)).map_err(|error| broken(&error))?;
+        let record = record.map_err(&broken)?;
+        let line: StatusLine = record.deserialize(Some(&header)).map_err(&broken)?;
         let key = (line.variant, line.replicate, line.object, line.condition);
         runs.entry(key).or_default().push((line.t_s, line.status));
     }
@@ -55,7 +51,7 @@ pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut 
             let Some(begin) = times.iter().position(|(_, status)| status == from) else { return };
             let mut ends = times[begin..].iter().filter(|(_, status)| status == to).map(|(time, _)| *time);
             if let Some(end) = if is_last { ends.next_back() } else { ends.next() } {
-                durations.add(quantity, id.clone(), end - times[begin].0, tally);
+                durations.add(quantity, id.clone(), end - times[begin].0);
             }
         };
         let depth = object.matches('/').count();
@@ -69,7 +65,7 @@ pub(super) fn read(input: &Input, durations: &mut HistoryDurations, tally: &mut 
             ("ClusterStagedUpdateRun", "Progressing") if depth == 2 => {
                 between("kubefleet_stage", "True", "False", false);
             }
-            _ => tally.add("condition without a duration that is used here"),
+            _ => durations.tally.add("condition without a duration that is used here"),
         }
     }
     Ok(())

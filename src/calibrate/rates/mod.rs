@@ -18,10 +18,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::events::ContainerStart;
-use super::fit::{duration as in_words, significant};
+use super::fit::duration as in_words;
 use super::images::{KnownImages, KnownLayer};
 use crate::results::{CalibratedValue, ImageRow, RateParameter, RatesRecord};
 use crate::stats;
+use crate::units::display::significant;
 use choice::{Chosen, Knowledge, choose};
 use least_squares::PullGroup;
 use pipeline::{CONSTANT, DOWNLOAD, LayerBytes, PER_LAYER, RequestTimes, UNPACK, duration};
@@ -266,20 +267,16 @@ fn parameters(chosen: &Chosen, knowledge: Knowledge, assumed: bool, spread: Opti
         setting: setting.to_owned(),
         note: note.to_owned(),
     };
-    let speed = |index: usize, name: &str, setting: &str, note: String| RateParameter {
-        name: name.to_owned(),
-        unit: "bytes/s".to_owned(),
-        value: rate(solution.at[index]).filter(|_| chosen.free[index]),
-        low: solution.intervals[index].and_then(|(_, high)| rate(high)),
-        high: solution.intervals[index].and_then(|(low, _)| rate(low)),
-        setting: setting.to_owned(),
-        note,
+    // Fitted as seconds per byte, so the ends change places.
+    let speed = |index: usize, name: &str, setting: &str, note: &str| {
+        let RateParameter { value, low, high, .. } = time(index, name, setting, note);
+        let [value, high, low] = [value, low, high].map(|seconds| seconds.and_then(rate));
+        RateParameter { unit: "bytes/s".to_owned(), value, low, high, ..time(index, name, setting, note) }
     };
     if knowledge == Knowledge::Sizes {
-        let note = "compressed bytes, with unpacking".to_owned();
         return vec![
             time(CONSTANT, "constant of a pull", "node.pullConstant", "with its requests"),
-            speed(DOWNLOAD, "rate of a pull", "registry.perConnection", note),
+            speed(DOWNLOAD, "rate of a pull", "registry.perConnection", "compressed bytes, with unpacking"),
         ];
     }
     let kept = "these images do not tell; the default is kept";
@@ -295,8 +292,8 @@ fn parameters(chosen: &Chosen, knowledge: Knowledge, assumed: bool, spread: Opti
     let mut all = vec![
         time(CONSTANT, "constant of a pull", "node.pullConstant", constant_note),
         time(PER_LAYER, "part of each layer", "node.unpackPerLayer", layer_note),
-        speed(UNPACK, "unpack rate", "node.unpackRate", unpack_note.to_owned()),
-        speed(DOWNLOAD, "download rate", "registry.perConnection", download_note.to_owned()),
+        speed(UNPACK, "unpack rate", "node.unpackRate", unpack_note),
+        speed(DOWNLOAD, "download rate", "registry.perConnection", download_note),
     ];
     if let Some((disk, buffer)) = chosen.disk() {
         all.push(RateParameter {

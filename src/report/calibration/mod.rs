@@ -60,16 +60,15 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
     text
 }
 
+/// `1,200 pulls of 9 images on 1 node`.
+fn extent(rates: &RatesRecord) -> String {
+    let of = |number: u64, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let (images, nodes) = (of(rates.images.len() as u64, "image"), of(rates.nodes, "node"));
+    format!("{} pulls of {images} on {nodes}", count(rates.pulls as f64))
+}
+
 fn of_rates(rates: &RatesRecord, width: usize) -> String {
-    let head = format!(
-        "rates of {} pulls of {} image{} on {} node{}; fitted times differ by {} (median)",
-        count(rates.pulls as f64),
-        rates.images.len(),
-        if rates.images.len() == 1 { "" } else { "s" },
-        rates.nodes,
-        if rates.nodes == 1 { "" } else { "s" },
-        percent(rates.median_error)
-    );
+    let head = format!("rates of {}; fitted times differ by {} (median)", extent(rates), percent(rates.median_error));
     let column =
         |cell: &dyn Fn(&RateParameter) -> String| -> Vec<String> { rates.parameters.iter().map(cell).collect() };
     let columns = [

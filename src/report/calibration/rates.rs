@@ -4,7 +4,7 @@
 
 use crate::report::axis::{AxisTick, Scale, ticks_of_time};
 use crate::report::canvas::{Canvas, Position, Stroke};
-use crate::report::format::{count, percent, time};
+use crate::report::format::{percent, time};
 use crate::report::frame::{Area, bottom_grid, page, value_axis, write_bold, write_fitted};
 use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
 use crate::results::{Provenance, RateParameter, RatesRecord};
@@ -17,14 +17,7 @@ pub(super) fn draw(rates: &RatesRecord, provenance: &Provenance) -> Option<Canva
     let height = 560.0;
     let area = Area::of_page(height, 60.0, MARGIN + TEXTS);
     let title = format!("Fitted pull times differ from measured ones by {} (median)", percent(rates.median_error));
-    let subtitle = format!(
-        "{} pulls of {} image{} on {} node{}; dot: median, line: least to greatest",
-        count(rates.pulls as f64),
-        rates.images.len(),
-        if rates.images.len() == 1 { "" } else { "s" },
-        rates.nodes,
-        if rates.nodes == 1 { "" } else { "s" }
-    );
+    let subtitle = format!("{}; dot: median, line: least to greatest", super::extent(rates));
     let ends = rates.images.iter().flat_map(|row| [row.pull_s_min, row.pull_s_max, row.fitted_s]);
     let ends: Vec<f64> = ends.filter(|time| *time > 0.0).collect();
     let low = ends.iter().copied().reduce(f64::min)? / 1.2;

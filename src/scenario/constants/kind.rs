@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use super::VariedPart;
 use crate::document::reader;
 use crate::document::tree::{Node, Value};
+use crate::units::display::significant;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::{Distribution, Quantity};
 
@@ -147,10 +148,5 @@ fn drawn<Q: Quantity>(node: &Node, part: VariedPart, change: ValueChange) -> Opt
 
 /// Three significant digits.
 pub(in crate::scenario) fn short(number: f64) -> String {
-    if number.abs() < 1e-12 {
-        return "0".to_owned();
-    }
-    let decimals = (2 - libm::log10(number.abs()).floor() as i32).max(0) as usize;
-    let text = format!("{number:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    significant(if number.abs() < 1e-12 { 0.0 } else { number }, 3)
 }
