@@ -48,17 +48,13 @@ impl VariedValue {
     /// The value at a share of the way from its own value (0) to the low (-1) or the high end (1).
     #[must_use]
     pub fn toward(&self, share: f64) -> f64 {
-        let end = if share < 0.0 { self.low } else { self.high };
-        self.constant.shape.toward(self.value, end, share.abs())
+        self.at(Level::Toward(share))
     }
 
     /// The value at a level.
     #[must_use]
     pub fn at(&self, level: Level) -> f64 {
-        match level {
-            Level::Toward(share) => self.toward(share),
-            Level::Quantile(share) => self.constant.shape.quantile(share, [self.low, self.high], self.value),
-        }
+        level.of(self.constant.shape, self.value, [self.low, self.high])
     }
 
     fn is_like(&self, other: &Self) -> bool {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::kind::ValueChange;
-use super::{Constant, ConstantGroup, factors, places};
 #[cfg(test)]
-use super::{RangeShape, VariedPart};
+use super::VariedPart;
+use super::kind::ValueChange;
+use super::{Constant, ConstantGroup, RangeShape, factors, places};
 use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::products::ProductEntry;
@@ -17,6 +17,16 @@ pub enum Level {
     Toward(f64),
     /// At this share of the range's probability.
     Quantile(f64),
+}
+
+impl Level {
+    /// The value at this level of a range around `value`.
+    pub(crate) fn of(self, shape: RangeShape, value: f64, ends: [f64; 2]) -> f64 {
+        match self {
+            Self::Toward(share) => shape.toward(value, ends[usize::from(share > 0.0)], share.abs()),
+            Self::Quantile(share) => shape.quantile(share, ends, value),
+        }
+    }
 }
 
 /// Ranges that the experiment states in place of a constant's own, in the constant's unit.
@@ -80,10 +90,7 @@ fn one(
         None => ends_around(constant, from)?,
     };
     let ends = [ends[0].min(from), ends[1].max(from)];
-    let to = match level {
-        Level::Toward(share) => constant.shape.toward(from, ends[usize::from(share > 0.0)], share.abs()),
-        Level::Quantile(share) => constant.shape.quantile(share, ends, from),
-    };
+    let to = level.of(constant.shape, from, ends);
     let change = if from > 0.0 { ValueChange::Factor(to / from) } else { ValueChange::Value(to) };
     let changed = constant.kind.changed(&node, constant.part, change)?;
     let at = node.at.clone();
