@@ -3,6 +3,7 @@
 use fleetsim::results::{PrecisionAsked, PrecisionFound, VariantRecord};
 use fleetsim::scenario::Precision;
 use fleetsim::study::{MeasurePrecision, judge};
+use itertools::Itertools;
 
 /// The precision asked for, for the provenance.
 pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
@@ -15,44 +16,33 @@ pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
 
 /// The precision of each variant, and the text that reports it.
 pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64) -> (Vec<PrecisionFound>, String) {
-    let judged: Vec<Vec<MeasurePrecision>> =
-        variants.iter().map(|variant| judge(precision, &variant.runs, seed)).collect();
-    let found: Vec<PrecisionFound> = variants
-        .iter()
-        .zip(&judged)
-        .map(|(variant, judged)| PrecisionFound {
-            runs: variant.runs.len() as u32,
-            reached: judged.iter().all(|judged| judged.is_precise),
-            half_widths: judged.iter().map(|judged| (judged.measure.name.to_owned(), judged.half_width)).collect(),
-        })
-        .collect();
-    let text = in_text(precision, variants, &judged, &found);
+    let (mut found, mut rest) = (Vec::new(), String::new());
+    for variant in variants {
+        let (judged, runs) = (judge(precision, &variant.runs, seed), variant.runs.len() as u32);
+        let open: Vec<&MeasurePrecision> = judged.iter().filter(|judged| !judged.is_precise).collect();
+        if !open.is_empty() {
+            let open = open.iter().map(|judged| in_words(judged, runs)).join(", ");
+            rest.push_str(&format!("  not reached by {} in {runs} runs: {open}\n", variant.variant));
+        }
+        let half_widths = judged.iter().map(|judged| (judged.measure.name.to_owned(), judged.half_width)).collect();
+        found.push(PrecisionFound { runs, reached: open.is_empty(), half_widths });
+    }
+    let text = summary(precision, &found) + &rest;
     (found, text)
 }
 
-fn in_text(
-    precision: &Precision,
-    variants: &[VariantRecord],
-    judged: &[Vec<MeasurePrecision>],
-    found: &[PrecisionFound],
-) -> String {
+fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
     let runs = || found.iter().map(|found| found.runs);
     let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
     let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
     let each = if least == most { least.to_string() } else { format!("{least}–{most}") };
-    let mut text = format!(
+    format!(
         "precision: {} of {} variants reached ±{} in {} with {each} runs each\n",
         found.iter().filter(|found| found.reached).count(),
         found.len(),
         precision.to,
         measures.join(" and "),
-    );
-    for ((variant, found), judged) in variants.iter().zip(found).zip(judged).filter(|((_, found), _)| !found.reached) {
-        let open = judged.iter().filter(|judged| !judged.is_precise).map(|judged| in_words(judged, found.runs));
-        let open: Vec<String> = open.collect();
-        text.push_str(&format!("  not reached by {} in {} runs: {}\n", variant.variant, found.runs, open.join(", ")));
-    }
-    text
+    )
 }
 
 /// `completion_s ±7.3%`; for a measure that some runs lack, with the number of runs that have it.

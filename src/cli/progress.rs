@@ -246,15 +246,11 @@ fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
 
 /// A duration as people say it: `40 s`, `2 min`, `1.5 h`.
 fn in_words(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
-    if seconds < 10.0 {
-        format!("{} s", seconds.ceil())
-    } else if seconds < 90.0 {
-        format!("{} s", (seconds / 5.0).round() * 5.0)
-    } else if seconds < 90.0 * 60.0 {
-        format!("{} min", (seconds / 60.0).round())
-    } else {
-        format!("{} h", (seconds / 1800.0).round() / 2.0)
+    match duration.as_secs_f64() {
+        seconds @ ..10.0 => format!("{} s", seconds.ceil()),
+        seconds @ ..90.0 => format!("{} s", (seconds / 5.0).round() * 5.0),
+        seconds @ ..5400.0 => format!("{} min", (seconds / 60.0).round()),
+        seconds => format!("{} h", (seconds / 1800.0).round() / 2.0),
     }
 }
 
