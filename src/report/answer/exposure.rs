@@ -20,11 +20,7 @@ struct Exposed<'v, 'r> {
 
 /// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
 /// fewest exposed clusters.
-pub(in crate::report) fn sentences<'v>(
-    all: &[Named<'v, '_>],
-    seed: u64,
-    sentences: &mut Vec<String>,
-) -> (Best, Vec<&'v str>) {
+pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Vec<String>) -> (Best, Vec<&'v str>) {
     let exposed: Vec<Exposed<'_, '_>> = all
         .iter()
         .filter_map(|&(at, label, variant)| {
