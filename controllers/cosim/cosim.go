@@ -120,7 +120,8 @@ func (s *Session) note(ends bool, change func()) {
 func Main(product func() Product) {
 	// One processor: controllers gain nothing from more in a bubble, and fewer orders of goroutines are possible.
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(1600)
+	debug.SetMemoryLimit(2 << 30) // beyond that, memory is worth more than time
 	protocol, err := syscall.Dup(1)
 	if err == nil {
 		err = syscall.Dup3(2, 1, 0)

@@ -92,7 +92,7 @@ type kind struct {
 	Resource
 	objects map[string]*stored // by namespace/name
 	watches []*watch
-	past    []event // for watches that start in the past
+	past    []pastEvent // for watches that start in the past
 	// forgotten is the version of the last event that is no longer in past.
 	forgotten uint64
 }

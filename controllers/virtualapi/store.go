@@ -271,7 +271,7 @@ func (s *Server) write(k *kind, change string, old *stored, object Object, by st
 		event.Old = old.object
 	}
 	k.objects[key(text(meta, "namespace"), text(meta, "name"))] = written
-	s.announce(k, event, raw)
+	s.announce(k, event, old, raw)
 	return written, nil
 }
 
@@ -288,7 +288,7 @@ func (s *Server) remove(k *kind, old *stored, last Object, by string) (*stored, 
 	if k.isNamespace() {
 		s.gone[text(meta, "name")] = true
 	}
-	s.announce(k, Change{Resource: &k.Resource, Type: "DELETED", Old: old.object, Object: last, Client: by}, raw)
+	s.announce(k, Change{Resource: &k.Resource, Type: "DELETED", Old: old.object, Object: last, Client: by}, old, raw)
 	s.collect(text(meta, "uid"))
 	return &stored{object: last, raw: raw}, nil
 }

@@ -25,6 +25,26 @@ type event struct {
 	raw     []byte
 }
 
+// pastEvent is an event that is kept for watches that start in the past. It holds texts alone: the objects of a large
+// status, kept for a minute, would be most of the memory.
+type pastEvent struct {
+	version  uint64
+	at       time.Time
+	change   string
+	old, raw []byte
+}
+
+// again is the event with its objects.
+func (p pastEvent) again() event {
+	e := event{version: p.version, at: p.at, change: p.change, raw: p.raw}
+	// The server has written these texts itself.
+	e.object, _ = decode(p.raw)
+	if p.old != nil {
+		e.old, _ = decode(p.old)
+	}
+	return e
+}
+
 // selection is what a list or watch asks for.
 type selection struct {
 	namespace string
@@ -62,15 +82,19 @@ func (k *kind) selects(s selection, object Object) bool {
 }
 
 // announce tells observers and watches of a write; the caller holds s.mu.
-func (s *Server) announce(k *kind, change Change, raw []byte) {
+func (s *Server) announce(k *kind, change Change, old *stored, raw []byte) {
 	now := time.Now()
 	for len(k.past) > 0 && now.Sub(k.past[0].at) > retention {
 		k.forgotten = k.past[0].version
-		k.past[0] = event{}
+		k.past[0] = pastEvent{}
 		k.past = k.past[1:]
 	}
 	e := event{version: s.version, at: now, change: change.Type, old: change.Old, object: change.Object, raw: raw}
-	k.past = append(k.past, e)
+	past := pastEvent{version: s.version, at: now, change: change.Type, raw: raw}
+	if old != nil {
+		past.old = old.raw
+	}
+	k.past = append(k.past, past)
 	for _, w := range k.watches {
 		s.send(k, w, e)
 	}
@@ -160,7 +184,7 @@ func (s *Server) watch(ctx context.Context, client string, k *kind, sel selectio
 	}
 	for _, e := range k.past {
 		if e.version > from {
-			s.send(k, w, e)
+			s.send(k, w, e.again())
 		}
 	}
 	k.watches = append(k.watches, w)
