@@ -7,12 +7,12 @@ use fleetsim::rollout::argo_cd::{
     Generated, Health, OperationPhase, OperationState, SyncStatus,
 };
 use fleetsim::rollout::{Revision, TargetSet};
-use fleetsim::units::SimTime;
+use fleetsim::units::{SimDuration, SimTime};
 
 use super::{Load, spread, sum};
 
 /// A set, and the applications that change. Passes are not stored.
-pub struct SetLoad {
+pub(crate) struct SetLoad {
     set: ArgoCd,
     view: ApplicationSetView,
     changed: TargetSet,
@@ -20,7 +20,7 @@ pub struct SetLoad {
 }
 
 impl SetLoad {
-    pub fn new(applications: usize) -> Self {
+    pub(crate) fn new(applications: usize) -> Self {
         let yaml = "strategy: {type: RollingSync, rollingSync: {steps: [{maxUpdate: 10%}]}}";
         let spec: ApplicationSetSpec = serde_saphyr::from_str(yaml).expect("a valid set");
         let names = (0..applications).map(|at| format!("a-{at:07}")).collect();
@@ -40,20 +40,33 @@ impl SetLoad {
             (live.sync, live.revisions, live.reconciled_at) =
                 (SyncStatus::OutOfSync, Arc::new([Revision(2)]), Some(at(10)));
         }
-        for seconds in [10, 20, 30, 40] {
-            let pass = set.reconcile_changed(at(seconds), &view, &TargetSet::all(applications));
-            set.store(at(seconds), &pass, &mut view);
-            for application in &mut view.applications {
-                let live = application.live.as_mut().expect("all exist");
-                if live.operation.take().is_some() {
-                    let started_at = at(seconds);
-                    live.operation_state = Some(OperationState { phase: OperationPhase::Running, started_at });
-                    live.health = Health::Progressing;
-                }
+        let mut has_started = false;
+        for pass_at in (1..20).map(|pass| at(10 * pass)) {
+            let pass = set.reconcile_changed(pass_at, &view, &TargetSet::all(applications));
+            set.store(pass_at, &pass, &mut view);
+            if has_started && pass.actions.is_empty() && pass.status.barrier.is_none() {
+                break;
             }
+            has_started |= run_operations(&mut view, pass_at);
         }
         Self { set, view, changed: spread(applications), is_healthy: true }
     }
+}
+
+/// The application controller takes up the syncs and refreshes that are asked for. Returns whether there are any syncs.
+fn run_operations(view: &mut ApplicationSetView, started_at: SimTime) -> bool {
+    let mut has_any = false;
+    for live in view.applications.iter_mut().filter_map(|application| application.live.as_mut()) {
+        if std::mem::take(&mut live.refresh) {
+            live.reconciled_at = Some(started_at + SimDuration::from_secs(5));
+        }
+        if live.operation.take().is_some() {
+            live.operation_state = Some(OperationState { phase: OperationPhase::Running, started_at });
+            live.health = Health::Progressing;
+            has_any = true;
+        }
+    }
+    has_any
 }
 
 impl Load for SetLoad {
@@ -66,7 +79,7 @@ impl Load for SetLoad {
     }
 
     fn pass(&mut self, is_full: bool) -> u64 {
-        let now = SimTime::from_secs(50);
+        let now = SimTime::from_secs(300);
         let pass = if is_full {
             self.set.reconcile(now, &self.view)
         } else {

@@ -6,13 +6,13 @@ use fleetsim::rollout::cloud_foundry::{InstanceCounts, InstanceReports, LrpState
 use super::{CHANGES, Load};
 
 /// The reports of a process.
-pub struct ProcessLoad {
+pub(crate) struct ProcessLoad {
     reports: InstanceReports,
     is_routable: bool,
 }
 
 impl ProcessLoad {
-    pub fn new(instances: usize) -> Self {
+    pub(crate) fn new(instances: usize) -> Self {
         Self { reports: InstanceReports::from(vec![LrpState::Running; instances]), is_routable: true }
     }
 }

@@ -29,7 +29,7 @@ fn settled(clusters: &[MemberCluster]) -> Bindings {
 }
 
 /// A placement, and the clusters that change. Passes are not stored.
-pub struct RollingLoad {
+pub(crate) struct RollingLoad {
     update: RollingUpdate,
     view: RollingView,
     changed: TargetSet,
@@ -37,7 +37,7 @@ pub struct RollingLoad {
 }
 
 impl RollingLoad {
-    pub fn new(clusters: usize) -> Self {
+    pub(crate) fn new(clusters: usize) -> Self {
         let members = members(clusters);
         let mut view = RollingView {
             active: true,
@@ -79,7 +79,7 @@ impl Load for RollingLoad {
 }
 
 /// A run. Passes are stored, as clusters that finish do not come back.
-pub struct StagedLoad {
+pub(crate) struct StagedLoad {
     run: StagedUpdateRun,
     view: StagedView,
     /// The first cluster that has not finished.
@@ -87,7 +87,7 @@ pub struct StagedLoad {
 }
 
 impl StagedLoad {
-    pub fn new(clusters: usize) -> Self {
+    pub(crate) fn new(clusters: usize) -> Self {
         let members = members(clusters);
         let view = StagedView {
             state: RunState::Run,

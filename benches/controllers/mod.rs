@@ -8,10 +8,10 @@ mod rancher_fleet;
 use fleetsim::rollout::{TargetId, TargetSet};
 
 /// Targets that change before a pass.
-pub const CHANGES: usize = 100;
+pub(crate) const CHANGES: usize = 100;
 
 /// A controller and what it sees.
-pub trait Load {
+pub(crate) trait Load {
     /// Some targets change.
     fn change(&mut self);
 
@@ -23,7 +23,7 @@ pub trait Load {
 type NamedLoad = (&'static str, fn(usize) -> Box<dyn Load>);
 
 /// All loads.
-pub const LOADS: [NamedLoad; 5] = [
+pub(crate) const LOADS: [NamedLoad; 5] = [
     ("Rancher Fleet", |targets| Box::new(rancher_fleet::BundleLoad::new(targets))),
     ("Argo CD RollingSync", |targets| Box::new(argo_cd::SetLoad::new(targets))),
     ("KubeFleet rolling update", |targets| Box::new(kubefleet::RollingLoad::new(targets))),

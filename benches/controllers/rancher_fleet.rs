@@ -9,7 +9,7 @@ use fleetsim::units::SimTime;
 use super::{Load, spread, sum};
 
 /// A bundle, and the clusters that change. Passes are not stored.
-pub struct BundleLoad {
+pub(crate) struct BundleLoad {
     fleet: RancherFleet,
     view: BundleView,
     changed: TargetSet,
@@ -17,7 +17,7 @@ pub struct BundleLoad {
 }
 
 impl BundleLoad {
-    pub fn new(clusters: usize) -> Self {
+    pub(crate) fn new(clusters: usize) -> Self {
         let max_unavailable = Some(IntOrString::String("10%".to_owned()));
         let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
         let named = |at: usize| FleetCluster { name: format!("c-{at:07}"), ..FleetCluster::default() };

@@ -11,7 +11,7 @@
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
 use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, WorldSpec};
+use crate::world::{ClusterId, NEW, WorldSpec};
 
 /// The member clusters of the fleet.
 pub(super) struct Members {
@@ -24,23 +24,17 @@ impl Members {
         Self { registered: world.clusters.iter().map(|cluster| cluster.registered).collect() }
     }
 
-    /// A binding for each cluster, as it is before the release.
-    pub(super) fn bindings(world: &WorldSpec) -> Bindings {
-        Self::bindings_of(world, "placement", |_| true)
-    }
-
-    /// A binding for each cluster of a placement.
-    pub(super) fn bindings_of(world: &WorldSpec, placement: &str, is_member: impl Fn(usize) -> bool) -> Bindings {
-        let clusters = world.clusters.iter().enumerate().filter(|(index, _)| is_member(*index));
-        let binding = |(index, cluster): (usize, &ClusterSpec)| {
-            let target = TargetId(index as u32);
-            let name = binding_name(placement, &cluster.name, target.0);
+    /// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the list.
+    pub(super) fn bindings(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
+        let binding = |(position, index): (u32, usize)| {
+            let cluster = &world.clusters[index];
+            let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(position));
             match world.installed(index) {
                 Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
                 _ => Binding::scheduled(name, target, 0),
             }
         };
-        clusters.map(binding).collect()
+        (0..).zip(clusters).map(binding).collect()
     }
 
     /// Works, as they are before the release.
@@ -52,11 +46,11 @@ impl Members {
     /// The work generator writes a binding's status. The binding before and after it, if it changed.
     pub(super) fn write(
         bindings: &mut Bindings,
-        cluster: ClusterId,
+        target: TargetId,
         revision: Revision,
         state: WorkState,
     ) -> Option<(Binding, Binding)> {
-        let binding = bindings.get_mut(TargetId(cluster.0))?;
+        let binding = bindings.get_mut(target)?;
         if binding.snapshot != Some(revision) {
             return None;
         }
@@ -73,8 +67,8 @@ impl Members {
     }
 
     /// Whether the hub cluster sees the new resources available in a cluster.
-    pub(super) fn is_done(bindings: &Bindings, cluster: ClusterId) -> bool {
-        let binding = bindings.get(TargetId(cluster.0)).expect("every cluster has a binding");
+    pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> bool {
+        let binding = bindings.get(target).expect("every cluster has a binding");
         binding.snapshot == Some(NEW) && binding.has_succeeded()
     }
 }

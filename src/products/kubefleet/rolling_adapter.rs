@@ -67,7 +67,7 @@ impl RollingController {
             policy: *policy,
             apply_strategy: ApplyStrategy(0),
             latest_snapshot: if snapshot_delay.is_none() { Some(NEW) } else { before },
-            bindings: Members::bindings(world),
+            bindings: Members::bindings(world, "placement", 0..world.clusters.len()),
         };
         let scheduler = RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters));
         let timing = run.control_loop;
@@ -229,7 +229,7 @@ impl RollingController {
     fn write(&mut self, effect: Effect, at: SimTime) {
         let Effect::Status(cluster, revision, state) = effect else { unreachable!("it is a status") };
         self.generator.seen(cluster, at);
-        if let Some((before, after)) = Members::write(&mut self.view.bindings, cluster, revision, state) {
+        if let Some((before, after)) = Members::write(&mut self.view.bindings, TargetId(cluster.0), revision, state) {
             self.is_news = true;
             if let Some(pass) = &mut self.pass
                 && let Some(conflict) = pass.changes(cluster.index(), at)
@@ -333,7 +333,8 @@ impl Controller for RollingController {
 
     /// A cluster that the placement no longer picks is done when its binding is gone.
     fn is_done(&self, cluster: ClusterId) -> bool {
-        self.view.bindings.get(TargetId(cluster.0)).is_none() || Members::is_done(&self.view.bindings, cluster)
+        self.view.bindings.get(TargetId(cluster.0)).is_none()
+            || Members::is_done(&self.view.bindings, TargetId(cluster.0))
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -29,10 +29,13 @@ pub(super) struct StagedController<'s> {
     runs: Vec<StagedRun<'s>>,
     /// The run whose pass was the last one.
     current: usize,
-    /// The bindings of each placement.
+    /// The bindings of each placement; their targets are positions in its list of clusters.
     bindings: Vec<Bindings>,
+    /// The clusters of each placement, and of each cluster its placement and its position there.
+    picked: Vec<Vec<usize>>,
+    places: Vec<(usize, TargetId)>,
     members: Members,
-    unavailable: Unavailable,
+    unavailable: Vec<Unavailable>,
     generator: WorkGenerator,
     /// What the pass in progress writes into bindings.
     unwritten: Vec<BindingWrite>,
@@ -56,29 +59,35 @@ impl<'s> StagedController<'s> {
         let clusters = member_clusters(&world.clusters);
         let members = Members::new(world);
         let timing = run.control_loop;
-        let bindings = (0..strategy.updates.placements.len()).map(|placement| {
-            let name = &strategy.updates.placements[placement];
-            let mut bindings =
-                Members::bindings_of(world, name, |cluster| strategy.updates.placement_of(cluster) == placement);
-            for cluster in 0..clusters.len() {
-                if strategy.updates.is_unpicked(cluster)
-                    && let Some(binding) = bindings.get_mut(TargetId(cluster as u32))
-                {
-                    binding.unschedule();
-                }
+        let placements = &strategy.updates.placements;
+        let (mut picked, mut places) = (vec![Vec::new(); placements.len()], Vec::with_capacity(clusters.len()));
+        for cluster in 0..clusters.len() {
+            let of: &mut Vec<usize> = &mut picked[strategy.updates.placement_of(cluster)];
+            places.push((strategy.updates.placement_of(cluster), TargetId(of.len() as u32)));
+            of.push(cluster);
+        }
+        let bindings = placements.iter().zip(&picked);
+        let mut bindings: Vec<Bindings> =
+            bindings.map(|(name, picked)| Members::bindings(world, name, picked.iter().copied())).collect();
+        for (cluster, &(placement, target)) in places.iter().enumerate() {
+            if strategy.updates.is_unpicked(cluster) {
+                bindings[placement].get_mut(target).expect("all have one").unschedule();
             }
-            bindings
-        });
-        let bindings: Vec<Bindings> = bindings.collect();
-        let run_of =
-            |of| StagedRun::new(strategy, of, clusters.clone(), world.release, run.streams, timing.watch_delay);
+        }
+        let unavailable = picked.iter().map(|picked| Unavailable::new(picked.len())).collect();
+        let run_of = |of: &UpdateRun| {
+            let members = picked_from(&clusters, &picked[of.placement]);
+            StagedRun::new(strategy, of, members, world.release, run.streams, timing.watch_delay)
+        };
         Self {
             strategy,
             runs: strategy.updates.runs.iter().map(run_of).collect(),
             current: 0,
             bindings,
+            picked,
+            places,
             members,
-            unavailable: Unavailable::new(clusters.len()),
+            unavailable,
             // A run reads bindings from its cache.
             generator: WorkGenerator::new(timing, timing.watch_delay, run.streams, Members::works(world)),
             unwritten: Vec::new(),
@@ -98,21 +107,23 @@ impl<'s> StagedController<'s> {
         let after = self.released.map_or(SimDuration::ZERO, |released| now.saturating_since(released));
         let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
         let run = UpdateRun { name, placement: 0, snapshot, states: vec![(after, RunState::Run)] };
-        let clusters = self.clusters.clone();
+        let clusters = picked_from(&self.clusters, &self.picked[0]);
         let mut run = StagedRun::new(self.strategy, &run, clusters, self.release, self.streams, self.watch_delay);
         run.add_snapshot(snapshot);
         self.runs.push(run);
     }
 
-    fn bindings_of(&mut self, cluster: ClusterId) -> &mut Bindings {
-        &mut self.bindings[self.strategy.updates.placement_of(cluster.index())]
+    /// The bindings of a cluster's placement, and which one is its own.
+    fn bindings_of(&mut self, cluster: ClusterId) -> (&mut Bindings, TargetId) {
+        let (placement, target) = self.places[cluster.index()];
+        (&mut self.bindings[placement], target)
     }
 
     /// All runs hear which bindings of their placements have changed.
     fn hear(&mut self) {
         let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
         for (placement, bindings) in changed {
-            self.unavailable.look(bindings);
+            self.unavailable[placement].look(bindings);
             let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
             runs.for_each(|run| run.sees(bindings.changed()));
             bindings.clear_changed();
@@ -147,6 +158,11 @@ impl<'s> StagedController<'s> {
     }
 }
 
+/// The clusters of a placement.
+fn picked_from(clusters: &[MemberCluster], picked: &[usize]) -> Vec<MemberCluster> {
+    picked.iter().map(|cluster| clusters[*cluster].clone()).collect()
+}
+
 impl Controller for StagedController<'_> {
     fn heeds_pause(&self) -> bool {
         false
@@ -174,13 +190,16 @@ impl Controller for StagedController<'_> {
             }
             // The scheduler's change of a binding, which wakes no run.
             Change::Selected(cluster, false) => {
-                self.bindings_of(*cluster).get_mut(TargetId(cluster.0))?.unschedule();
+                let (bindings, target) = self.bindings_of(*cluster);
+                bindings.get_mut(target)?.unschedule();
                 Some(false)
             }
             Change::Labels(cluster, labels) => {
                 self.clusters[cluster.index()].labels = labels.clone();
-                let clusters = &self.clusters;
-                self.runs.iter_mut().for_each(|run| run.set_clusters(clusters.clone()));
+                let (placement, _) = self.places[cluster.index()];
+                let clusters = picked_from(&self.clusters, &self.picked[placement]);
+                let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
+                runs.for_each(|run| run.set_clusters(clusters.clone()));
                 Some(false)
             }
             Change::Release(snapshot) => {
@@ -196,7 +215,8 @@ impl Controller for StagedController<'_> {
         self.released.get_or_insert(now + self.snapshot_delay);
         self.people_act(now);
         self.hear();
-        let mut decision = Decision { unavailable: self.unavailable.count(), ..Decision::default() };
+        let unavailable = self.unavailable.iter().map(Unavailable::count).sum();
+        let mut decision = Decision { unavailable, ..Decision::default() };
         let Some(current) = self.turn(now).filter(|_| self.too_large.is_none()) else { return decision };
         self.current = current;
         let run = &mut self.runs[current];
@@ -209,15 +229,15 @@ impl Controller for StagedController<'_> {
     }
 
     fn answered(&mut self, answers: &[SimTime]) {
-        if let Some(run) = self.runs.get_mut(self.current) {
-            run.answered(answers);
-        }
+        let Some(run) = self.runs.get_mut(self.current) else { return };
+        run.answered(answers);
+        let picked = &self.picked[run.placement];
         for write in std::mem::take(&mut self.unwritten) {
             match write {
-                BindingWrite::Rolled(cluster, revision, [spec, started]) => {
-                    self.generator.rolled(cluster, revision, answers[spec], answers[started]);
+                BindingWrite::Rolled(target, revision, [spec, started]) => {
+                    self.generator.rolled(picked[target], revision, answers[spec], answers[started]);
                 }
-                BindingWrite::Deleted(cluster, request) => self.generator.deleted(cluster, answers[request]),
+                BindingWrite::Deleted(target, request) => self.generator.deleted(picked[target], answers[request]),
             }
         }
     }
@@ -235,12 +255,14 @@ impl Controller for StagedController<'_> {
                     happened.instructions.push((cluster, revision));
                 }
                 Effect::Status(cluster, revision, state) => {
-                    self.is_news |= Members::write(self.bindings_of(cluster), cluster, revision, state).is_some();
+                    let (bindings, target) = self.bindings_of(cluster);
+                    self.is_news |= Members::write(bindings, target, revision, state).is_some();
                     happened.changed.push(cluster);
                 }
                 Effect::Remove(cluster) => happened.removals.push(cluster),
                 Effect::Gone(cluster) if clusters.is_online(cluster) && self.members.is_registered(cluster) => {
-                    self.bindings_of(cluster).remove(TargetId(cluster.0));
+                    let (bindings, target) = self.bindings_of(cluster);
+                    bindings.remove(target);
                     self.is_news = true;
                     happened.changed.push(cluster);
                 }
@@ -266,11 +288,12 @@ impl Controller for StagedController<'_> {
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        let bindings = &self.bindings[self.strategy.updates.placement_of(cluster.index())];
+        let (placement, target) = self.places[cluster.index()];
+        let bindings = &self.bindings[placement];
         if self.strategy.updates.is_unpicked(cluster.index()) {
-            return bindings.get(TargetId(cluster.0)).is_none();
+            return bindings.get(target).is_none();
         }
-        bindings.get(TargetId(cluster.0)).is_some() && Members::is_done(bindings, cluster)
+        bindings.get(target).is_some() && Members::is_done(bindings, target)
     }
 
     fn hold(&self) -> Option<Hold> {
@@ -303,7 +326,7 @@ impl Controller for StagedController<'_> {
         for run in &self.runs {
             for stage in &run.status().stages {
                 for cluster in &stage.clusters {
-                    let name = &mut stages[cluster.target.index()];
+                    let name = &mut stages[self.picked[run.placement][cluster.target.index()]];
                     if self.runs.len() == 1 {
                         name.clone_from(&stage.name);
                     } else {
