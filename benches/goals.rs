@@ -1,8 +1,8 @@
 //! The parts of the table of goals that need no whole program, as CPU time against a reference of the same run.
 //!
 //! `cargo bench --bench goals` prints one line for each goal: part, load, nanoseconds of CPU time for a unit of work,
-//! those of the reference, and the ratio. Work and reference take turns, and the smallest time of each counts: other work
-//! on the machine can only make a time longer. `benches/goals.py` adds whole runs and writes the table of
+//! those of the reference, and the ratio. Work and reference take turns, and the smallest time of each counts: other
+//! work on the machine can only make a time longer. `benches/goals.py` adds whole runs and writes the table of
 //! `docs/performance.md`.
 //!
 //! With `simulate FILE` it loads an experiment and prints the CPU seconds of the first variant's first run alone.

@@ -1,9 +1,9 @@
 //! One pass of a controller over many targets of which 100 changed: a full pass, and one over what changed.
 //!
-//! Prints a table as CSV: product, targets, µs of both kinds of pass, and their ratio. The loads are in `controllers`; each
-//! is in the middle of a rollout with `maxUnavailable: 10%` or its like. A time is the least of several passes, each with
-//! the changes before it: other work on the machine only adds to it. A checksum of the decisions must be the same for both
-//! kinds. `cargo test` runs a small load once, so this file keeps working.
+//! Prints a table as CSV: product, targets, µs of both kinds of pass, and their ratio. The loads are in `controllers`;
+//! each is in the middle of a rollout with `maxUnavailable: 10%` or its like. A time is the least of several passes,
+//! each with the changes before it: other work on the machine only adds to it. A checksum of the decisions must be the
+//! same for both kinds. `cargo test` runs a small load once, so this file keeps working.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 

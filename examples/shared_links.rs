@@ -1,7 +1,7 @@
 //! Transfers that share links max-min fair, without any cluster or registry.
 //!
-//! Two sites download 1 GB each from a server that sends 10 MB/s. The link of one site carries only 2 MB/s, so the other
-//! site gets the remaining 8 MB/s.
+//! Two sites download 1 GB each from a server that sends 10 MB/s. The link of one site carries only 2 MB/s, so the
+//! other site gets the remaining 8 MB/s.
 //!
 //! `cargo run --release --example shared_links`
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]

@@ -1,4 +1,5 @@
-//! An ApplicationSet in the middle of a RollingSync with `maxUpdate: 10%`; applications turn not healthy, or healthy again.
+//! An ApplicationSet in the middle of a RollingSync with `maxUpdate: 10%`; applications turn not healthy, or healthy
+//! again.
 
 use std::sync::Arc;
 

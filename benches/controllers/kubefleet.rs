@@ -1,5 +1,5 @@
-//! A rolling update with `maxUnavailable: 10%`, of which clusters fail or become available; and a staged update run with
-//! `maxConcurrency: 10%`, of which clusters finish.
+//! A rolling update with `maxUnavailable: 10%`, of which clusters fail or become available; and a staged update run
+//! with `maxConcurrency: 10%`, of which clusters finish.
 
 use fleetsim::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView};
 use fleetsim::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};

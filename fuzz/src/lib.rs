@@ -38,8 +38,8 @@ pub fn files<'t>(text: &'t str, first: &'t str) -> BTreeMap<&'t str, &'t str> {
     files
 }
 
-/// Returns true for a text with a number of 4 to 8 digits. As a number of clusters, nodes or runs it makes an experiment that
-/// is valid and large; a fuzzer would find little else. Longer numbers are beyond every limit.
+/// Returns true for a text with a number of 4 to 8 digits. As a number of clusters, nodes or runs it makes an
+/// experiment that is valid and large; a fuzzer would find little else. Longer numbers are beyond every limit.
 #[must_use]
 pub fn has_large_number(text: &str) -> bool {
     let mut digits = 0_usize;

@@ -2,8 +2,8 @@
 //!
 //! A response has `histograms` in place of `values`: times with a count, a sum and buckets, each with its rule of
 //! inclusion, its lower and upper bound and its count (prometheus/docs/querying/api.md, "Native histograms"). They
-//! become the cumulative buckets of a classic histogram. A histogram that grows halves its resolution, so bounds that lie
-//! inside of a bucket of another sample are left out. Which ends of a bucket are included is not distinguished.
+//! become the cumulative buckets of a classic histogram. A histogram that grows halves its resolution, so bounds that
+//! lie inside of a bucket of another sample are left out. Which ends of a bucket are included is not distinguished.
 
 use std::collections::BTreeMap;
 

@@ -46,7 +46,8 @@ fn text(experiment: &Experiment) -> String {
     text
 }
 
-/// The settings that have defaults of their own for each product, as they are in force, with the strategies they are of.
+/// The settings that have defaults of their own for each product, as they are in force, with the strategies they are
+/// of.
 fn in_force(variants: &[Variant]) -> String {
     let mut text = String::from("\nsettings in force\n");
     for name in ["controller", "agent", "crashBackoff"] {

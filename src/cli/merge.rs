@@ -1,8 +1,8 @@
 //! `fleetsim merge`: the results of a study whose runs were simulated as shards.
 //!
 //! The command that the shards record is run again, with their runs in place of simulations, so that the results are
-//! those of a single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each variant,
-//! for its details, and those whose number follows from the results of others.
+//! those of a single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each
+//! variant, for its details, and those whose number follows from the results of others.
 
 use std::path::PathBuf;
 

@@ -39,7 +39,8 @@ pub(super) struct SensitivityArgs {
     /// clusters with a defective revision, or the time until all reachable clusters are ready]
     #[arg(long, value_name = "MEASURE", value_parser = objective)]
     minimise: Option<(&'static Measure, Statistic)>,
-    /// A limit that the best variant must meet, such as `egress_busy_share<10%`; may be repeated [default: from the plan]
+    /// A limit that the best variant must meet, such as `egress_busy_share<10%`; may be repeated [default: from the
+    /// plan]
     #[arg(long = "limit", value_name = "LIMIT", value_parser = limit)]
     limits: Vec<Limit>,
     /// A further measure to show, a column of runs.csv; may be repeated

@@ -13,8 +13,8 @@ use super::Failure;
 /// The share of the runs to simulate.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct ShardArgs {
-    /// Simulate only share I of N (I from 1), for `fleetsim merge`; auto/N takes I from the index of a Kubernetes Indexed
-    /// Job or a Slurm array. Writes DIR/I-of-N [default DIR: results/<experiment>.shards]
+    /// Simulate only share I of N (I from 1), for `fleetsim merge`; auto/N takes I from the index of a Kubernetes
+    /// Indexed Job or a Slurm array. Writes DIR/I-of-N [default DIR: results/<experiment>.shards]
     #[arg(long, value_name = "I/N", help_heading = "Several machines")]
     pub(super) shard: Option<StudyShard>,
     /// The round of runs: 1 has those that depend on no others; K has those that follow from all shards of the rounds

@@ -88,8 +88,8 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Checks that results can be written, and reports that runs of an unfinished `study` are reused. `None`: a shard is
-    /// wanted that is there already.
+    /// Checks that results can be written, and reports that runs of an unfinished `study` are reused. `None`: a shard
+    /// is wanted that is there already.
     pub(super) fn begin(
         args: &SimulateArgs,
         mut provenance: Provenance,
@@ -176,8 +176,8 @@ impl Recording {
         self.or_saved(written, of_all)
     }
 
-    /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones, and
-    /// adds the files that these lack. Returns whether there are new results to print.
+    /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones,
+    /// and adds the files that these lack. Returns whether there are new results to print.
     pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
         let published = if self.reproduce { self.publication.fill_in()? } else { self.publication.publish()? };
         self.journal.finish()?;
@@ -220,8 +220,8 @@ fn reported(target: &Path, published: Published, reproduce: bool, notes: &str) -
     Ok(!reproduce)
 }
 
-/// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed. A change in the
-/// experiment's file is meant for all of its results.
+/// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed. A change in
+/// the experiment's file is meant for all of its results.
 fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsError> {
     let Some(found) = Provenance::read(target)? else { return Ok(()) };
     let is_smaller = args.replicates.is_some_and(|replicates| replicates < found.replicates);

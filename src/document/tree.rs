@@ -2,7 +2,8 @@
 //!
 //! The tree stands between the YAML reader and the file types because three things need it: an error found after
 //! reading (a selector that matches nothing) still points at its line; a sweep sets a value at a path and reads again;
-//! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in `yaml_error`.
+//! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in
+//! `yaml_error`.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //!
 //! Why not the distributions of `rand_distr`? Those that need `exp`, `ln` or `powf` use the platform's functions as
 //! soon as any dependency enables `num-traits/std`, and their last bits then depend on the platform and the set of
-//! dependencies. Here all functions come from `libm`; the normal and the exponential are those of `rand_distr` with other
-//! tails (see `ziggurat.rs`). `clippy.toml` forbids the platform's functions everywhere.
+//! dependencies. Here all functions come from `libm`; the normal and the exponential are those of `rand_distr` with
+//! other tails (see `ziggurat.rs`). `clippy.toml` forbids the platform's functions everywhere.
 //!
 //! Left out: distributions that no model uses.
 

@@ -2,12 +2,12 @@
 //!
 //! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
 //!
-//! Events lie in the lists of a wheel, 256 for each byte of a time. The list of an event follows from the highest byte in
-//! which its time differs from now: so every event of a list is due before all events of later lists and of higher bytes,
-//! and a list of the lowest byte holds events of one time. When the next list is of a higher byte, its earliest event is
-//! taken and the others move to lists of lower bytes. Events of one time are always in one list, in the order in which
-//! they were scheduled. So scheduling, cancelling and moving an event cost O(1), and taking the next one costs at most
-//! eight moves for each event, in practice two or three.
+//! Events lie in the lists of a wheel, 256 for each byte of a time. The list of an event follows from the highest byte
+//! in which its time differs from now: so every event of a list is due before all events of later lists and of higher
+//! bytes, and a list of the lowest byte holds events of one time. When the next list is of a higher byte, its earliest
+//! event is taken and the others move to lists of lower bytes. Events of one time are always in one list, in the order
+//! in which they were scheduled. So scheduling, cancelling and moving an event cost O(1), and taking the next one costs
+//! at most eight moves for each event, in practice two or three.
 //!
 //! Left out: priorities among simultaneous events. A model that needs them schedules events in that order.
 

@@ -1,7 +1,7 @@
 //! Cloud Foundry: processes, deployments and app manifests.
 //!
-//! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or what a GET returns; of the
-//! latter the fields of a request are kept. Left out: memory, disk and quotas, and cells that instances share.
+//! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or what a GET returns; of
+//! the latter the fields of a request are kept. Left out: memory, disk and quotas, and cells that instances share.
 
 use std::path::Path;
 

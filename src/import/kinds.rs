@@ -1,7 +1,7 @@
 //! What an object of an export is, and which option reads it.
 //!
-//! Kubernetes objects say their kind. What Argo CD's and Cloud Foundry's own clients print does not, and is known by its
-//! fields.
+//! Kubernetes objects say their kind. What Argo CD's and Cloud Foundry's own clients print does not, and is known by
+//! its fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

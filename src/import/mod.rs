@@ -1,10 +1,10 @@
 //! From the files that people already have to an experiment that runs as it is.
 //!
-//! Reads what kubectl, `argocd`, `cf`, `crane` and `skopeo` print, and the products' own strategy files. The fleet becomes
-//! a table, the strategy and the manifests are copied, and `experiment.yaml` names them. What no export contains is a
-//! guess: a commented line with its range, and a line of the summary with what would replace it. Nothing is written
-//! unless every input is valid and the experiment can be loaded. Left out: what an export says of the past (events,
-//! conditions' times); `fleetsim calibrate` reads that.
+//! Reads what kubectl, `argocd`, `cf`, `crane` and `skopeo` print, and the products' own strategy files. The fleet
+//! becomes a table, the strategy and the manifests are copied, and `experiment.yaml` names them. What no export
+//! contains is a guess: a commented line with its range, and a line of the summary with what would replace it. Nothing
+//! is written unless every input is valid and the experiment can be loaded. Left out: what an export says of the past
+//! (events, conditions' times); `fleetsim calibrate` reads that.
 //!
 //! | file | subject |
 //! |---|---|

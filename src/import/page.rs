@@ -1,8 +1,8 @@
 //! The text of `experiment.yaml`.
 //!
-//! Facts are lines; a guess is a line that is commented out, behind its range, because the program has the same value as
-//! its default: removing the `#` changes nothing, and the program goes on reporting it as a guess until then. A value
-//! without which the experiment cannot run is a line of its own, below a comment that calls it a guess.
+//! Facts are lines; a guess is a line that is commented out, behind its range, because the program has the same value
+//! as its default: removing the `#` changes nothing, and the program goes on reporting it as a guess until then. A
+//! value without which the experiment cannot run is a line of its own, below a comment that calls it a guess.
 
 use std::fmt::Write as _;
 

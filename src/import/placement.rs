@@ -2,9 +2,9 @@
 //!
 //! Follows `PlacementPolicy` in `apis/placement/v1beta1/clusterresourceplacement_types.go` and `Taint` in
 //! `apis/cluster/v1beta1/membercluster_types.go` of kubefleet-dev/kubefleet: joined clusters that one of the required
-//! terms selects and whose taints are tolerated; of these all, the named ones, or N. Which N the scheduler has picked is
-//! in the placement's status; without a status they are ranked by the labels of the preferred terms. Left out: sorting
-//! by properties, topology spread constraints and overrides.
+//! terms selects and whose taints are tolerated; of these all, the named ones, or N. Which N the scheduler has picked
+//! is in the placement's status; without a status they are ranked by the labels of the preferred terms. Left out:
+//! sorting by properties, topology spread constraints and overrides.
 
 use std::collections::BTreeMap;
 

@@ -31,8 +31,8 @@ pub struct ControlLoop {
 }
 
 /// One request to an API server. Source: writes of 10 clients to etcd 3.6 on three nodes with NVMe disks, median 6.4 to
-/// 7.6 ms, p90 10.7 to 12.6 ms (rancher/dartboard@7a1d06b6, `docs/20250513`); this lognormal has a median of 7 and a p90
-/// of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL by kine.
+/// 7.6 ms, p90 10.7 to 12.6 ms (rancher/dartboard@7a1d06b6, `docs/20250513`); this lognormal has a median of 7 and a
+/// p90 of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL by kine.
 pub const API_REQUEST: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(7), sigma: 0.4 };
 
 /// A watch event on an unloaded API server. Guess: no published figure.

@@ -132,8 +132,8 @@ pub trait Controller {
         let _ = (report, now);
     }
 
-    /// A controller with a loop of its own is handed the news that a cluster is cut off from the management cluster, or is
-    /// back.
+    /// A controller with a loop of its own is handed the news that a cluster is cut off from the management cluster, or
+    /// is back.
     fn link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
         let _ = (cluster, is_online, now);
     }
@@ -204,8 +204,8 @@ pub trait Controller {
         None
     }
 
-    /// The world is over, and news of it comes no more. A controller with a loop of its own advances from `now` until it
-    /// reports completion, or to the horizon.
+    /// The world is over, and news of it comes no more. A controller with a loop of its own advances from `now` until
+    /// it reports completion, or to the horizon.
     fn conclude(&mut self, now: SimTime) {
         let _ = now;
     }
@@ -215,8 +215,8 @@ pub trait Controller {
         None
     }
 
-    /// Shows what the product's objects show to people now. Asked at the start, after every pass and at the end, and only
-    /// of a run in detail.
+    /// Shows what the product's objects show to people now. Asked at the start, after every pass and at the end, and
+    /// only of a run in detail.
     fn show(&mut self, log: &mut StatusLog) {
         let _ = log;
     }

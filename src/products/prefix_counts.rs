@@ -1,5 +1,5 @@
-//! Counts the members of a set below a place, in logarithmic time: a binary indexed tree (Fenwick, Software: Practice and
-//! Experience 24 (1994)).
+//! Counts the members of a set below a place, in logarithmic time: a binary indexed tree (Fenwick, Software: Practice
+//! and Experience 24 (1994)).
 
 /// A set of places below a fixed size.
 #[derive(Clone, Debug, Default)]

@@ -2,8 +2,9 @@
 //!
 //! A controller shows all its conditions after every pass, and the log keeps those that changed. It stays small however
 //! large the fleet is: at most [`PAIRS_MAX`] pairs of object and condition, [`ROWS_MAX`] rows for each of them, and
-//! [`ALL_MAX`] for all. Of changes at one time the last is kept. Where a pair has more, changes that follow each other faster than a certain time are left out.
-//! This time doubles until the rest fits. The first and the last change of each pair always stay.
+//! [`ALL_MAX`] for all. Of changes at one time the last is kept. Where a pair has more, changes that follow each other
+//! faster than a certain time are left out. This time doubles until the rest fits. The first and the last change of
+//! each pair always stay.
 
 use std::collections::BTreeMap;
 

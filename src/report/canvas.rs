@@ -146,8 +146,8 @@ impl Canvas {
         )
     }
 
-    /// The chart as PNG, [`PNG_PER_PX`] pixels for each of its own. `memory` is drawn in, and may serve many charts: fresh
-    /// memory for each would cost as much as the drawing.
+    /// The chart as PNG, [`PNG_PER_PX`] pixels for each of its own. `memory` is drawn in, and may serve many charts:
+    /// fresh memory for each would cost as much as the drawing.
     pub(super) fn to_png(&self, memory: &mut Vec<u8>) -> Vec<u8> {
         let (fine_width, fine_height) = self.pixels(GRID_PER_PX);
         let size = fine_width as usize * fine_height as usize * 3;

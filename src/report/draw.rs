@@ -22,12 +22,12 @@ const CALIBRATION_TEXT_FILE: &str = "calibration.txt";
 /// Width of these files' lines.
 const PLAN_TEXT_WIDTH: usize = 100;
 
-/// Draws all charts of a results folder into its folder `charts`, and writes its page. `begins` is called before each of
-/// them with its name; an error of it ends the drawing. Returns the results.
+/// Draws all charts of a results folder into its folder `charts`, and writes its page. `begins` is called before each
+/// of them with its name; an error of it ends the drawing. Returns the results.
 ///
 /// # Errors
-/// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be written;
-/// and the error of `begins`.
+/// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be
+/// written; and the error of `begins`.
 pub fn draw_all<E: From<ResultsError>>(
     folder: &Path,
     mut begins: impl FnMut(&str) -> Result<(), E>,

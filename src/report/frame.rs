@@ -28,7 +28,8 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// That of a page of this height, with `left` px for the labels of an axis and `right` px for what stands beside it.
+    /// That of a page of this height, with `left` px for the labels of an axis and `right` px for what stands beside
+    /// it.
     pub(super) fn of_page(height: f64, left: f64, right: f64) -> Self {
         Self { left: MARGIN + left, top: TOP + 28.0, right: PAGE_WIDTH - right, bottom: height - FOOTER - 58.0 }
     }

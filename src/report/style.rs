@@ -64,8 +64,8 @@ const DASHES: [&[f64]; 8] = [
     &[6.0, 9.0],
 ];
 
-/// The look of a variant in all charts and on the page. Variants of one group, which are compared with each other, differ
-/// in colour; the same strategy and settings have one colour in all groups.
+/// The look of a variant in all charts and on the page. Variants of one group, which are compared with each other,
+/// differ in colour; the same strategy and settings have one colour in all groups.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct CurveStyle {
     group: usize,

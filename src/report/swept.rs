@@ -158,7 +158,8 @@ impl<'r> SweepAxis<'r> {
     }
 }
 
-/// The values of a flow map without their keys: `100% unready` for `{share: 100%, kind: unready}`. `None` for other texts.
+/// The values of a flow map without their keys: `100% unready` for `{share: 100%, kind: unready}`. `None` for other
+/// texts.
 fn of_map(text: &str) -> Option<String> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     let values = inner.split(", ").map(|field| Some(field.split_once(": ")?.1));

@@ -4,7 +4,8 @@
 //! shows the variants of all worlds side by side, so worlds share the replicate too. It is the replicate that is
 //! closest to the medians of all variants: with the smallest sum of rank distances, over the variants and over two
 //! measures, the time until all reachable targets are ready and the peak of pulls; among equals the first. A run that
-//! did not get there ranks behind all that did. Ranks and not values, because one slow variant would outweigh all others.
+//! did not get there ranks behind all that did. Ranks and not values, because one slow variant would outweigh all
+//! others.
 
 use super::{RunRow, VariantRecord};
 

@@ -51,7 +51,8 @@ impl Publication {
     /// them.
     ///
     /// # Errors
-    /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system fails.
+    /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system
+    /// fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
         let is_table = |file: &&FileDigest| {
@@ -206,8 +207,8 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     Ok(if files.is_empty() { Published::Reproduced } else { Published::Differs { files } })
 }
 
-/// The checksum of every file of a results folder; that of the provenance without the build. A file that is not there counts as the provenance lists it, because
-/// bulky files are often left out of what is shared.
+/// The checksum of every file of a results folder; that of the provenance without the build. A file that is not there
+/// counts as the provenance lists it, because bulky files are often left out of what is shared.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let listed = Provenance::read(folder)?.map_or_else(Vec::new, |provenance| provenance.files);
     let mut checksums: BTreeMap<String, String> = listed.into_iter().map(|file| (file.path, file.sha256)).collect();

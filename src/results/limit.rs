@@ -8,9 +8,9 @@
 //!   run must meet the limit.
 //! - A count of targets or clusters may be compared with a share of all targets: `exposed_targets < 5%`.
 //!
-//! `P(bad_release_exposure <= 20%) >= 95%` is a limit on the share of all possible runs, of which the simulated runs are
-//! a sample. It holds, or fails, or is undecided, by the exact interval of the share (Clopper, Pearson). Its confidence
-//! is 95%, or as written: `… >= 95% with 99% confidence`.
+//! `P(bad_release_exposure <= 20%) >= 95%` is a limit on the share of all possible runs, of which the simulated runs
+//! are a sample. It holds, or fails, or is undecided, by the exact interval of the share (Clopper, Pearson). Its
+//! confidence is 95%, or as written: `… >= 95% with 99% confidence`.
 //!
 //! Behind a duration may stand in brackets the time of day that it was written as: `completion < 8h (06:00)`.
 //!

@@ -11,7 +11,8 @@
 //! - [`Limit`] is a condition on a measure, [`Objective`] a duration to minimise, and [`PlanRecord`] the result of a
 //!   search for settings.
 //! - [`Journal`] saves the finished runs of a study until its results are published.
-//! - [`StudyShard`] is a share of a study's runs for one of several machines, and [`ShardSet`] all shares before merging.
+//! - [`StudyShard`] is a share of a study's runs for one of several machines, and [`ShardSet`] all shares before
+//!   merging.
 
 mod best;
 mod calibration;

@@ -1,4 +1,5 @@
-//! Shares of a study that several machines simulate: which runs belong to which shard, and how a shard describes itself.
+//! Shares of a study that several machines simulate: which runs belong to which shard, and how a shard describes
+//! itself.
 //!
 //! A run belongs to a shard by its variant and replicate alone, so that a shard is the same wherever and however often
 //! it is simulated. Each variant's runs are dealt in turn, and each variant starts with another shard: variants differ

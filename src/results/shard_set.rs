@@ -1,8 +1,8 @@
 //! All shards of a study, before they are merged: each whole, none missing, and all of one study.
 //!
 //! A shard is a results folder whose provenance says which share it is. It has copies of the inputs and one file with
-//! its runs, and was renamed to its place when it was complete. Files are compared with the hashes in the provenance, so
-//! a damaged or changed file is found; what no hash covers is the provenance itself.
+//! its runs, and was renamed to its place when it was complete. Files are compared with the hashes in the provenance,
+//! so a damaged or changed file is found; what no hash covers is the provenance itself.
 
 use std::collections::BTreeMap;
 use std::fs;

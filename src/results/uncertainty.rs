@@ -1,5 +1,5 @@
-//! `uncertainty.csv`: the intervals of luck alone, and those that also contain unknown constants. `draws.csv` has the runs
-//! with drawn constants, and `constants.csv` the constants of each draw.
+//! `uncertainty.csv`: the intervals of luck alone, and those that also contain unknown constants. `draws.csv` has the
+//! runs with drawn constants, and `constants.csv` the constants of each draw.
 
 use std::path::Path;
 

@@ -7,7 +7,8 @@ pub struct ObjectCondition {
     pub object: String,
     /// The condition's type, or the field.
     pub condition: String,
-    /// `True`, `False` or `Unknown`, or the field's value. Empty: the object has no such condition, or the field is empty.
+    /// `True`, `False` or `Unknown`, or the field's value. Empty: the object has no such condition, or the field is
+    /// empty.
     pub status: String,
     /// The product's reason, if it gives one.
     pub reason: String,

@@ -1,7 +1,7 @@
 //! Times of day: `startsAt`, and limits such as `completion_p95 < 06:00`.
 //!
-//! A time of day in a limit is the first one after the start of the rollout. With days of the week, `startsAt: Fri 22:00`
-//! and `completion < Mon 06:00` are 56 h apart.
+//! A time of day in a limit is the first one after the start of the rollout. With days of the week, `startsAt: Fri
+//! 22:00` and `completion < Mon 06:00` are 56 h apart.
 //!
 //! Left out: dates, time zones and changes to summer time, which a simulated week does not have. Windows of outages and
 //! of the registry are durations from the start.

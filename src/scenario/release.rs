@@ -27,8 +27,8 @@ pub(crate) struct ReleaseFile {
     #[serde(default)]
     #[schemars(required)]
     pub(crate) images: Vec<ImageFile>,
-    /// The workloads that every cluster runs. `[]`: none, such as a ConfigMap or a chart without pods; then a cluster is
-    /// ready once the release is applied.
+    /// The workloads that every cluster runs. `[]`: none, such as a ConfigMap or a chart without pods; then a cluster
+    /// is ready once the release is applied.
     #[serde(default)]
     #[schemars(required)]
     pub(crate) workloads: Vec<WorkloadSpec>,

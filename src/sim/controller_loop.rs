@@ -129,8 +129,8 @@ impl<'s> ControllerLoop<'s> {
         }
     }
 
-    /// Hands the clusters that were cut off, or are back, to a controller with a loop of its own. All of `count` clusters
-    /// answer at first.
+    /// Hands the clusters that were cut off, or are back, to a controller with a loop of its own. All of `count`
+    /// clusters answer at first.
     pub(super) fn links(&mut self, clusters: &dyn Clusters, count: usize, now: SimTime) {
         if self.own_loop.is_none() {
             return;
@@ -155,8 +155,8 @@ impl<'s> ControllerLoop<'s> {
         report.cluster
     }
 
-    /// Plans what people do from now on, the time of the release. A controller with a loop of its own is handed it at that
-    /// time, and any other when its cache shows it.
+    /// Plans what people do from now on, the time of the release. A controller with a loop of its own is handed it at
+    /// that time, and any other when its cache shows it.
     pub(super) fn plan_acts(&mut self, acts: &[(SimDuration, Change)], queue: &mut Queue) {
         let delay = if self.own_loop.is_some() { SimDuration::ZERO } else { self.watch_delay };
         for (after, act) in acts {
@@ -269,8 +269,8 @@ impl<'s> ControllerLoop<'s> {
         self.schedule_due(queue);
     }
 
-    /// Adds a decision to the row of its pass. A pass that goes on after the last target was ready has none any more: its
-    /// row is in the record of the run.
+    /// Adds a decision to the row of its pass. A pass that goes on after the last target was ready has none any more:
+    /// its row is in the record of the run.
     fn count(&mut self, decision: &Decision, end: SimTime) {
         let Some(row) = self.passes.last_mut() else { return };
         row.duration_s = (end - self.began).as_secs_f64();
@@ -328,9 +328,9 @@ impl<'s> ControllerLoop<'s> {
         }
     }
 
-    /// The pass is over; what changed meanwhile starts the next. Changes that the product itself made and that are due at
-    /// the same instant come before the end, as in the recorded rollouts. A pass that goes on does so first: what it has
-    /// asked for was sent earlier.
+    /// The pass is over; what changed meanwhile starts the next. Changes that the product itself made and that are due
+    /// at the same instant come before the end, as in the recorded rollouts. A pass that goes on does so first: what it
+    /// has asked for was sent earlier.
     pub(super) fn pass_ends(&mut self, queue: &mut Queue) {
         if std::mem::take(&mut self.continues) {
             self.part_of_pass(queue);

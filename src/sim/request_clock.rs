@@ -1,8 +1,8 @@
 //! The times at which the requests of a pass are answered.
 //!
-//! Each request draws its latency from one random stream of the run, and waits for a token where the controller's client
-//! has a limit. Why one draw for each request, and not one for the sum? A draw takes 20 ns and the request that it
-//! stands for takes milliseconds, so an hour in which the controller never rests costs some 10 ms.
+//! Each request draws its latency from one random stream of the run, and waits for a token where the controller's
+//! client has a limit. Why one draw for each request, and not one for the sum? A draw takes 20 ns and the request that
+//! it stands for takes milliseconds, so an hour in which the controller never rests costs some 10 ms.
 
 use crate::engine::{Reservations, Stream, Streams};
 use crate::products::{ControlLoop, Requests};

@@ -1,9 +1,9 @@
 //! Statistics of a few runs or of many durations: pure and exact functions of slices.
 //!
 //! With too little data, functions return `None` instead of failing. Values must be finite; another value is a bug of
-//! the caller and panics where values are sorted. Only medians and other quantiles take infinite values, which stand for
-//! runs that are later or earlier than all others. Sums run in the order of the slice, so the same values in the same
-//! order give the same bits.
+//! the caller and panics where values are sorted. Only medians and other quantiles take infinite values, which stand
+//! for runs that are later or earlier than all others. Sums run in the order of the slice, so the same values in the
+//! same order give the same bits.
 //!
 //! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
 

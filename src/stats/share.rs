@@ -66,7 +66,8 @@ mod tests {
         assert_eq!(share_interval(0.0, 0, 0.95), None);
     }
 
-    /// The probability with which the interval of a share contains it, when each trial is a success, a tie or a failure.
+    /// The probability with which the interval of a share contains it, when each trial is a success, a tie or a
+    /// failure.
     fn coverage(trials: usize, success: f64, tie: f64) -> f64 {
         let ends: Vec<Interval> = (0..=2 * trials)
             .map(|halves| share_interval(halves as f64 / 2.0, trials, 0.95).expect("there are trials"))

@@ -1,9 +1,9 @@
 //! The details of finished runs, kept until it is known which run reports display.
 //!
 //! Every run records what a displayed run shows: its clusters, its passes and its statuses. The displayed replicate
-//! follows from all runs, so the details of each are kept in a compact form until then. When they exceed a budget, those
-//! of further runs are dropped; a displayed run without details is simulated again. A run whose strategy starts a process
-//! is always simulated again, which shows whether the process gives the same answers.
+//! follows from all runs, so the details of each are kept in a compact form until then. When they exceed a budget,
+//! those of further runs are dropped; a displayed run without details is simulated again. A run whose strategy starts a
+//! process is always simulated again, which shows whether the process gives the same answers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -13,8 +13,8 @@ use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
 /// Most bytes of details that a study keeps.
 const BUDGET: usize = 256 << 20;
 
-/// Recording what a product shows costs up to a quarter of a run. Above so many runs of a variant, simulating one of them
-/// again costs less.
+/// Recording what a product shows costs up to a quarter of a run. Above so many runs of a variant, simulating one of
+/// them again costs less.
 const RUNS_MAX: u32 = 3;
 
 /// The details of runs.
@@ -50,7 +50,8 @@ impl Details {
         self.is_wanted && self.kept.lock().expect("no holder panics").bytes < BUDGET
     }
 
-    /// Takes the details out of a record and keeps them, if there is room. `is_only`: no other run of its variant exists.
+    /// Takes the details out of a record and keeps them, if there is room. `is_only`: no other run of its variant
+    /// exists.
     pub(super) fn keep(&self, id: RunId, run: &mut RunRecord, is_only: bool) {
         let details =
             (std::mem::take(&mut run.clusters), std::mem::take(&mut run.passes), std::mem::take(&mut run.statuses));

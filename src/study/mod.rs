@@ -113,8 +113,8 @@ impl Job {
 /// Observes the progress of a study. It does not affect results.
 pub trait StudyObserver: Sync {
     /// A round begins. For each variant, the number of runs that it has, including saved ones, and that it will get;
-    /// and the first run of every variant, empty in the first round. `again`: whether the displayed runs will probably be
-    /// simulated again.
+    /// and the first run of every variant, empty in the first round. `again`: whether the displayed runs will probably
+    /// be simulated again.
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]);
     /// A job begins; from any thread.
     fn begins(&self, job: Job);
@@ -248,7 +248,8 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(run)
     }
 
-    /// Whether details of a further run of this variant are kept. A shard saves them, so that merging needs no simulation.
+    /// Whether details of a further run of this variant are kept. A shard saves them, so that merging needs no
+    /// simulation.
     fn keeps_details(&self, variant: usize) -> bool {
         let has_room = self.details.has_room() || self.details.is_wanted && self.journal.shard().is_some();
         self.experiment.variants[variant].scenario.strategy.command().is_none() && has_room

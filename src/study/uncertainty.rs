@@ -27,8 +27,8 @@ pub fn drawn_count(experiment: &Experiment) -> u64 {
     u64::from(draws) * experiment.variants.len() as u64
 }
 
-/// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n has the random numbers
-/// of replicate n. `run_done` is called after each run, from any thread. `stop` and the journal work as in
+/// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n has the random
+/// numbers of replicate n. `run_done` is called after each run, from any thread. `stop` and the journal work as in
 /// [`super::simulate`].
 ///
 /// # Errors

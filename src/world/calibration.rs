@@ -9,8 +9,8 @@
 //!   of the fields in kubernetes/kubelet `config/v1beta1/types.go` @63b3249.
 //! - *containerd*: containerd/containerd @301026e (v2.4.0-beta.0+70), tags v1.7.0 to v2.2 compared.
 //! - *chonks*: the kubelet events that converged-computing/container-chonks @fa06749 publishes: images of 9 and 125
-//!   layers, 48 MB to 19 GB uncompressed but only 2 to 21 MB compressed, so that pull time is unpack time plus requests.
-//!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
+//!   layers, 48 MB to 19 GB uncompressed but only 2 to 21 MB compressed, so that pull time is unpack time plus
+//!   requests. Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
@@ -59,8 +59,8 @@ pub const MIRROR_RTT: SimDuration = SimDuration::from_millis(5);
 /// `docs/recipes/mirror.md`.
 pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
 
-/// Bytes of downloads that a cell of Cloud Foundry keeps. Source: `diego.executor.max_cache_size_in_bytes`, 10000000000, in
-/// cloudfoundry/diego-release `jobs/rep/spec`.
+/// Bytes of downloads that a cell of Cloud Foundry keeps. Source: `diego.executor.max_cache_size_in_bytes`,
+/// 10000000000, in cloudfoundry/diego-release `jobs/rep/spec`.
 pub const CELL_CACHE: Bytes = Bytes::new(10_000_000_000);
 
 /// Downloads of a cell at the same time. Source: `diego.executor.max_concurrent_downloads`, 5, in the same file.

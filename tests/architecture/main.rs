@@ -1,8 +1,8 @@
 //! The structure of the library: which module may import which, no circles inside a module, one name for one type.
 //!
-//! The picture in `src/lib.rs` cannot drift from the code. Every `use` and every `crate::…`, `self::…` and `super::…` path
-//! outside tests is read. What a module may import is the table below; a new arrow goes there with its reason, after the
-//! placement was questioned. `.ci/house.py` prints the same numbers for any commit.
+//! The picture in `src/lib.rs` cannot drift from the code. Every `use` and every `crate::…`, `self::…` and `super::…`
+//! path outside tests is read. What a module may import is the table below; a new arrow goes there with its reason,
+//! after the placement was questioned. `.ci/house.py` prints the same numbers for any commit.
 
 mod source;
 
@@ -165,5 +165,17 @@ fn the_program_uses_the_public_library_alone() {
     for file in files_of("cli") {
         let inner: Vec<String> = modules(file).into_iter().filter(|name| name != "cli").collect();
         assert!(inner.is_empty(), "{} imports {inner:?} from inside", file.path);
+    }
+}
+
+/// The formatter leaves comments alone, so their width is checked here.
+#[test]
+fn comments_end_at_column_120() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let is_wide = |line: &&str| line.trim_start().starts_with("//") && line.chars().count() > 120;
+    for file in all_files() {
+        let text = fs::read_to_string(source.join(&file.path)).expect("a source file");
+        let wide: Vec<&str> = text.lines().filter(is_wide).collect();
+        assert!(wide.is_empty(), "{}: wrap these comments at column 120: {wide:#?}", file.path);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! `UPDATE_DOCS=1 cargo test --all-features --test suite analysis_page` writes what the cells print now into the page.
 //!
-//! The tests need a Python with the packages of `tests/suite/analysis/requirements.txt`: the one that `FLEETSIM_PYTHON` names,
-//! else one in `target/python`, else `python3`. Without, they pass and say so; where `CI` is set they fail.
+//! The tests need a Python with the packages of `tests/suite/analysis/requirements.txt`: the one that `FLEETSIM_PYTHON`
+//! names, else one in `target/python`, else `python3`. Without, they pass and say so; where `CI` is set they fail.
 
 use std::fs;
 use std::io::Write;

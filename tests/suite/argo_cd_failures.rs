@@ -143,8 +143,8 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
         assert_eq!(record.run.outcome, RunOutcome::Complete, "at {} s: {}", record.run.end_s, record.run.held());
         for canary in record.clusters.iter().filter(|row| row.offline) {
             let span = canary.applied_s.expect("applied") - canary.told_s.expect("the first attempt");
-            // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
-            // cluster, and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync too.
+            // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the cluster,
+            // and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync too.
             let alone = 270.0 + 1030.0 + 1.0;
             let wait = if set == ENDLESS { 30.0 } else { 0.01 };
             assert!((-0.01..wait).contains(&(span - alone)), "{}: {span} s", canary.cluster);
@@ -194,8 +194,9 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
 
 #[test]
 fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
-    // Fifteen clusters for ten processors: when the last are tried for the first time, the first have been compared again,
-    // so that a pass would call their rows Progressing. But the first operation of an application queues no pass.
+    // Fifteen clusters for ten processors: when the last are tried for the first time, the first have been compared
+    // again, so that a pass would call their rows Progressing. But the first operation of an application queues no
+    // pass.
     let story = Story {
         fleet: "
   - {name: 'canary-{01..15}', labels: {env: canary}}

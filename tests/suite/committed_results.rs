@@ -2,10 +2,10 @@
 //!
 //! Of every variant, the displayed run, which clusters.csv shows, is simulated again. Its row in the committed
 //! `runs.csv` must be equal, `summary.csv` must follow from all rows, and `clusters.csv`, `passes.csv` and
-//! `statuses.csv` must have the checksums in
-//! `provenance.json`, whether these files are committed or not. `cargo test --release` includes the longest runs and the
-//! tables of large experiments; `fleetsim reproduce results/[0-9]*` compares every file of every run. After a change of the model:
-//! `cargo run --release -- run experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`.
+//! `statuses.csv` must have the checksums in `provenance.json`, whether these files are committed or not. `cargo test
+//! --release` includes the longest runs and the tables of large experiments; `fleetsim reproduce results/[0-9]*`
+//! compares every file of every run. After a change of the model: `cargo run --release -- run experiments/<name>`, and
+//! `plan` for those that have a folder `results/<name>-plan`.
 //!
 //! The answers of a plan are decided again from the runs in its folder, and must be the committed ones to the byte.
 
@@ -88,8 +88,8 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The run again, after comparing it with its row. `None` where a program that decides would have to be built first, and
-/// where it is too long for a build without optimisation, which takes some 10 µs per event.
+/// The run again, after comparing it with its row. `None` where a program that decides would have to be built first,
+/// and where it is too long for a build without optimisation, which takes some 10 µs per event.
 fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> Option<RunRecord> {
     let is_long = cfg!(debug_assertions) && row.events > MOST_EVENTS;
     if variant.scenario.strategy.command().is_some() || is_long {

@@ -1,7 +1,8 @@
 //! The commands in the `console` blocks of pages run, one after the other in one folder, and print what the pages show.
 //!
-//! `UPDATE_DOCS=1 cargo test --test suite console_pages` writes what they print now into the pages. Output on stderr, which
-//! is progress and notes, is not shown. Commands of all other pages are run too, or have a reason why they are not.
+//! `UPDATE_DOCS=1 cargo test --test suite console_pages` writes what they print now into the pages. Output on stderr,
+//! which is progress and notes, is not shown. Commands of all other pages are run too, or have a reason why they are
+//! not.
 
 use std::fs;
 use std::path::Path;

@@ -252,9 +252,11 @@ fn the_next_partition_begins_only_when_the_one_before_is_ready_enough() {
 fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
     for (release, limit, told) in [("update", "100%", 100), ("update", "10%", 10), ("initial", "100%", 50)] {
         let run = run(100, release, "shipped", &format!("maxUnavailable: {limit}, autoPartitionThreshold: 1000"));
-        // An update stages all, and tells as many as may be unavailable; a first deployment creates `maxNew` and tells them.
+        // An update stages all, and tells as many as may be unavailable; a first deployment creates `maxNew` and tells
+        // them.
         let written = if release == "update" { 100 } else { 50 };
-        // A new bundle's finalizer, the release's content, a Secret and a write for each deployment, the bundle's status.
+        // A new bundle's finalizer, the release's content, a Secret and a write for each deployment, the bundle's
+        // status.
         let finalizer = if release == "update" { 0 } else { 3 };
         let duration = f64::from(finalizer + 1 + 2 * written + 1) * 0.005;
         assert!((run.passes[0].duration_s - duration).abs() < 1e-9, "{release}, {limit}: {:?}", run.passes[0]);

@@ -1,6 +1,6 @@
-//! Each scheduler against failures, as whole simulations of 100 clusters: an outage of half of the fleet in mid-rollout,
-//! clusters that never come back, a fleet that keeps failing, a tag that is not there, a defect that shows late, and
-//! lost nodes. How each run ends is told with the rule that holds it; none hangs, and nothing is lost.
+//! Each scheduler against failures, as whole simulations of 100 clusters: an outage of half of the fleet in
+//! mid-rollout, clusters that never come back, a fleet that keeps failing, a tag that is not there, a defect that shows
+//! late, and lost nodes. How each run ends is told with the rule that holds it; none hangs, and nothing is lost.
 
 use fleetsim::results::RunOutcome::{self, Complete, Horizon, Stalled};
 use fleetsim::results::RunRecord;
@@ -222,8 +222,8 @@ fn all_products_but_argo_cd_complete_on_a_fleet_with_frequent_outages() {
     let mut runs = run_all(outages, POD);
     let (_, argo_cd) = runs.remove(1);
     complete(&runs);
-    // A sync that a cluster misses is tried again for eight minutes, twice at most, and then never, also when the cluster
-    // is back. Half of the repairs take longer than ten minutes, two of them among those of canaries.
+    // A sync that a cluster misses is tried again for eight minutes, twice at most, and then never, also when the
+    // cluster is back. Half of the repairs take longer than ten minutes, two of them among those of canaries.
     assert_eq!(argo_cd.run.outcome, Stalled);
     let held_by =
         "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 2 applications (c-06, c-18)";

@@ -1,5 +1,5 @@
-//! Update runs of KubeFleet as objects: initialized, started, stopped and resumed by people, several at a time, and with
-//! clusters that lose their resources.
+//! Update runs of KubeFleet as objects: initialized, started, stopped and resumed by people, several at a time, and
+//! with clusters that lose their resources.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Markdown pages are easy to read in a terminal and in a diff: prose ends before column 120, and table cells are short.
+//! Markdown pages are easy to read in a terminal and in a diff: prose ends before column 120, and table cells are
+//! short.
 
 use super::common::{contents, root};
 

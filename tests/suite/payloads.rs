@@ -76,7 +76,8 @@ fn a_product_reports_completion_after_its_last_target_is_ready() {
             continue;
         }
         let reported = run.reported_s.expect("reported");
-        // The end of a pass over 20 targets takes less than a second; a staged run looks every 15 s, an updater every 5.
+        // The end of a pass over 20 targets takes less than a second; a staged run looks every 15 s, an updater every
+        // 5.
         let most = match variant.strategy.as_str() {
             "staged" => 2.0 * 15.5,
             "cloud" => 2.0 * 5.5,

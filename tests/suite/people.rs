@@ -1,4 +1,5 @@
-//! What people do in mid-rollout: `changes` of an experiment, approvals that a process asks for, and the states of a run.
+//! What people do in mid-rollout: `changes` of an experiment, approvals that a process asks for, and the states of a
+//! run.
 
 use std::path::Path;
 

@@ -34,10 +34,10 @@ fn standing(plan: &PlanRecord, setting: &str) -> (CandidateStatus, u64, f64) {
 
 /// 40 clusters of one node behind 100 Mbit/s each, one new layer of 125 MB, and nothing else that takes the link.
 ///
-/// By hand: a pull takes 125 MB · 8 / 100 Mbit/s = 10 s when the registry's link has room, and it always has below
-/// 1 Gbit/s, so m clusters at once take m · 100 Mbit/s of it for a second or more. Fleet has at most `maxUnavailable` = m
-/// clusters under way in a fleet of one partition, and begins with m at once. A limit of 550 Mbit/s is kept by m = 5 and
-/// broken by m = 6. The fewer at once, the later all 40 are done: m = 5 needs 8 waves, m = 4 needs 10.
+/// By hand: a pull takes 125 MB · 8 / 100 Mbit/s = 10 s when the registry's link has room, and it always has below 1
+/// Gbit/s, so m clusters at once take m · 100 Mbit/s of it for a second or more. Fleet has at most `maxUnavailable` = m
+/// clusters under way in a fleet of one partition, and begins with m at once. A limit of 550 Mbit/s is kept by m = 5
+/// and broken by m = 6. The fewer at once, the later all 40 are done: m = 5 needs 8 waves, m = 4 needs 10.
 const BY_HAND: &str = r#"
 name: by-hand
 seed: 3

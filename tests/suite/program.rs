@@ -318,7 +318,8 @@ fn explain_prints_the_steps_of_an_application_set_in_numbers() {
     let (_, told) = explained.split_once("steps: Argo CD").expect("the strategy is explained");
     let (told, in_force) = told.split_once("\nsettings in force\n").expect("the settings follow");
     assert!(in_force.contains("  controller of every strategy\n    {clientBurst: 100, clientQps: 50, "), "{in_force}");
-    // 35 % of 6 is 2.1, rounded down. Step 3 limits nothing: the first step of an application is the one that counts it.
+    // 35 % of 6 is 2.1, rounded down. Step 3 limits nothing: the first step of an application is the one that counts
+    // it.
     assert_eq!(
         told,
         " ApplicationSet of 10 applications, RollingSync

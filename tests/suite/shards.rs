@@ -83,8 +83,8 @@ impl StudyObserver for Counted {
     fn ended(&self, _job: Job) {}
 }
 
-/// The records of a study whose known runs are those of the shards, the runs with drawn constants, and how many runs and
-/// details were simulated.
+/// The records of a study whose known runs are those of the shards, the runs with drawn constants, and how many runs
+/// and details were simulated.
 fn records(at: &Path, shards: Option<&str>) -> (Vec<VariantRecord>, DrawnRuns, [usize; 2]) {
     let varied = VariedExperiment::load(&at.join("luck.yaml"), &Overrides::default()).expect("valid");
     let home = tempfile::tempdir().expect("a temporary folder");

@@ -1,7 +1,7 @@
 //! `controller: upstream`: a product's own controller in the place of the native scheduler.
 //!
-//! The real programs are those of `controllers/build`. Tests that need them look in `target/controllers` and are skipped
-//! with a message where there are none. They must be in the folder that `FLEETSIM_CONTROLLERS` names.
+//! The real programs are those of `controllers/build`. Tests that need them look in `target/controllers` and are
+//! skipped with a message where there are none. They must be in the folder that `FLEETSIM_CONTROLLERS` names.
 
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 //!
 //! Warnings are about strategies: their product warns of a setting, an object of the product would be too large, or the
 //! code that ships does something else for this fleet than the documentation describes. The difference is found by
-//! explaining the strategy by both sets of rules; differences that no number of the explanation shows are left out. It is
-//! shown for one variant of each strategy. Notes are guesses about the world. A text that several variants share is
+//! explaining the strategy by both sets of rules; differences that no number of the explanation shows are left out. It
+//! is shown for one variant of each strategy. Notes are guesses about the world. A text that several variants share is
 //! printed once.
 
 use fleetsim::report::wrapped;

@@ -146,8 +146,8 @@ impl ArgoCdController {
         }
     }
 
-    /// A cluster's secret is deleted, or is there again: the generator gives its application or does not. The first pass
-    /// after its return does not know the destination yet.
+    /// A cluster's secret is deleted, or is there again: the generator gives its application or does not. The first
+    /// pass after its return does not know the destination yet.
     fn select(&mut self, cluster: ClusterId, is_selected: bool) {
         let index = cluster.index();
         let parameters = if self.application_controller.is_by_parameters() { self.wanted.0 } else { OLD.0 };
@@ -159,9 +159,8 @@ impl ArgoCdController {
         self.changed.insert(cluster.0);
     }
 
-    /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision. Without rows
-    /// all applications are Synced and Healthy.
-    /// `counts`: the rows by status.
+    /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision. Without
+    /// rows all applications are Synced and Healthy. `counts`: the rows by status.
     fn is_reported(&mut self, counts: RowCounts) -> bool {
         if counts.waiting + counts.pending + counts.progressing > 0 {
             return false;

@@ -17,8 +17,8 @@
 //!   processor until the cluster reports the revision as applied, which is Succeeded, whatever the pods do. An attempt
 //!   that finds everything applied makes the same requests, and is over soon.
 //! - An attempt on a cluster that is offline keeps its processor until the connection times out. Then the operation
-//!   waits for the next attempt (5 s, 10 s, 20 s, … up to 3 min, or as the template's `retry.backoff` says), Running all
-//!   the while and without a processor, and with its first `startedAt`. After the last attempt that the template's
+//!   waits for the next attempt (5 s, 10 s, 20 s, … up to 3 min, or as the template's `retry.backoff` says), Running
+//!   all the while and without a processor, and with its first `startedAt`. After the last attempt that the template's
 //!   `retry.limit` allows (5 repeated ones without it) it is Failed. Nothing starts it again: not the cluster's return,
 //!   and not automatic sync, which never repeats a finished operation of the same revision.
 //! - An application that may sync by itself and is found OutOfSync begins an operation.

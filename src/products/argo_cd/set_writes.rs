@@ -2,9 +2,10 @@
 //!
 //! Each write reads the set from the cache and updates it. A cache that has not seen the last change yet gives an old
 //! version, and the update is refused; it is tried again after 10 ms, up to 1 ms more, five times at most
-//! (`DefaultRetry` of client-go's `util/retry`, in `applicationset/controllers/applicationset_controller.go`). So a pass
-//! that writes rows, promotions and a condition has conflicts. A change of rows queues another pass once the controller
-//! has seen it; conditions and the list of resources queue none. Checked with the requests of the recorded controller.
+//! (`DefaultRetry` of client-go's `util/retry`, in `applicationset/controllers/applicationset_controller.go`). So a
+//! pass that writes rows, promotions and a condition has conflicts. A change of rows queues another pass once the
+//! controller has seen it; conditions and the list of resources queue none. Checked with the requests of the recorded
+//! controller.
 //!
 //! Left out: a pass that gives up after five conflicts; here its last try counts as done.
 

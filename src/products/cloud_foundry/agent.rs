@@ -7,8 +7,8 @@ use crate::world::{AgentSpec, DurationModel, ReadinessSpec, calibration};
 pub(super) const AGENT: AgentSpec = AgentSpec {
     // Guess: the auction that finds a cell.
     instruction_delay: calibration::INSTRUCTION_DELAY,
-    // Guess: the container is created. Single logs say 9 and 15 s on a loaded VM of 2016 (cloudfoundry/diego-release#130)
-    // and 0.3 s for staging in 2017 (cloudfoundry/cli#1119).
+    // Guess: the container is created. Single logs say 9 and 15 s on a loaded VM of 2016
+    // (cloudfoundry/diego-release#130) and 0.3 s for staging in 2017 (cloudfoundry/cli#1119).
     apply: DurationModel::LogNormal { median: SimDuration::from_secs(3), sigma: 0.4 },
     wait: false,
     // An instance is checked every 2 s as deployed, and becomes ready at any time between two checks. Source:

@@ -2,8 +2,8 @@
 //!
 //! The time is drawn by the approval's name, as in KubeFleet's update runs, so that a process and a native run that ask
 //! for the same approvals wait equally long. A process asks in its answers. KubeFleet's own controller says so in its
-//! conditions instead, which may come later than what they tell of: the approvals that it will ask for are known, and it
-//! is never let run ahead for longer than the shortest of their waits.
+//! conditions instead, which may come later than what they tell of: the approvals that it will ask for are known, and
+//! it is never let run ahead for longer than the shortest of their waits.
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,12 @@
 //! What KubeFleet's hub cluster knows of the member clusters: a binding for each, with what the work generator writes.
 //!
-//! A binding that is rolled has no state of its new resources until the work generator writes one, also where the cluster
-//! is offline (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/controller.go`): applying at first,
-//! then Available or not, as the cluster's agent reports it.
+//! A binding that is rolled has no state of its new resources until the work generator writes one, also where the
+//! cluster is offline (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/controller.go`): applying at
+//! first, then Available or not, as the cluster's agent reports it.
 //!
 //! KubeFleet knows no paused clusters: `paused` has no meaning here. A cluster without an agent is a member that never
-//! hears of anything. Left out: the work applier's own looks at what it applied (the agent's delays of the world stand for
-//! them).
+//! hears of anything. Left out: the work applier's own looks at what it applied (the agent's delays of the world stand
+//! for them).
 
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
 use crate::rollout::{Revision, TargetId, TargetSet};
@@ -24,7 +24,8 @@ impl Members {
         Self { registered: world.clusters.iter().map(|cluster| cluster.registered).collect() }
     }
 
-    /// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the list.
+    /// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the
+    /// list.
     pub(super) fn bindings(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
         let binding = |(position, index): (u32, usize)| {
             let cluster = &world.clusters[index];

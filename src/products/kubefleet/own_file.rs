@@ -9,8 +9,8 @@ use crate::document::reader::{Kind, ReadError};
 use crate::document::tree::{Node, Value};
 use crate::products::ProductFile;
 
-/// The object in the file that the settings at `path` name, of one of these kinds; without a kind it is taken for one. Unknown fields are
-/// refused below `base` alone, because real objects hold many fields that decide nothing here.
+/// The object in the file that the settings at `path` name, of one of these kinds; without a kind it is taken for one.
+/// Unknown fields are refused below `base` alone, because real objects hold many fields that decide nothing here.
 pub(super) fn object<T: Default + DeserializeOwned>(
     file: Option<&str>,
     path: &Path,

@@ -145,7 +145,8 @@ impl RollingController {
     /// The bindings of a group of writes.
     fn group(&self, stage: PassStage, pass: &Pass<RollingAction, RollingStatus>) -> Vec<usize> {
         let indices = |targets: &[TargetId]| targets.iter().map(|target| target.index()).collect();
-        // Where anything is left to roll, the status of each binding that is up to date is written anew, changed or not.
+        // Where anything is left to roll, the status of each binding that is up to date is written anew, changed or
+        // not.
         let is_rolling = !pass.actions.is_empty() || pass.status.blocked_count > 0;
         match stage {
             PassStage::Patching => indices(&pass.status.patched),

@@ -1,10 +1,10 @@
 //! A pass of KubeFleet's rollout controller: groups of writes to bindings, and the conflicts that end it.
 //!
-//! A pass lists the bindings from the API server. Then it writes them in groups, one after the other, and each group all
-//! at once (`errgroup`, in kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/rollout/controller.go`): the status of
-//! those that are held back, the status of those that are up to date, changed or not, and the spec of those that it
-//! rolls, each followed by its status. Each write carries the version that was listed. If the work generator has written
-//! the binding since then, the write is refused, and the pass ends with an error before the next group.
+//! A pass lists the bindings from the API server. Then it writes them in groups, one after the other, and each group
+//! all at once (`errgroup`, in kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/rollout/controller.go`): the
+//! status of those that are held back, the status of those that are up to date, changed or not, and the spec of those
+//! that it rolls, each followed by its status. Each write carries the version that was listed. If the work generator
+//! has written the binding since then, the write is refused, and the pass ends with an error before the next group.
 //!
 //! Left out: conflicts of a binding that is rolled; the generator writes none of these meanwhile unless a release
 //! overtakes another one.

@@ -2,8 +2,8 @@
 //!
 //! A run is KubeFleet's own object in a file, or written in place. People create it, start, stop and resume it at times
 //! after the release. What the product's admission refuses is refused here: a state that cannot follow another one
-//! (`apis/placement/v1beta1/stageupdate_types.go`). So is what would make a run fail before it begins: another strategy,
-//! and a placement or a resource snapshot that does not exist.
+//! (`apis/placement/v1beta1/stageupdate_types.go`). So is what would make a run fail before it begins: another
+//! strategy, and a placement or a resource snapshot that does not exist.
 //!
 //! Left out: runs of strategies that differ, and clusters that several placements pick.
 

@@ -1,13 +1,13 @@
 //! What the staged update runs of KubeFleet see of the world, and how their decisions reach the clusters.
 //!
-//! Every cluster of the fleet is a member cluster with a binding of one placement. One run, or several, update them; all
-//! runs of a hub share one worker, so their passes come one after the other (kubefleet-dev/kubefleet at e160c1cd,
+//! Every cluster of the fleet is a member cluster with a binding of one placement. One run, or several, update them;
+//! all runs of a hub share one worker, so their passes come one after the other (kubefleet-dev/kubefleet at e160c1cd,
 //! `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: the one that finds a
 //! cluster it is updating changed by the other fails. What a binding says of its cluster is in [`super::members`].
 //!
-//! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes. Its
-//! member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what this
-//! frees in the cluster.
+//! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
+//! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
+//! this frees in the cluster.
 
 use super::members::{Members, Unavailable};
 use super::runs::UpdateRun;

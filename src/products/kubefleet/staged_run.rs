@@ -2,8 +2,8 @@
 //!
 //! None of what a binding says of its cluster wakes a run, which looks at its clusters on its own timer
 //! (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). Approvals are given by
-//! a model: so long after the request, drawn by the request's name, or never. A given approval wakes the run, and so does
-//! another `spec.state`.
+//! a model: so long after the request, drawn by the request's name, or never. A given approval wakes the run, and so
+//! does another `spec.state`.
 //!
 //! Left out: the watch delay of what people do, which is short beside their own.
 

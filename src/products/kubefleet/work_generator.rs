@@ -2,10 +2,10 @@
 //!
 //! A write of a binding's spec wakes it (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/
 //! controller.go`). As long as RolloutStarted, a second write, is not in its cache, it puts the binding back into its
-//! queue. That queue's limiter is controller-runtime's default: the larger of a back-off from 5 ms that doubles for each
-//! binding, and one bucket of 10 a second (burst 100) for the whole controller. It is a race that most bindings lose
-//! twice, so a rollout instructs ten clusters a second after its first hundred requeues. Then the generator writes the
-//! Work, which the member agent watches, and the binding's status. A changed status of a Work wakes it again.
+//! queue. That queue's limiter is controller-runtime's default: the larger of a back-off from 5 ms that doubles for
+//! each binding, and one bucket of 10 a second (burst 100) for the whole controller. It is a race that most bindings
+//! lose twice, so a rollout instructs ten clusters a second after its first hundred requeues. Then the generator writes
+//! the Work, which the member agent watches, and the binding's status. A changed status of a Work wakes it again.
 //!
 //! The hub agent's client has a limit for each kind of object, which the generator shares with the rolling update: both
 //! write bindings. The finalizer of a new binding is refused if its status was written since the cache was read, and is
@@ -21,8 +21,8 @@ use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, Report};
 
-/// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by default.
-/// Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
+/// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by
+/// default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
 const WORKERS: usize = 100;
 
 /// The queue's bucket: requeues a second, and its size. Source: `DefaultTypedControllerRateLimiter` of
@@ -34,8 +34,8 @@ const REQUEUE_BURST: u32 = 100;
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(5);
 const LONGEST_WAIT: SimDuration = SimDuration::from_secs(1_000);
 
-/// Waits of the generator after a refused write of a finalizer: the first one, the ratio of the next to it, how many there
-/// are, and the largest share that is added. Source: `DefaultBackoff` of kubernetes/client-go's `util/retry`.
+/// Waits of the generator after a refused write of a finalizer: the first one, the ratio of the next to it, how many
+/// there are, and the largest share that is added. Source: `DefaultBackoff` of kubernetes/client-go's `util/retry`.
 const FIRST_RETRY: SimDuration = SimDuration::from_millis(10);
 const RETRY_FACTOR: u64 = 5;
 const RETRIES: u32 = 3;

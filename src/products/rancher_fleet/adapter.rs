@@ -2,12 +2,12 @@
 //!
 //! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
 //! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
-//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides
-//! on all targets. Then it goes through those that have a deployment, in the order of the clusters' names, with one
+//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides on
+//! all targets. Then it goes through those that have a deployment, in the order of the clusters' names, with one
 //! request after the other: it deletes the Secret with the Helm values, of which there are none, and writes the
 //! deployment if it changes. So a pass that changes nothing costs a request for each target. With Helm values, a pass
-//! gets the Secret of each target that has a deployment before it decides, and a new deployment takes two more requests:
-//! its Secret before, and the Secret's owner after. After a report the product's second controller writes the
+//! gets the Secret of each target that has a deployment before it decides, and a new deployment takes two more
+//! requests: its Secret before, and the Secret's owner after. After a report the product's second controller writes the
 //! deployment's display, and this starts one more pass ([`super::display`]). What happens when a cluster leaves is in
 //! [`super::membership`].
 
@@ -109,9 +109,9 @@ impl<'s> BundleController<'s> {
         }
     }
 
-    /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if the
-    /// deployment changes; at the end the bundle's status. `stored`: the clusters that storing the pass changed, with
-    /// their deployments from before, by index.
+    /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
+    /// the deployment changes; at the end the bundle's status. `stored`: the clusters that storing the pass changed,
+    /// with their deployments from before, by index.
     fn request(&mut self, now: SimTime, stored: &[(u32, Option<BundleDeployment>)], decision: &mut Decision) {
         if std::mem::take(&mut self.is_new) {
             decision.requests.in_turn(FINALIZER_REQUESTS);

@@ -87,8 +87,8 @@ const FLEET_YAML: [&str; 33] = [
 ];
 
 /// The loop of the bundle controller. It has no timer: a pass starts when a deployment is created, deleted or reports a
-/// changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes. Its client has no
-/// limit (controller-runtime v0.24.1 sets none).
+/// changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes. Its client has
+/// no limit (controller-runtime v0.24.1 sets none).
 const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
 impl Product for RancherFleetConfig {

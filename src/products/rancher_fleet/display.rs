@@ -1,8 +1,8 @@
 //! Rancher Fleet's second controller: it writes a deployment's state in words that people read.
 //!
-//! `BundleDeploymentReconciler` (rancher/fleet at 3b2c622, `reconciler/bundledeployment_controller.go`) has 50 workers. It
-//! looks at each deployment that was created or whose status changed, and patches `status.display` where that is out of
-//! date. This is a change of the status, so the bundle controller makes one more pass after most reports.
+//! `BundleDeploymentReconciler` (rancher/fleet at 3b2c622, `reconciler/bundledeployment_controller.go`) has 50 workers.
+//! It looks at each deployment that was created or whose status changed, and patches `status.display` where that is out
+//! of date. This is a change of the status, so the bundle controller makes one more pass after most reports.
 
 use std::collections::BTreeMap;
 

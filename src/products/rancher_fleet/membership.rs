@@ -3,8 +3,9 @@
 //! Somebody deletes the Cluster object. The cluster controller then deletes the cluster's own bundle and its namespace,
 //! and takes its finalizer off the cluster (rancher/fleet at 3b2c622, `reconciler/cluster_controller.go`). With the
 //! namespace goes the deployment, whose finalizer the second controller takes off; the agent then removes the payload.
-//! Until the cluster is gone, passes treat it as a target: what they write into its namespace is refused. A cluster that
-//! comes to the workspace has no namespace in the first pass that sees it, and gets its deployment in the next one.
+//! Until the cluster is gone, passes treat it as a target: what they write into its namespace is refused. A cluster
+//! that comes to the workspace has no namespace in the first pass that sees it, and gets its deployment in the next
+//! one.
 //!
 //! Left out: the time that Kubernetes takes to delete what else is in the namespace.
 

@@ -1,12 +1,12 @@
 //! The answer in a few sentences, from the recorded results by fixed rules; the terminal prints it first, and the page.
 //!
-//! A rollout is complete when all reachable targets are ready; those that cannot be updated are counted with the reason.
-//! Within each group of variants that are compared: with limits, how many meet all of them; the fastest, with the
-//! interval of its median and the variants that may be as fast; the one with the lowest peak of
-//! pulls and its cost in time, as the paired difference; the lowest peak within twice the fastest time; and how many
-//! do not complete, with the rules that block them. Where a defective revision was rolled out, the variant that
-//! exposes the fewest clusters comes first instead ([`exposure`]). Only variants whose runs all completed are ranked
-//! if there are any, and with limits only those that meet all. Names stand in backticks.
+//! A rollout is complete when all reachable targets are ready; those that cannot be updated are counted with the
+//! reason. Within each group of variants that are compared: with limits, how many meet all of them; the fastest, with
+//! the interval of its median and the variants that may be as fast; the one with the lowest peak of pulls and its cost
+//! in time, as the paired difference; the lowest peak within twice the fastest time; and how many do not complete, with
+//! the rules that block them. Where a defective revision was rolled out, the variant that exposes the fewest clusters
+//! comes first instead ([`exposure`]). Only variants whose runs all completed are ranked if there are any, and with
+//! limits only those that meet all. Names stand in backticks.
 
 mod exposure;
 pub(in crate::report) mod groups;
@@ -223,8 +223,8 @@ fn equally_fast(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>
     may_be_too(&ties, "may be as fast", ranked.len())
 }
 
-/// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it in
-/// more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
+/// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it
+/// in more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
 fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
     let others = || (0..ranked.len()).filter(|other| *other != place);
     let level = 1.0 - 2.0 * ERROR / others().count() as f64;

@@ -1,5 +1,6 @@
-//! Rollout completion time, until all reachable clusters were ready: every finished run of each variant, with the median
-//! and its interval, and a note on those that may be the fastest (`comparison.csv`). Unfinished runs have no time; they are counted, with the rule that blocked them.
+//! Rollout completion time, until all reachable clusters were ready: every finished run of each variant, with the
+//! median and its interval, and a note on those that may be the fastest (`comparison.csv`). Unfinished runs have no
+//! time; they are counted, with the rule that blocked them.
 
 use crate::report::charts::prelude::*;
 use crate::report::names;

@@ -1,9 +1,9 @@
 //! The effect of a swept setting: peak pulls, peak egress and completion time against its values.
 //!
 //! One chart for each swept path, and one line for each strategy and combination of the other swept settings. A line
-//! joins medians over runs of values that are quantities, the shade contains 90% of all runs, whiskers are 95% confidence intervals of the median.
-//! Values that are not quantities are spaced evenly, with their dots side by side. Unfinished runs are counted in a
-//! strip above the completion times.
+//! joins medians over runs of values that are quantities, the shade contains 90% of all runs, whiskers are 95%
+//! confidence intervals of the median. Values that are not quantities are spaced evenly, with their dots side by side.
+//! Unfinished runs are counted in a strip above the completion times.
 
 use crate::report::charts::panel::{MeasurePanel, completion, egress, pulls};
 use crate::report::charts::prelude::*;

@@ -1,8 +1,8 @@
 //! The displayed run of each variant as metrics in the OpenMetrics text format, for Prometheus.
 //!
-//! Names and labels follow Prometheus' conventions, and each sample has a time, so that
-//! `promtool tsdb create-blocks-from openmetrics` stores them beside measured series. The registry's egress has the name
-//! that node_exporter gives to what a host sends, with `instance="registry"`, so that a panel for the real registry shows
+//! Names and labels follow Prometheus' conventions, and each sample has a time, so that `promtool tsdb
+//! create-blocks-from openmetrics` stores them beside measured series. The registry's egress has the name that
+//! node_exporter gives to what a host sends, with `instance="registry"`, so that a panel for the real registry shows
 //! the simulated one as well. The others have no counterpart that every cluster exports.
 
 use std::io::{self, Write};

@@ -1,10 +1,10 @@
-//! The displayed run of each variant as an event trace in the JSON format that Perfetto, chrome://tracing and Speedscope
-//! read.
+//! The displayed run of each variant as an event trace in the JSON format that Perfetto, chrome://tracing and
+//! Speedscope read.
 //!
-//! A variant is a process of the trace. Its tracks: the scheduler's passes; what the product showed to people; counters of
-//! pulls, egress and cluster states; and a track for each cluster with its phases: from the instruction until the agent
-//! has applied it, the pulls, and from the last pull until the cluster is ready. Times are in microseconds since the
-//! rollout started, or since the pre-pull began where there is one.
+//! A variant is a process of the trace. Its tracks: the scheduler's passes; what the product showed to people; counters
+//! of pulls, egress and cluster states; and a track for each cluster with its phases: from the instruction until the
+//! agent has applied it, the pulls, and from the last pull until the cluster is ready. Times are in microseconds since
+//! the rollout started, or since the pre-pull began where there is one.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! The screening: mu* of each constant (the mean size of its elementary effects) with their standard deviation.
 //!
-//! A bar as long as mu*, and a line as long as sigma from its end. A line as long as the bar means that the effect depends
-//! on the other constants, or is not linear.
+//! A bar as long as mu*, and a line as long as sigma from its end. A line as long as the bar means that the effect
+//! depends on the other constants, or is not linear.
 
 use itertools::Itertools;
 

@@ -2,8 +2,8 @@
 //!
 //! A row's update depends on the row, the application's object and what is generated for it. If none of these changed
 //! since a look that changed nothing, another look changes nothing. So a pass looks at the applications that its caller
-//! names and at those of which the last look changed or wrote something, and takes everything else from the [`SetLedger`].
-//! In builds with debug assertions each pass over a small set is checked against [`ArgoCd::reconcile`].
+//! names and at those of which the last look changed or wrote something, and takes everything else from the
+//! [`SetLedger`]. In builds with debug assertions each pass over a small set is checked against [`ArgoCd::reconcile`].
 
 use super::super::{Pass, TargetId, TargetSet, stored};
 use super::barrier::Barrier;
@@ -24,7 +24,8 @@ type Looked = (u32, bool);
 
 impl ArgoCd {
     /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only applications in
-    /// `changed` differ from those of the last pass. The first pass, and one after a change of spec or labels, looks at all.
+    /// `changed` differ from those of the last pass. The first pass, and one after a change of spec or labels, looks at
+    /// all.
     ///
     /// Of [`ApplicationSetStatus::requested`] it lists only those that start a sync.
     ///

@@ -1,9 +1,9 @@
 //! The rule that blocks a rollout, with numbers and names.
 //!
-//! Argo CD itself does not report this; it is derived from a pass that would change nothing. The first applicable
-//! rule is reported: no steps, the barrier of v3.6, a policy that forbids every request, a used-up `maxUpdate`, an open step that is not
-//! complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy rows of
-//! applications that are not.
+//! Argo CD itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
+//! is reported: no steps, the barrier of v3.6, a policy that forbids every request, a used-up `maxUpdate`, an open step
+//! that is not complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy
+//! rows of applications that are not.
 
 use super::super::{Hold, text};
 use super::barrier::Barrier;

@@ -1,6 +1,7 @@
 //! The Application objects that a pass creates, changes and deletes, and those that it asks to sync.
 //!
-//! Follows `createOrUpdateInCluster` and `deleteInCluster` in `applicationset/controllers/applicationset_controller.go`.
+//! Follows `createOrUpdateInCluster` and `deleteInCluster` in
+//! `applicationset/controllers/applicationset_controller.go`.
 
 use super::super::TargetId;
 use super::action::ApplicationAction;

@@ -1,4 +1,5 @@
-//! Diego's reports of a process's instances, with counts that follow every change, so that a pass does not look at each.
+//! Diego's reports of a process's instances, with counts that follow every change, so that a pass does not look at
+//! each.
 //!
 //! [`InstanceCounts::of`] counts the same instance by instance, and is the oracle.
 

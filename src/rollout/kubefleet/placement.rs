@@ -2,7 +2,8 @@
 //!
 //! Follows `pkg/controllers/placement/{controller,placement_status}.go` and `pkg/utils/condition/condition.go`. Of the
 //! conditions in their order, the first one that is not True for all clusters ends the list; a cluster counts in the
-//! conditions of its binding up to the first one that is not True. Left out: `Scheduled`, overrides, and `DiffReported`.
+//! conditions of its binding up to the first one that is not True. Left out: `Scheduled`, overrides, and
+//! `DiffReported`.
 
 use super::super::{ObjectCondition, Revision};
 use super::binding::{Binding, BindingState, Bindings, ConditionStatus};

@@ -1,8 +1,8 @@
 //! A pass that looks only at clusters that changed, and decides as a pass over all of them.
 //!
-//! The [`BundleLedger`] has the counts that the limits compare, and the members that a rule may pick, in the order of each
-//! partition. So a pass costs what changed since the last one and what it does, and one status for each partition. In
-//! builds with debug assertions each pass over a small bundle is checked against [`RancherFleet::reconcile`].
+//! The [`BundleLedger`] has the counts that the limits compare, and the members that a rule may pick, in the order of
+//! each partition. So a pass costs what changed since the last one and what it does, and one status for each partition.
+//! In builds with debug assertions each pass over a small bundle is checked against [`RancherFleet::reconcile`].
 
 use super::super::{Pass, TargetId, TargetSet};
 use super::documented::{BATCH, gate_limit};
@@ -19,9 +19,9 @@ use crate::units::SimTime;
 const CHECKED: usize = 64;
 
 impl RancherFleet {
-    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only clusters in `changed`
-    /// differ from those of the last pass, also by what storing it changed ([`Self::stored_by`]). The first pass, and one
-    /// after a change of strategy, labels, targets or the bundle's pause, looks at all.
+    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only clusters in
+    /// `changed` differ from those of the last pass, also by what storing it changed ([`Self::stored_by`]). The first
+    /// pass, and one after a change of strategy, labels, targets or the bundle's pause, looks at all.
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
@@ -55,7 +55,8 @@ impl RancherFleet {
         pass
     }
 
-    /// The clusters that storing this pass, the last one, may change: for [`BundleView::store_to`], and for the next pass.
+    /// The clusters that storing this pass, the last one, may change: for [`BundleView::store_to`], and for the next
+    /// pass.
     #[must_use]
     pub fn stored_by(&self, pass: &Pass<BundleAction, BundleStatus>) -> Vec<u32> {
         if pass.status.error.is_some() {

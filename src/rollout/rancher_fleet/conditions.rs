@@ -32,8 +32,8 @@ impl RancherFleet {
         ]
     }
 
-    /// What the GitRepo called `name` shows of its bundle. It copies the bundle's `Ready` condition, and has a state and
-    /// counts of its own.
+    /// What the GitRepo called `name` shows of its bundle. It copies the bundle's `Ready` condition, and has a state
+    /// and counts of its own.
     #[must_use]
     pub fn git_repo_conditions(&self, name: &str, status: &BundleStatus, view: &BundleView) -> Vec<ObjectCondition> {
         let object = format!("GitRepo/{name}");
@@ -96,8 +96,8 @@ mod tests {
         let words = |list: Vec<ObjectCondition>| -> Vec<String> {
             list.into_iter().map(|it| format!("{} {}: {} {}", it.object, it.condition, it.status, it.message)).collect()
         };
-        // The bundle counts every cluster without the new version, promoted or not. For the GitRepo the others are OutOfSync, and
-        // none is ready.
+        // The bundle counts every cluster without the new version, promoted or not. For the GitRepo the others are
+        // OutOfSync, and none is ready.
         assert_eq!(
             words(fleet.bundle_conditions("app", &pass.status)),
             [

@@ -1,7 +1,7 @@
 //! What a pass needs to know of the clusters that did not change: counts, and ordered sets of candidates.
 //!
-//! A [`BundleLedger`] has one record for each cluster and, for each partition, the places of the members that a rule may
-//! pick next. A changed cluster costs a few words for each partition that it is in.
+//! A [`BundleLedger`] has one record for each cluster and, for each partition, the places of the members that a rule
+//! may pick next. A changed cluster costs a few words for each partition that it is in.
 
 use super::super::{TargetId, TargetSet};
 use super::documented::is_startable;
@@ -115,7 +115,8 @@ impl BundleLedger {
         ledger
     }
 
-    /// Observes these clusters again, and those that the last pass changed. False: the ledger does not cover the change.
+    /// Observes these clusters again, and those that the last pass changed. False: the ledger does not cover the
+    /// change.
     pub(super) fn update(&mut self, view: &BundleView, changed: &TargetSet) -> bool {
         let is_same = |index: u32| view.clusters[index as usize].targeted == self.seen[index as usize].is_targeted;
         if self.is_paused != view.paused || !changed.iter().all(is_same) {

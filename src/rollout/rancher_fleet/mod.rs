@@ -23,9 +23,10 @@
 //! partitions is open by default, because `maxUnavailable` is 100 %. An off-schedule cluster is promoted and then
 //! counts as unavailable. Offline clusters are not detected, and nothing times out.
 //!
-//! A pass over all costs a few nanoseconds per target: partitions are recomputed only when targets, clusters or strategy
-//! change. A pass over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: the selection of targets (target customization, `doNotDeploy`), Policies, sharding, values
-//! secrets, and a cache that lags behind the controller's own writes.
+//! A pass over all costs a few nanoseconds per target: partitions are recomputed only when targets, clusters or
+//! strategy change. A pass over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: the
+//! selection of targets (target customization, `doNotDeploy`), Policies, sharding, values secrets, and a cache that
+//! lags behind the controller's own writes.
 
 mod changed;
 mod cluster;

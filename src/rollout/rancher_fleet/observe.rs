@@ -60,7 +60,8 @@ impl Seen {
             Some(deployment) if cluster.targeted && cluster.registered => {
                 seen.with_deployment(deployment, cluster, is_paused)
             }
-            // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no cluster.
+            // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no
+            // cluster.
             Some(stored) => Self { is_orphan: !stored.off_schedule, ..seen },
             None => seen,
         }

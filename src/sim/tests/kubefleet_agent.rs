@@ -1,4 +1,5 @@
-//! KubeFleet's member agents, as `controllers/README.md` describes them: the work applier with its requests and its looks.
+//! KubeFleet's member agents, as `controllers/README.md` describes them: the work applier with its requests and its
+//! looks.
 
 use super::field::{Agent, Sight};
 use super::recording::News;

@@ -1,8 +1,8 @@
 //! Whole rollouts of the products' own controllers, replayed by the native ones.
 //!
 //! Each recording of `tests/conformance/closed-loop` is played with its own strategy file and its own scripted fleet
-//! through the same control loop as a simulated world. The instructions must be the same, in the same order; their times
-//! must agree to [`TOLERANCE`] and one API request.
+//! through the same control loop as a simulated world. The instructions must be the same, in the same order; their
+//! times must agree to [`TOLERANCE`] and one API request.
 
 #![expect(clippy::print_stdout, reason = "`--nocapture` lists the recordings that differ")]
 
@@ -279,8 +279,8 @@ fn argo_cd_follows_its_recordings() {
     assert_eq!(found, ([0, 67, 64], [36, 9, 9]), "{COUNTED}");
 }
 
-/// The recorded process had just started: its cache of member clusters is filled when the first binding asks for one, and
-/// looks every 100 ms whether it is. The chain of requests to the first cluster is 5 ms shorter here in return.
+/// The recorded process had just started: its cache of member clusters is filled when the first binding asks for one,
+/// and looks every 100 ms whether it is. The chain of requests to the first cluster is 5 ms shorter here in return.
 const FIRST_READ: SimDuration = SimDuration::from_millis(95);
 /// The same of a staged run, which also meets a conflict over the finalizer of the first binding.
 const FIRST_READ_STAGED: SimDuration = SimDuration::from_millis(115);

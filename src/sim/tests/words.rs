@@ -1,8 +1,8 @@
 //! What the products' own controllers showed to people in the recorded rollouts, against what the native ones show.
 //!
 //! The words of each condition must be the same, in the same order. The reason for a rollout that does not end is
-//! compared with the product's own last words: the rule must stand for the product's, and the reason must name a cluster
-//! and the step that these words name.
+//! compared with the product's own last words: the rule must stand for the product's, and the reason must name a
+//! cluster and the step that these words name.
 
 use std::collections::BTreeMap;
 

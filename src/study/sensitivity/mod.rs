@@ -100,7 +100,8 @@ pub fn sensitivity(
     let decisions = decision::all(varied, &sampler.variants, &headline);
     let has_effect: Vec<bool> = found.ends.iter().map(|ends| ends.iter().any(|end| *end != found.base)).collect();
     let active: Vec<usize> = constants.iter().zip(&has_effect).filter(|(_, has)| **has).map(|(at, _)| *at).collect();
-    // The screening does not depend on the decisions. It comes first, because its runs are known in one round of shards.
+    // The screening does not depend on the decisions. It comes first, because its runs are known in one round of
+    // shards.
     let screened = whole_or_later(screen(&mut sampler, rules.budget, &active, &headline))?;
     let decided = decide(&mut sampler, &decisions, &found, &constants)?;
     let (screening, trajectories) = screened.ok_or(StudyError::OtherShards)?;

@@ -26,7 +26,8 @@ pub(super) struct Sampler<'s> {
     journal: &'s Journal,
     run_done: &'s (dyn Fn() + Sync),
     stop: &'s AtomicBool,
-    /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results alone.
+    /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results
+    /// alone.
     numbers: HashMap<SampleKey, u32>,
     known: HashMap<(u32, Range<u32>), SampleRuns>,
     /// Runs so far.

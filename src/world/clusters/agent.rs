@@ -1,9 +1,9 @@
 //! A cluster's agent: receives instructions, applies them and reports back, each with a delay.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
-//! reports what it applied. Later changes of readiness are reported as [`ReadinessSpec`] says. A cluster that is cut off
-//! receives nothing, and its reports are lost. When it is back it receives only the newest instruction and reports its
-//! current state.
+//! reports what it applied. Later changes of readiness are reported as [`ReadinessSpec`] says. A cluster that is cut
+//! off receives nothing, and its reports are lost. When it is back it receives only the newest instruction and reports
+//! its current state.
 //!
 //! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
 //! ready, because the workload's controller has not observed the new template yet (`observedGeneration`). A release

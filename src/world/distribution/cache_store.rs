@@ -6,8 +6,8 @@
 //!
 //! A cell of Cloud Foundry has room for a number of bytes, and makes requests wait that other stores refuse.
 //!
-//! Left out: full disks of other stores; requests for part of a blob (a node that continues a broken download makes its cache fetch
-//! the whole blob); and blobs that were cached before the run.
+//! Left out: full disks of other stores; requests for part of a blob (a node that continues a broken download makes its
+//! cache fetch the whole blob); and blobs that were cached before the run.
 
 use crate::units::{SimDuration, SimTime};
 use crate::world::distribution::cache_room::CacheRoom;

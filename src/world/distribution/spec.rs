@@ -102,7 +102,8 @@ impl Default for CacheSpec {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
-    /// Number of cells, over which the instances are spread in turn. A cell is behind the downlink of its first instance.
+    /// Number of cells, over which the instances are spread in turn. A cell is behind the downlink of its first
+    /// instance.
     #[serde(deserialize_with = "positive")]
     pub count: u32,
     /// Bytes that a cell keeps (`diego.executor.max_cache_size_in_bytes`).

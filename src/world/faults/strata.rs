@@ -4,9 +4,9 @@
 //! 4 %. Stratified runs meet it nearly as often as it happens, so a share of runs or a percentile has less noise.
 //!
 //! For each kind of failure, a run draws [`CANDIDATES`] fleets from the same distributions, sorts them by severity, and
-//! takes the one at its place. The places of all runs are spread evenly ([`stratified_unit`]). The place of a single run
-//! is uniform, so its fleet is an ordinary draw, and no estimate is biased. Severity is the number of clusters that are
-//! offline, defective, slow or without images, and for a regional outage the time at which it begins.
+//! takes the one at its place. The places of all runs are spread evenly ([`stratified_unit`]). The place of a single
+//! run is uniform, so its fleet is an ordinary draw, and no estimate is biased. Severity is the number of clusters that
+//! are offline, defective, slow or without images, and for a regional outage the time at which it begins.
 //!
 //! Left out: outages of single clusters, lost nodes and failed pulls. They are drawn as before: their effect depends on
 //! the duration of the rollout.

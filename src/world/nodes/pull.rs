@@ -16,23 +16,25 @@
 //!
 //! Left out: bytes of manifests and headers, and chunked layers (off by default).
 
-use crate::world::event::{Event, PullEvent, Queue};
-use crate::world::nodes::pull_error::{PullError, PullFacts};
-use crate::world::nodes::pull_progress::{Fetch, PullProgress};
+use std::ops::{Deref, DerefMut};
 
 use crate::units::{Bytes, SimTime};
 use crate::world::World;
 use crate::world::clusters::spec::PullPolicy;
 use crate::world::distribution::method::MemberChange;
+use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::{NodeId, PodId, PullId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::node::{Blob, Chain};
+use crate::world::nodes::pull_error::{PullError, PullFacts};
+use crate::world::nodes::pull_progress::{Fetch, PullProgress};
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::nodes::runtime::spec::SlotScope;
 use crate::world::registry::request::Request;
+use crate::world::transfers::payload::BlobSource;
 
-/// An attempt to pull an image. What only an attempt in progress needs is [`PullProgress`]; an ended one has none of it,
-/// because a long run has many.
+/// An attempt to pull an image. What only an attempt in progress needs is [`PullProgress`]; an ended one has none of
+/// it, because a long run has many.
 #[derive(Debug)]
 pub(crate) struct Pull {
     pub(crate) pod: PodId,
@@ -44,7 +46,54 @@ pub(crate) struct Pull {
     finished: Option<SimTime>,
     error: Option<PullError>,
     pub(crate) ended: bool,
-    pub(super) progress: Option<Box<PullProgress>>,
+    progress: Option<Box<PullProgress>>,
+}
+
+/// An attempt without layers, as an ended one is seen.
+static NO_PROGRESS: PullProgress = PullProgress::of_layers(Vec::new(), Vec::new());
+
+impl Deref for Pull {
+    type Target = PullProgress;
+
+    fn deref(&self) -> &PullProgress {
+        self.progress.as_deref().unwrap_or(&NO_PROGRESS)
+    }
+}
+
+impl DerefMut for Pull {
+    fn deref_mut(&mut self) -> &mut PullProgress {
+        self.progress.get_or_insert_with(|| Box::new(PullProgress::of_layers(Vec::new(), Vec::new())))
+    }
+}
+
+impl Pull {
+    /// The source of a blob.
+    pub(crate) fn source(&self, request: Request) -> BlobSource {
+        match request {
+            Request::Config => self.config_source,
+            Request::Layer(layer) => self.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
+            _ => BlobSource::Registry,
+        }
+    }
+
+    /// Remembers the source of a blob.
+    pub(crate) fn set_source(&mut self, request: Request, source: BlobSource) {
+        match request {
+            Request::Config => self.config_source = source,
+            Request::Layer(layer) if source != BlobSource::Registry || !self.sources.is_empty() => {
+                let layers = self.fetches.len();
+                self.sources.resize(layers, BlobSource::Registry);
+                self.sources[usize::from(layer)] = source;
+            }
+            _ => {}
+        }
+    }
+
+    /// Arrived bytes of layers whose source is not complete.
+    pub(crate) fn settling(&self) -> Bytes {
+        let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
+        self.fetches.iter().map(bytes).sum()
+    }
 }
 
 impl World<'_> {

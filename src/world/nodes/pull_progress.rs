@@ -2,15 +2,12 @@
 //! `pull` has the model.
 
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
 
 use crate::engine::EventId;
 use crate::flow::TransferId;
 use crate::units::Bytes;
 use crate::world::ids::PodId;
-use crate::world::nodes::pull::Pull;
 use crate::world::nodes::runtime::retries::Tries;
-use crate::world::registry::request::Request;
 use crate::world::transfers::payload::BlobSource;
 
 /// The state of a layer's download.
@@ -66,9 +63,6 @@ pub(crate) struct PullProgress {
     pub(crate) stall_timeout: Option<EventId>,
 }
 
-/// An attempt without layers, as an ended one is seen.
-static NO_PROGRESS: PullProgress = PullProgress::of_layers(Vec::new(), Vec::new());
-
 impl PullProgress {
     pub(super) const fn of_layers(layer_tries: Vec<Tries>, fetches: Vec<Fetch>) -> Self {
         Self {
@@ -92,49 +86,5 @@ impl PullProgress {
             failing_layer: None,
             stall_timeout: None,
         }
-    }
-}
-
-impl Deref for Pull {
-    type Target = PullProgress;
-
-    fn deref(&self) -> &PullProgress {
-        self.progress.as_deref().unwrap_or(&NO_PROGRESS)
-    }
-}
-
-impl DerefMut for Pull {
-    fn deref_mut(&mut self) -> &mut PullProgress {
-        self.progress.get_or_insert_with(|| Box::new(PullProgress::of_layers(Vec::new(), Vec::new())))
-    }
-}
-
-impl Pull {
-    /// The source of a blob.
-    pub(crate) fn source(&self, request: Request) -> BlobSource {
-        match request {
-            Request::Config => self.config_source,
-            Request::Layer(layer) => self.sources.get(usize::from(layer)).copied().unwrap_or(BlobSource::Registry),
-            _ => BlobSource::Registry,
-        }
-    }
-
-    /// Remembers the source of a blob.
-    pub(crate) fn set_source(&mut self, request: Request, source: BlobSource) {
-        match request {
-            Request::Config => self.config_source = source,
-            Request::Layer(layer) if source != BlobSource::Registry || !self.sources.is_empty() => {
-                let layers = self.fetches.len();
-                self.sources.resize(layers, BlobSource::Registry);
-                self.sources[usize::from(layer)] = source;
-            }
-            _ => {}
-        }
-    }
-
-    /// Arrived bytes of layers whose source is not complete.
-    pub(crate) fn settling(&self) -> Bytes {
-        let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
-        self.fetches.iter().map(bytes).sum()
     }
 }

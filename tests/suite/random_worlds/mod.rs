@@ -2,8 +2,9 @@
 //! began ends, every run ends with a reason, every product keeps its own limits ([`products`]), and the same seed gives
 //! the same run.
 //!
-//! A failure prints its seed and product; `FLEETSIM_SEED=<seed> cargo test --test suite random_worlds` runs that seed's world
-//! under every product, and `FLEETSIM_SEEDS=<n>` runs so many seeds instead of the usual ones, each under one product.
+//! A failure prints its seed and product; `FLEETSIM_SEED=<seed> cargo test --test suite random_worlds` runs that seed's
+//! world under every product, and `FLEETSIM_SEEDS=<n>` runs so many seeds instead of the usual ones, each under one
+//! product.
 
 mod luck;
 mod products;

@@ -1,4 +1,5 @@
-//! The page `report.html` in a real browser: it draws, it answers to mouse and keyboard, it asks the network for nothing.
+//! The page `report.html` in a real browser: it draws, it answers to mouse and keyboard, it asks the network for
+//! nothing.
 //!
 //! Without a browser these tests say so and pass; where `CI` is set they fail instead.
 

@@ -1,9 +1,9 @@
 //! Argo CD's application controller: published times in which one commit was synced to thousands of applications.
 //!
 //! Each application is a ConfigMap of 2 kB; no pods. The time runs from the first application that is OutOfSync until
-//! none is, read off a chart. AWS (argo-cd, 2023, on m5.4xlarge) varied processors and the client's limit; CNOE (v2.8, on
-//! m5.2xlarge) the number of applications, with ten shards. A simulated cluster has one application, and the published
-//! ones had up to 10 000, so clusters stand for applications here.
+//! none is, read off a chart. AWS (argo-cd, 2023, on m5.4xlarge) varied processors and the client's limit; CNOE (v2.8,
+//! on m5.2xlarge) the number of applications, with ten shards. A simulated cluster has one application, and the
+//! published ones had up to 10 000, so clusters stand for applications here.
 //!
 //! Two parameters are set on the rows of AWS: 12 requests a sync, and 15 syncs a second for the CPU. Without shards a
 //! thousand applications are simulated, and times are in proportion once the burst is spent. With ten shards the

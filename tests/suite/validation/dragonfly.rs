@@ -1,8 +1,9 @@
 //! The storm of Volcano Engine by way of Dragonfly, alone and with Nydus (Dragonfly's blog, 2023-04-13).
 //!
-//! The world is the one of the plain registry (`storm`) without its deadline: the same images, nodes and link. No parameter is
-//! set. The published peaks of the registry cannot be those of a second: 27 GiB in 35 s are more than the 586 MiB/s of
-//! that row. They are what means over half a minute to a minute would show, so they say nothing of how fast a seed fetches.
+//! The world is the one of the plain registry (`storm`) without its deadline: the same images, nodes and link. No
+//! parameter is set. The published peaks of the registry cannot be those of a second: 27 GiB in 35 s are more than the
+//! 586 MiB/s of that row. They are what means over half a minute to a minute would show, so they say nothing of how
+//! fast a seed fetches.
 
 use fleetsim::world::DistributionSpec;
 

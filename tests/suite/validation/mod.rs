@@ -1,7 +1,7 @@
 //! The model against what is known from theory and what others have measured.
 //!
-//! One file for each source. Each prints its table (`cargo test --test suite validation:: -- --nocapture`): our figure, the
-//! published one, the error, and how many parameters were set on the very figures that are compared. What does not
+//! One file for each source. Each prints its table (`cargo test --test suite validation:: -- --nocapture`): our figure,
+//! the published one, the error, and how many parameters were set on the very figures that are compared. What does not
 //! agree is in the table with its reason, and not fitted away.
 
 #![allow(clippy::print_stdout, reason = "the tables are what these tests are for")]

@@ -1,7 +1,8 @@
 //! Queueing theory: what must come out of an idealised link and of an idealised node.
 //!
-//! - Processor sharing (Kleinrock, Queueing Systems II, 1976, section 4.4): a link that is shared equally is an M/G/1-PS queue,
-//!   whose mean time in system is E\[S\] / (1 - ρ) whatever the distribution of sizes, for Poisson arrivals.
+//! - Processor sharing (Kleinrock, Queueing Systems II, 1976, section 4.4): a link that is shared equally is an
+//!   M/G/1-PS queue, whose mean time in system is E\[S\] / (1 - ρ) whatever the distribution of sizes, for Poisson
+//!   arrivals.
 //! - Pollaczek and Khinchine: the mean wait in an M/D/1 queue is ρ D / (2 (1 - ρ)). A node with serial pulls of images
 //!   that all take the same time is one.
 //! - Little's law: what is in a system, over time, is the time that each of it spent there.
@@ -186,7 +187,8 @@ fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
     const FIRST: usize = 40;
     title("Mean wait for the serial puller, s: ρ D / (2 (1 - ρ))");
     for load in [0.5, 0.7] {
-        // Every pod's old self goes at a random moment, which are the arrivals of a Poisson process, their number given.
+        // Every pod's old self goes at a random moment, which are the arrivals of a Poisson process, their number
+        // given.
         let mut world = base();
         world.release = ReleaseKind::Update;
         world.clusters[0].downlink = BytesPerSec::new(RATE).into();

@@ -1,12 +1,13 @@
-//! Spegel's benchmark: 240 pulls on 10 nodes (AKS, D8ds_v5) from ghcr.io, images of random bytes, without and with Spegel.
+//! Spegel's benchmark: 240 pulls on 10 nodes (AKS, D8ds_v5) from ghcr.io, images of random bytes, without and with
+//! Spegel.
 //!
-//! A DaemonSet is created, so that all ten nodes pull at once; then it is updated to another image, two nodes at a time. A blob is cold
-//! at ghcr.io's delivery network until somebody's download of it has ended, and then a connection carries ten times as
-//! much; and a peer can serve it from then on. So the first two pulls of an update are slow, with and without Spegel, and the
-//! other eight are fast. One world has it all (`base/spegel.yaml`).
+//! A DaemonSet is created, so that all ten nodes pull at once; then it is updated to another image, two nodes at a
+//! time. A blob is cold at ghcr.io's delivery network until somebody's download of it has ended, and then a connection
+//! carries ten times as much; and a peer can serve it from then on. So the first two pulls of an update are slow, with
+//! and without Spegel, and the other eight are fast. One world has it all (`base/spegel.yaml`).
 //!
-//! Five parameters, set by hand on the rows of 1 GB: 46 and 520 MB/s a connection cold and warm, 140 ms for each request,
-//! 345 MB/s of unpacking, 600 MB/s from a peer. The rows of 10 and 100 MB are then blind.
+//! Five parameters, set by hand on the rows of 1 GB: 46 and 520 MB/s a connection cold and warm, 140 ms for each
+//! request, 345 MB/s of unpacking, 600 MB/s from a peer. The rows of 10 and 100 MB are then blind.
 
 use std::fmt::Write;
 

@@ -1,19 +1,19 @@
 //! A storm on a registry: so many pods created at once, each on a node of its own, as Volcano Engine published it
 //! (Dragonfly's blog, 2023-04-13).
 //!
-//! Eight rows of a plain registry of 10 Gbit/s. Up to 200 pods of nginx take about what the link needs; the others take 2 to 8
-//! times as long, while the bytes for each pod stay the same and the link is idle for most of the time. The source names
-//! no cause. Here one free parameter stands for it: an attempt that has not ended after 35 s is cancelled (`pullDeadline`),
-//! keeps what it has, and the kubelet's back-off of 10 … 300 s does the rest. Everything else is the model's default. That
-//! such a deadline was at work is a guess that fits.
+//! Eight rows of a plain registry of 10 Gbit/s. Up to 200 pods of nginx take about what the link needs; the others take
+//! 2 to 8 times as long, while the bytes for each pod stay the same and the link is idle for most of the time. The
+//! source names no cause. Here one free parameter stands for it: an attempt that has not ended after 35 s is cancelled
+//! (`pullDeadline`), keeps what it has, and the kubelet's back-off of 10 … 300 s does the rest. Everything else is the
+//! model's default. That such a deadline was at work is a guess that fits.
 //!
-//! Two worlds are compared. In the first the kubelet is as its source has it: it looks at a failed pod again after
-//! 10 to 15 s. That jitter pulls the retries apart, and the worst storms come out 40 to 50 % too short. In the second the
+//! Two worlds are compared. In the first the kubelet is as its source has it: it looks at a failed pod again after 10
+//! to 15 s. That jitter pulls the retries apart, and the worst storms come out 40 to 50 % too short. In the second the
 //! jitter is taken away, so that all pods try at the same moments: then all eight rows are met within 20 %. What kept
 //! the retries of the real storm in phase is not known.
 //!
-//! How many layers there were is not told. It matters: unpacking that a deadline cuts short begins anew, so that with three
-//! large layers instead of nine the small storm of TensorFlow takes three times as long.
+//! How many layers there were is not told. It matters: unpacking that a deadline cuts short begins anew, so that with
+//! three large layers instead of nine the small storm of TensorFlow takes three times as long.
 //!
 //! The published peaks of egress (586 to 2 264 MiB/s) are no peaks of a second: the lowest is less than its row's mean.
 //! The highest lie above 10 Gbit/s, so the link was not quite what it is said to be.

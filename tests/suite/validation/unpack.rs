@@ -1,8 +1,8 @@
 //! Unpacking against 110 published pull times of images that are nearly empty on the wire (container-chonks).
 //!
-//! For each set-up (machine, number of nodes) three parameters, as the model has them: a constant, a part for each layer, and a
-//! rate for uncompressed bytes. They are fitted to every other row of the set-up by least absolute relative error, and
-//! the world must then meet the rows that were not looked at; the other half is the fit.
+//! For each set-up (machine, number of nodes) three parameters, as the model has them: a constant, a part for each
+//! layer, and a rate for uncompressed bytes. They are fitted to every other row of the set-up by least absolute
+//! relative error, and the world must then meet the rows that were not looked at; the other half is the fit.
 //!
 //! EKS nodes show the page cache; six figures of the same source, three parameters.
 
@@ -129,8 +129,8 @@ fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     world.node.pull_constant = secs(0.3).into();
     world.node.unpack_per_layer = secs(0.025).into();
     world.node.unpack_rate = BytesPerSec::new(347e6).into();
-    // 125 MiB/s is the baseline of a gp3 volume (that it was one is a guess); the buffer is 15 % of 32 GB, where the kernel
-    // begins to slow writers down.
+    // 125 MiB/s is the baseline of a gp3 volume (that it was one is a guess); the buffer is 15 % of 32 GB, where the
+    // kernel begins to slow writers down.
     world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(131.1e6), buffer: Bytes::new(4_800_000_000) });
     title("EKS c5a.4xlarge, nine layers, s", "1 (347 MB/s); the disk's two are what the machine suggests");
     let mut errors = Vec::new();

@@ -148,7 +148,8 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     play_closed(spec, seed, horizon, spec.clusters.len())
 }
 
-/// So many clusters are told at once, and the next one whenever a pull has ended: a closed queue of single-node clusters.
+/// So many clusters are told at once, and the next one whenever a pull has ended: a closed queue of single-node
+/// clusters.
 pub(crate) fn play_closed(spec: &WorldSpec, seed: u64, horizon: SimDuration, at_once: usize) -> Played {
     let mut queue = EventQueue::new();
     let world = World::new(spec, &fleetsim::world::PlatformSpec::INSTANT, seed, 0, &mut queue);

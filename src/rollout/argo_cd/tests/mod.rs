@@ -1,12 +1,12 @@
 //! Rollouts as stories: events, and the resulting actions and stored rows of a pass, or the rule that blocks it.
 //!
-//! A line of a story is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and absent for all. Events:
-//! `pass` (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (detected:
-//! OutOfSync at revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators),
-//! `drift` (detected: OutOfSync), `refresh` (compared: Synced), `reconciled` (compared: as before), `start` (the operation is running), `synced`,
-//! `failed` (its result; a synced application is Progressing), `healthy`, `degraded`, `gone`, `delete set`. Each
-//! event is followed by a pass, which is stored. Outcome: objects created, updated, refreshed and deleted; started syncs; rows
-//! by new status; or, without a change, the hold or `done`.
+//! A line of a story is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and absent for all. Events: `pass`
+//! (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (detected: OutOfSync at
+//! revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators), `drift` (detected:
+//! OutOfSync), `refresh` (compared: Synced), `reconciled` (compared: as before), `start` (the operation is running),
+//! `synced`, `failed` (its result; a synced application is Progressing), `healthy`, `degraded`, `gone`, `delete set`.
+//! Each event is followed by a pass, which is stored. Outcome: objects created, updated, refreshed and deleted; started
+//! syncs; rows by new status; or, without a change, the hold or `done`.
 
 mod changed;
 mod invariants;

@@ -19,8 +19,8 @@ const CHECKED: usize = 64;
 impl RollingUpdate {
     /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
     /// in `changed` differ from those of the last pass, also by what storing it changed
-    /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and one after a change of the limits or
-    /// of the newest resource snapshot, looks at all.
+    /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and one after a change of the limits
+    /// or of the newest resource snapshot, looks at all.
     ///
     /// Of [`RollingStatus::blocked`] it lists only those that do not say so yet.
     pub fn reconcile_changed(

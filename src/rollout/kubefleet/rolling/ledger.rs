@@ -1,7 +1,7 @@
 //! What a pass needs to know of the bindings that did not change: counts, and ordered sets of candidates.
 //!
-//! A [`RollingLedger`] has a record for each binding, by its place in the list of bindings, and the places of those that a
-//! pass may pick next. Left out: placements of which a cluster has several bindings; their passes look at all.
+//! A [`RollingLedger`] has a record for each binding, by its place in the list of bindings, and the places of those
+//! that a pass may pick next. Left out: placements of which a cluster has several bindings; their passes look at all.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ enum Group {
 
 /// What a pass sees in one binding. The default: it is gone.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-struct Seen {
+struct SeenBinding {
     group: Group,
     is_targeted: bool,
     can_be_ready: bool,
@@ -47,7 +47,7 @@ struct Seen {
     is_behind: bool,
 }
 
-impl Seen {
+impl SeenBinding {
     fn of(update: &RollingUpdate, now: SimTime, view: &RollingView, binding: &Binding) -> Self {
         let mut seen = Self {
             is_targeted: binding.state != BindingState::Unscheduled,
@@ -89,7 +89,7 @@ pub(super) struct RollingLedger {
     latest: Option<Revision>,
     /// When it was last brought up to date.
     at: SimTime,
-    seen: Vec<Seen>,
+    seen: Vec<SeenBinding>,
     counts: BindingCounts,
     unknown: usize,
     behind: usize,
@@ -120,7 +120,7 @@ impl RollingLedger {
             apply_strategy: view.apply_strategy,
             latest: view.latest_snapshot,
             at: now,
-            seen: vec![Seen::default(); bindings.places()],
+            seen: vec![SeenBinding::default(); bindings.places()],
             counts: BindingCounts::default(),
             unknown: 0,
             behind: 0,
@@ -141,7 +141,8 @@ impl RollingLedger {
         Some(ledger)
     }
 
-    /// Observes the bindings of these clusters again, and those whose time has come. False: it does not cover the change.
+    /// Observes the bindings of these clusters again, and those whose time has come. False: it does not cover the
+    /// change.
     pub(super) fn update(
         &mut self,
         update: &RollingUpdate,
@@ -164,7 +165,8 @@ impl RollingLedger {
     }
 
     fn observe(&mut self, place: u32, update: &RollingUpdate, view: &RollingView) {
-        let new = view.bindings.at(place).map_or_else(Seen::default, |it| Seen::of(update, self.at, view, it));
+        let new =
+            view.bindings.at(place).map_or_else(SeenBinding::default, |it| SeenBinding::of(update, self.at, view, it));
         let old = std::mem::replace(&mut self.seen[place as usize], new);
         if old == new {
             return;
@@ -186,7 +188,7 @@ impl RollingLedger {
         self.other_strategy.set(place, new.has_other_strategy);
     }
 
-    fn count(&mut self, seen: Seen, sign: i64) {
+    fn count(&mut self, seen: SeenBinding, sign: i64) {
         let add = |count: &mut i64, holds: bool| *count += sign * i64::from(holds);
         add(&mut self.counts.target, seen.is_targeted);
         add(&mut self.counts.ready, seen.is_ready);

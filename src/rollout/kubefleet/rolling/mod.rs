@@ -109,8 +109,9 @@ impl RollingUpdate {
         }
     }
 
-    /// One pass of the rollout reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its `wake_at` assumes that the pass takes no time; after a pass that takes
-    /// time, call [`pass_ended`](Self::pass_ended).
+    /// One pass of the rollout reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its
+    /// `wake_at` assumes that the pass takes no time; after a pass that takes time, call
+    /// [`pass_ended`](Self::pass_ended).
     pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {
         self.queue.begin(now);
         self.last = now;

@@ -81,8 +81,8 @@ pub struct RollingStatus {
     pub room: Option<Room>,
     /// Clusters whose binding received the placement's apply strategy; such a pass does nothing else.
     pub patched: Vec<TargetId>,
-    /// Clusters whose binding is blocked by the limits, updates before new bindings. A pass over what changed lists only
-    /// those whose RolloutStarted does not say so yet ([`RollingUpdate::blocked`](super::RollingUpdate::blocked)).
+    /// Clusters whose binding is blocked by the limits, updates before new bindings. A pass over what changed lists
+    /// only those whose RolloutStarted does not say so yet ([`RollingUpdate::blocked`](super::RollingUpdate::blocked)).
     pub blocked: Vec<TargetId>,
     /// Number of clusters whose binding is blocked by the limits.
     pub blocked_count: usize,

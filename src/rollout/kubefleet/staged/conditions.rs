@@ -1,8 +1,8 @@
 //! The words of a staged update run's status: the conditions of the run, of its stages and of their tasks.
 //!
 //! Follows `pkg/controllers/updaterun/{initialization,execution,validation,stop,controller}.go` and
-//! `pkg/utils/condition/reason.go`. The recorded rollouts in `tests/conformance/closed-loop/kubefleet` contain the words
-//! of runs and stages. Left out: the conditions of each cluster.
+//! `pkg/utils/condition/reason.go`. The recorded rollouts in `tests/conformance/closed-loop/kubefleet` contain the
+//! words of runs and stages. Left out: the conditions of each cluster.
 
 use super::super::super::{ObjectCondition, TargetId};
 use super::super::ConditionStatus;

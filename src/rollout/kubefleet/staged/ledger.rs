@@ -1,10 +1,10 @@
 //! What a pass of a run needs to know of the clusters that did not change.
 //!
-//! A run checks in every pass that its stages are unchanged. That depends on which bindings exist, are no longer picked or
-//! have an old policy, on the placement and on its policy; as long as none of these changes, a [`RunLedger`] stands for the
-//! check. Clusters start in the order of their stage, so a pass needs to know how far it came and which clusters are
-//! failing or stuck. Left out, so that such passes look at all: the delete stage, a run that is stopped, and placements of
-//! which a cluster has several bindings.
+//! A run checks in every pass that its stages are unchanged. That depends on which bindings exist, are no longer picked
+//! or have an old policy, on the placement and on its policy; as long as none of these changes, a [`RunLedger`] stands
+//! for the check. Clusters start in the order of their stage, so a pass needs to know how far it came and which
+//! clusters are failing or stuck. Left out, so that such passes look at all: the delete stage, a run that is stopped,
+//! and placements of which a cluster has several bindings.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::units::SimTime;
 
 /// What the check of the stages goes by.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+enum StagedBinding {
     Gone,
     Picked,
     NotPicked,
     OldPolicy,
 }
 
-impl Kind {
+impl StagedBinding {
     fn of(binding: Option<&Binding>, policy: u32) -> Self {
         match binding {
             None => Self::Gone,
@@ -45,7 +45,7 @@ pub(super) struct RunLedger {
     placement: Option<PlacementView>,
     policy: PolicySnapshot,
     /// By place.
-    kinds: Vec<Kind>,
+    kinds: Vec<StagedBinding>,
     /// The stage of each cluster and its position there.
     positions: Vec<Option<(u32, u32)>>,
     pub(super) stage: StageLedger,
@@ -89,7 +89,7 @@ impl RunLedger {
             layout: Arc::clone(view.bindings.layout()),
             placement: view.placement,
             policy: view.policy,
-            kinds: places.map(|place| Kind::of(view.bindings.at(place), view.policy.index)).collect(),
+            kinds: places.map(|place| StagedBinding::of(view.bindings.at(place), view.policy.index)).collect(),
             positions,
             stage: StageLedger::new(run, run.current_stage()),
         })
@@ -108,7 +108,7 @@ impl RunLedger {
         let mut looks = std::mem::take(&mut self.stage.again);
         for target in changed.iter() {
             let Some(place) = view.bindings.place(TargetId(target)) else { continue };
-            if Kind::of(view.bindings.at(place), view.policy.index) != self.kinds[place as usize] {
+            if StagedBinding::of(view.bindings.at(place), view.policy.index) != self.kinds[place as usize] {
                 return false;
             }
             let position = self.positions[target as usize].filter(|(stage, _)| *stage as usize == index);

@@ -2,10 +2,10 @@
 //!
 //! Follows `pkg/controllers/updaterun` of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
 //!
-//! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage
-//! starts before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as
-//! shipped); the same inputs give the same actions. A pass over what changed ([`StagedUpdateRun::reconcile_changed`]) costs
-//! what changed.
+//! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage starts
+//! before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as shipped);
+//! the same inputs give the same actions. A pass over what changed ([`StagedUpdateRun::reconcile_changed`]) costs what
+//! changed.
 
 mod changed;
 mod conditions;
@@ -280,8 +280,9 @@ impl Fixed {
 }
 
 impl StagedUpdateRun {
-    /// One pass of the run's reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its `wake_at` is that of a pass which takes no time; one that takes time is
-    /// followed by [`pass_ended`](Self::pass_ended).
+    /// One pass of the run's reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its
+    /// `wake_at` is that of a pass which takes no time; one that takes time is followed by
+    /// [`pass_ended`](Self::pass_ended).
     ///
     /// # Panics
     /// If a binding belongs to an unknown cluster, or time goes backwards.

@@ -1,8 +1,8 @@
 //! The status object of a staged update run, which is its memory and what its user sees.
 //!
 //! Follows the status types of `apis/placement/v1beta1/stageupdate_types.go` and the reasons of `pkg/utils/condition/
-//! reason.go`. Timestamps are whole seconds. Messages are in `conditions.rs`. Left out: observed generations, which every pass sets to
-//! the run's own and so never matter.
+//! reason.go`. Timestamps are whole seconds. Messages are in `conditions.rs`. Left out: observed generations, which
+//! every pass sets to the run's own and so never matter.
 
 use super::super::super::label_selector::SelectorError;
 use super::super::super::{Revision, TargetId};
@@ -333,7 +333,8 @@ pub enum RetryError {
     /// The scheduler has not processed this cluster's binding with its newest policy.
     #[error("the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state")]
     OldPolicyBinding(String),
-    /// These clusters count as failed, started or not; they are observed again. A pass over what changed names up to ten.
+    /// These clusters count as failed, started or not; they are observed again. A pass over what changed names up to
+    /// ten.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
     /// A stage's `maxConcurrency` is invalid, found when a later pass checks all stages.

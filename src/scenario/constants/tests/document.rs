@@ -72,6 +72,8 @@ const FIXED: &[(&str, &str, &str)] = &[
         "the product's default; `unavailablePeriodSeconds` replaces it",
     ),
     ("rollout/kubefleet/validate.rs", "STAGES", "the product's limit"),
+    ("rollout/kubefleet/rolling/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
+    ("rollout/kubefleet/staged/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
     ("rollout/rancher_fleet/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
     ("rollout/rancher_fleet/documented.rs", "BATCH", "the product's documentation"),
     ("rollout/rancher_fleet/observe.rs", "LISTED", "length of a text"),

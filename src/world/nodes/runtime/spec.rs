@@ -2,8 +2,8 @@
 //!
 //! Sources, by name in the comments:
 //!
-//! - *containerd*: containerd/containerd @301026e (v2.4.0-beta.0+70), tags v1.7.0 to v2.2 compared. One retry on 500, 503
-//!   and 504 came with pull request 11484 (2025-03, v2.1); tries after transport errors with 13323 (2026-04, v2.4).
+//! - *containerd*: containerd/containerd @301026e (v2.4.0-beta.0+70), tags v1.7.0 to v2.2 compared. One retry on 500,
+//!   503 and 504 came with pull request 11484 (2025-03, v2.1); tries after transport errors with 13323 (2026-04, v2.4).
 //! - *c/image*: containers/image @df7e80d, `docker/docker_client.go` and `copy/copy.go`, as CRI-O @f954a17 uses it.
 //!
 //! Left out: CRI-O's slightly other sequence of requests (`GET /v2/` and no HEAD), and its `image_pull_timeout`

@@ -4,8 +4,8 @@
 //! `image_pull_progress_timeout` (`internal/cri/server/images/image_pull.go`, five minutes since v2.0, one in v1.7.0).
 //! Arrived bytes are kept, and the kubelet's next attempt continues. CRI-O has no such limit by default.
 //!
-//! A transfer's rate is zero only when a link on its path has no capacity, so nothing is polled: the pulls behind a link
-//! are checked when it dies or revives, and a pull when a transfer of it starts or ends while some link is dead.
+//! A transfer's rate is zero only when a link on its path has no capacity, so nothing is polled: the pulls behind a
+//! link are checked when it dies or revives, and a pull when a transfer of it starts or ends while some link is dead.
 //!
 //! Left out: the reporter checks every 10 s (so cancellation comes up to 10 s later), and counts requests that wait
 //! for a response as no progress; here their own timeouts end them.
@@ -36,14 +36,14 @@ impl World<'_> {
         }
     }
 
-    /// As [`World::check_stall`], for the pulls of these nodes; no transfer to another node crosses the link that died or
-    /// revived.
+    /// As [`World::check_stall`], for the pulls of these nodes; no transfer to another node crosses the link that died
+    /// or revived.
     pub(crate) fn check_stalls(&mut self, nodes: Range<usize>, queue: &mut Queue) {
         if self.spec.node.runtime.no_progress_timeout.is_none() {
             return;
         }
-        // A pull that waits for the fill of a cache or a seed may come to stall without a check of its own; the next outage
-        // of any cluster finds it.
+        // A pull that waits for the fill of a cache or a seed may come to stall without a check of its own; the next
+        // outage of any cluster finds it.
         let kind = &self.spec.distribution.kind;
         let fills = !matches!(kind, DistributionKind::Direct | DistributionKind::Spegel(_));
         let nodes = if fills { 0..self.nodes.len() } else { nodes };
