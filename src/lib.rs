@@ -46,7 +46,8 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let experiment = load(Path::new("experiments/01-max-unavailable"), &Overrides::default())?;
-//! let variant = experiment.variants.iter().find(|variant| variant.setting.ends_with("=25%")).expect("a swept setting");
+//! let mut variants = experiment.variants.iter();
+//! let variant = variants.find(|variant| variant.setting.ends_with("=25%")).expect("a swept setting");
 //! let record = sim::run(variant, experiment.seed, 0)?;
 //! assert_eq!(record.run.targets_done, 1_000);
 //! assert!(record.run.peak_pulls < 300, "of 3,000 nodes");

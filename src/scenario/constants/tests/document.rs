@@ -96,6 +96,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("world/meter.rs", "PHASES", "definition of a measure"),
     ("world/meter.rs", "SECOND", "definition of a measure"),
     ("world/nodes/catalog.rs", "MOST_BYTES", "numerical bound of a drawn size"),
+    ("world/nodes/node.rs", "MOST", "numerical: contents that are compared, so that equal ones share memory"),
     ("world/nodes/runtime/request.rs", "FIRST_RETRANSMISSION", "RFC 6298, as Linux has it"),
     ("world/nodes/runtime/spec.rs", "MAX_ATTEMPTS", "bound of a setting"),
     ("world/quantity/measured.rs", "MOST_VALUES", "bound of a file"),
