@@ -15,7 +15,7 @@
 //! | deployment | the `BundleDeployment` object of a target |
 //! | wanted, staged, deployed, applied id | the final id, the next one, the one set for the agent, the one it reports |
 //! | promotion | setting the deployed id, which the cluster's agent then applies |
-//! | unavailable | the applied id is not the deployed id, or not ready; a healthy cluster on an old version is available |
+//! | unavailable | the applied id is not the deployed id, or not ready; healthy on an old version is available |
 //!
 //! [`RuleSet`] selects the shipped rules or those of the product's documentation (`documented.rs`). Surprising
 //! shipped rules are kept. First deployments are limited only by `maxNew` per pass, so 200 clusters are created in
