@@ -109,7 +109,9 @@ pub struct CellSpec {
     /// Bytes that a cell keeps (`diego.executor.max_cache_size_in_bytes`).
     #[serde(default = "cell_cache")]
     pub cache: Bytes,
-    /// Downloads of a cell at the same time (`diego.executor.max_concurrent_downloads`); others wait.
+    /// Downloads of a cell at the same time; others wait.
+    ///
+    /// Diego calls it `diego.executor.max_concurrent_downloads`.
     #[serde(default = "cell_downloads", deserialize_with = "positive")]
     pub downloads: u32,
 }
