@@ -54,7 +54,9 @@ impl SetLoad {
     }
 }
 
-/// The application controller takes up the syncs and refreshes that are asked for. Returns whether there are any syncs.
+/// The application controller takes up the syncs and refreshes that are asked for. It compares an application when its
+/// operation starts: a row stays Pending until then, and each pass would request its sync anew. Returns whether there
+/// are any syncs.
 fn run_operations(view: &mut ApplicationSetView, started_at: SimTime) -> bool {
     let mut has_any = false;
     for live in view.applications.iter_mut().filter_map(|application| application.live.as_mut()) {
@@ -63,7 +65,7 @@ fn run_operations(view: &mut ApplicationSetView, started_at: SimTime) -> bool {
         }
         if live.operation.take().is_some() {
             live.operation_state = Some(OperationState { phase: OperationPhase::Running, started_at });
-            live.health = Health::Progressing;
+            (live.health, live.reconciled_at) = (Health::Progressing, Some(started_at + SimDuration::from_secs(1)));
             has_any = true;
         }
     }

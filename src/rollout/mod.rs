@@ -19,6 +19,7 @@
 pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
+mod cost;
 mod duration;
 mod int_or_string;
 pub mod kubefleet;

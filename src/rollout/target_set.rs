@@ -105,6 +105,7 @@ impl TargetSet {
     /// The smallest index in it that is not below `from`.
     #[must_use]
     pub fn next(&self, from: u32) -> Option<u32> {
+        super::cost::visit();
         let (mut at, mut level) = (from as usize, 0);
         // Up, until a word has a bit at or after the place; then down along the lowest bits.
         loop {

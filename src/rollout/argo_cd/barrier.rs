@@ -18,7 +18,8 @@ use crate::units::SimTime;
 pub enum Barrier {
     /// The grace period since the last pending change is not over.
     GracePeriod,
-    /// These applications were not compared since the last pending change.
+    /// Applications were not compared since the last pending change. The pass asks these of them to be compared; the
+    /// others are asked already.
     Behind(Vec<TargetId>),
 }
 
@@ -38,12 +39,19 @@ impl ArgoCd {
         if now < since + self.options.refresh_grace_period {
             return Some(Barrier::GracePeriod);
         }
+        let mut behind = Self::behind(since, view).peekable();
+        behind.peek()?;
+        let is_asked =
+            |target: &TargetId| view.applications[target.index()].live.as_ref().is_some_and(|live| live.refresh);
+        Some(Barrier::Behind(behind.filter(|target| !is_asked(target)).collect()))
+    }
+
+    /// Existing applications that were not compared since then.
+    pub(super) fn behind(since: SimTime, view: &ApplicationSetView) -> impl Iterator<Item = TargetId> {
         let applications = (0..).map(TargetId).zip(&view.applications);
-        let is_behind = |live: &super::Application| live.reconciled_at.is_none_or(|at| stored(at) < since);
-        let behind: Vec<TargetId> = applications
-            .filter(|(_, application)| application.live.as_ref().is_some_and(is_behind))
+        let is_behind = move |live: &super::Application| live.reconciled_at.is_none_or(|at| stored(at) < since);
+        applications
+            .filter(move |(_, application)| application.live.as_ref().is_some_and(is_behind))
             .map(|(target, _)| target)
-            .collect();
-        (!behind.is_empty()).then_some(Barrier::Behind(behind))
     }
 }

@@ -139,13 +139,13 @@ impl ArgoCd {
         let was_pending = |set: &Self, index: u32| (index, set.is_pending(index));
         let mut looked: Vec<Looked> = looked_at.iter().map(|&index| was_pending(self, index)).collect();
         let is_updated = self.update_changed(stored(now), view, &plan, looked_at, ledger);
-        // Rows Pending all along; those that have just left it are among those looked at.
-        looked.extend(
-            ledger.idle.iter().filter(|index| looked_at.binary_search(index).is_err()).map(|index| (index, true)),
-        );
         let mut budgets = self.budgets_of(ledger.counted.clone());
         let barrier = self.barrier_changed(now, pending_since, ledger);
         self.allowed_steps = if barrier.is_none() { ledger.open_steps() } else { 0 };
+        // Rows Pending all along; those that have just left it are among those looked at.
+        let open = if self.may_update() { self.allowed_steps } else { 0 };
+        let idle = ledger.idle(open).filter(|index| looked_at.binary_search(index).is_err());
+        looked.extend(idle.map(|index| (index, true)));
         let promoted = if barrier.is_none() {
             self.promote_waiting(stored(now), view, &plan, &mut budgets, ledger)
         } else {
@@ -172,7 +172,7 @@ impl ArgoCd {
             barrier,
             ..ApplicationSetStatus::default()
         };
-        let mut actions = refreshes(view, &mut status);
+        let mut actions = refreshes(&mut status);
         let looked = looked.into_iter().map(|(index, was)| (index, was && self.is_allowed(&plan, index as usize)));
         actions.extend(self.write_changed(view, looked, ledger, &mut status));
         self.plan = plan;
@@ -228,8 +228,7 @@ impl ArgoCd {
         if now < since + self.options.refresh_grace_period {
             return Some(Barrier::GracePeriod);
         }
-        let behind: Vec<TargetId> = barrier.behind(since).into_iter().map(TargetId).collect();
-        (!behind.is_empty()).then_some(Barrier::Behind(behind))
+        barrier.behind(since).map(Barrier::Behind)
     }
 
     /// Promotes as many Waiting rows of each open step as its budget has room for, by name, in the order of all names.

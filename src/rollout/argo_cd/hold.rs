@@ -80,8 +80,9 @@ impl StalledSet<'_> {
     fn barrier(&self, barrier: &Barrier) -> Hold {
         match barrier {
             Barrier::GracePeriod => grace_period(self.set),
-            Barrier::Behind(behind) => {
-                let behind: Vec<u32> = behind.iter().map(|target| target.0).collect();
+            Barrier::Behind(_) => {
+                let since = self.set.pending_since().expect("a barrier has a pending change");
+                let behind: Vec<u32> = ArgoCd::behind(since, self.view).map(|target| target.0).collect();
                 let explanation = format!(
                     "not compared since the last change, so nothing is promoted: {}",
                     self.applications(&behind)

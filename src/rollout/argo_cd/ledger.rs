@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{TargetSet, stored};
+use super::super::{TargetId, TargetSet, cost, stored};
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::status::RowCounts;
 use super::steps::Steps;
@@ -23,8 +23,9 @@ pub(super) struct SetLedger {
     pub(super) counted: Vec<(usize, usize)>,
     /// Generated applications that are not valid.
     pub(super) invalid: TargetSet,
-    /// Applications with a Pending row and no operation: a sync may be requested.
-    pub(super) idle: TargetSet,
+    /// Places of applications in a step of their own with a Pending row and no operation: each pass requests a sync of
+    /// those in open steps.
+    idle: TargetSet,
     /// For each application its place in the order of step, as its budget counts it, and name; and the reverse.
     places: Vec<u32>,
     applications: Vec<u32>,
@@ -49,11 +50,15 @@ pub(super) struct SetLedger {
 pub(super) struct BarrierLedger {
     /// Times of pending changes, with the number of rows.
     changes: BTreeMap<SimTime, usize>,
-    /// Existing applications by the second of their last comparison.
-    compared: BTreeSet<(Option<SimTime>, u32)>,
-    /// The entry of each application in `compared`. `None`: it does not exist.
-    entries: Vec<Option<Option<SimTime>>>,
+    /// Existing applications by the second of their last comparison: those that are asked for another one, and others.
+    asked: BTreeSet<Compared>,
+    unasked: BTreeSet<Compared>,
+    /// The entry of each application, and whether it is in `asked`. `None`: it does not exist.
+    entries: Vec<Option<(Compared, bool)>>,
 }
+
+/// The second of an application's last comparison, and its index.
+type Compared = (Option<SimTime>, u32);
 
 impl SetLedger {
     /// The ledger of these rows and applications, in which every application is still to be looked at. `by_name`: the
@@ -107,6 +112,7 @@ impl SetLedger {
         old: Option<&ApplicationStatus>,
         new: Option<&ApplicationStatus>,
     ) {
+        cost::visit();
         for (row, is_new) in [(old, false), (new, true)] {
             let Some(row) = row else { continue };
             let count = |number: &mut usize| if is_new { *number += 1 } else { *number -= 1 };
@@ -147,12 +153,14 @@ impl SetLedger {
         row: Option<&ApplicationStatus>,
         view: &ApplicationView,
     ) {
+        cost::visit();
         let live = view.live.as_ref();
         let is = |status| live.is_some() && row.is_some_and(|row| row.status == status);
         let is_valid = view.generated.as_ref().map(|generated| generated.valid);
         self.invalid.set(application, is_valid == Some(false));
-        let is_idle = live.is_some_and(|live| live.operation.is_none());
-        self.idle.set(application, is(RolloutStatus::Pending) && is_idle && is_valid == Some(true));
+        let has_own_step = || plan.step_of[application as usize].is_some();
+        let is_idle = is(RolloutStatus::Pending) && live.is_some_and(|live| live.operation.is_none());
+        self.idle.set(self.places[application as usize], is_idle && is_valid == Some(true) && has_own_step());
         let (was_complete, is_complete) = (self.complete.contains(application), is(RolloutStatus::Healthy));
         if was_complete != is_complete && !plan.lists.is_empty() {
             self.complete.set(application, is_complete);
@@ -162,12 +170,7 @@ impl SetLedger {
             }
         }
         if let Some(barrier) = &mut self.barrier {
-            let entry = live.map(|live| live.reconciled_at.map(stored));
-            let known = std::mem::replace(&mut barrier.entries[application as usize], entry);
-            if known != entry {
-                known.map(|at| barrier.compared.remove(&(at, application)));
-                entry.map(|at| barrier.compared.insert((at, application)));
-            }
+            barrier.examine(application, live.map(|live| (live.reconciled_at.map(stored), live.refresh)));
         }
     }
 
@@ -185,6 +188,12 @@ impl SetLedger {
     /// The first step, counted from 1, that a row names which is not Healthy.
     pub(super) fn first_unfinished(&self) -> Option<u32> {
         self.unfinished.iter().position(|rows| *rows > 0).map(|step| step as u32)
+    }
+
+    /// Applications in the first `open` steps that have a Pending row and no operation, step by step.
+    pub(super) fn idle(&self, open: usize) -> impl Iterator<Item = u32> {
+        let end = self.first_places[open];
+        self.idle.iter().take_while(move |place| *place < end).map(|place| self.applications[place as usize])
     }
 
     /// The next application of a step that Waits, by name, and its place; from this place on.
@@ -210,15 +219,37 @@ impl BarrierLedger {
         self.changes.last_key_value().map(|(at, _)| *at)
     }
 
-    /// The applications that were not compared since then, by index.
-    pub(super) fn behind(&self, since: SimTime) -> Vec<u32> {
-        let mut behind: Vec<u32> = self
-            .compared
+    /// Notes when an application was compared last, and whether another comparison is asked for. `None`: it does not
+    /// exist.
+    fn examine(&mut self, application: u32, compared: Option<(Option<SimTime>, bool)>) {
+        let entry = compared.map(|(at, is_asked)| ((at, application), is_asked));
+        let known = std::mem::replace(&mut self.entries[application as usize], entry);
+        if known == entry {
+            return;
+        }
+        for ((compared, is_asked), is_new) in
+            known.map(|known| (known, false)).into_iter().chain(entry.map(|new| (new, true)))
+        {
+            let set = if is_asked { &mut self.asked } else { &mut self.unasked };
+            if is_new {
+                set.insert(compared)
+            } else {
+                set.remove(&compared)
+            };
+        }
+    }
+
+    /// If any application was not compared since then: those of them that are not asked for it, by index.
+    pub(super) fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
+        let is_behind = |(at, _): &&Compared| at.is_none_or(|at| at < since);
+        let mut unasked: Vec<TargetId> = self
+            .unasked
             .iter()
-            .take_while(|(at, _)| at.is_none_or(|at| at < since))
-            .map(|(_, index)| *index)
+            .take_while(is_behind)
+            .inspect(|_| cost::visit())
+            .map(|(_, index)| TargetId(*index))
             .collect();
-        behind.sort_unstable();
-        behind
+        unasked.sort_unstable();
+        (!unasked.is_empty() || self.asked.first().is_some_and(|first| is_behind(&first))).then_some(unasked)
     }
 }

@@ -290,7 +290,7 @@ impl ArgoCd {
             barrier: rolled.barrier,
             ..ApplicationSetStatus::default()
         };
-        let mut actions = refreshes(view, &mut status);
+        let mut actions = refreshes(&mut status);
         let is_requested = |index: usize| self.is_allowed(&plan, index) && was_pending[index];
         actions.extend(self.write_objects(view, is_requested, &mut status));
         self.plan = plan;
@@ -402,14 +402,10 @@ impl ArgoCd {
 }
 
 /// Asks for a comparison of applications that are behind, and were not asked for it yet.
-fn refreshes(view: &ApplicationSetView, status: &mut ApplicationSetStatus) -> Vec<ApplicationAction> {
-    let Some(Barrier::Behind(behind)) = &status.barrier else { return Vec::new() };
-    let is_asked =
-        |target: &&TargetId| view.applications[target.index()].live.as_ref().is_some_and(|live| live.refresh);
-    let asked = behind.iter().filter(|target| !is_asked(target)).map(|target| ApplicationAction::Refresh(*target));
-    let actions: Vec<_> = asked.collect();
-    status.objects_written |= !actions.is_empty();
-    actions
+fn refreshes(status: &mut ApplicationSetStatus) -> Vec<ApplicationAction> {
+    let Some(Barrier::Behind(asked)) = &status.barrier else { return Vec::new() };
+    status.objects_written |= !asked.is_empty();
+    asked.iter().map(|target| ApplicationAction::Refresh(*target)).collect()
 }
 
 fn existing(view: &mut ApplicationSetView, target: TargetId) -> &mut Application {

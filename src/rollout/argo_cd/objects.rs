@@ -3,7 +3,7 @@
 //! Follows `createOrUpdateInCluster` and `deleteInCluster` in
 //! `applicationset/controllers/applicationset_controller.go`.
 
-use super::super::TargetId;
+use super::super::{TargetId, cost};
 use super::action::ApplicationAction;
 use super::view::{ApplicationSetView, ApplicationView};
 use super::{ApplicationSetStatus, ApplicationsSync, ArgoCd};
@@ -38,6 +38,7 @@ impl ArgoCd {
         status: &mut ApplicationSetStatus,
         actions: &mut Vec<ApplicationAction>,
     ) -> bool {
+        cost::visit();
         let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { return false };
         let revision = generated.wanted;
         let is_idle = match &application.live {
@@ -68,6 +69,7 @@ impl ArgoCd {
         status: &mut ApplicationSetStatus,
         actions: &mut Vec<ApplicationAction>,
     ) {
+        cost::visit();
         let policy = self.spec().applications_sync();
         let may_delete = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
         let is_orphan = application.generated.is_none();

@@ -3,7 +3,7 @@
 //! Follows `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go` and
 //! `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`.
 
-use super::super::{TargetId, stored};
+use super::super::{TargetId, cost, stored};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{self, ApplicationStatus, Message, Observed, RolloutStatus};
@@ -77,6 +77,7 @@ impl ArgoCd {
         application: &ApplicationView,
         plan: &Steps,
     ) -> Option<ApplicationStatus> {
+        cost::visit();
         // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
         // compared.
         let looks_at_spec =

@@ -9,6 +9,7 @@
 //! syncs; rows by new status; or, without a change, the hold or `done`.
 
 mod changed;
+mod cost;
 mod invariants;
 mod mended;
 mod shipped;

@@ -1,0 +1,31 @@
+//! Counts what a pass visits, so that tests measure its cost without a clock.
+//!
+//! Whatever handles one target of many, or steps to the next of a set, calls [`visit`]. Outside of tests it does
+//! nothing.
+
+/// Something is visited.
+#[cfg(not(test))]
+pub(super) const fn visit() {}
+
+#[cfg(test)]
+pub(super) use counted::{visit, visits_of};
+
+#[cfg(test)]
+mod counted {
+    use std::cell::Cell;
+
+    thread_local! {
+        static VISITS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn visit() {
+        VISITS.set(VISITS.get() + 1);
+    }
+
+    /// The number of visits in some work of this thread.
+    pub(crate) fn visits_of(work: impl FnOnce()) -> u64 {
+        let before = VISITS.get();
+        work();
+        VISITS.get() - before
+    }
+}
