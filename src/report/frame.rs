@@ -14,7 +14,7 @@ pub(super) const FOOTER: f64 = 40.0;
 /// Distance of the key's texts to the plot: a gap and the line of the entry.
 pub(super) const KEY_INDENT: f64 = 58.0;
 /// Widest name or detail in a key.
-pub(super) const KEY_NAME: f64 = 220.0;
+pub(super) const KEY_NAME: f64 = 280.0;
 /// Least height of an entry of a key.
 pub(super) const KEY_LINE: f64 = 17.0;
 

@@ -97,15 +97,20 @@ fn headline(variant: &VariantResults<'_>) -> String {
     match (variant.ready_time(), variant.median_interval(READY_TIME)) {
         (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
         (Some(median), _) => time(median),
-        (None, _) => "unfinished".to_owned(),
+        (None, _) => match (variant.finished(), variant.unfinished()) {
+            (0, Some(run)) => format!("all {} runs {}", variant.runs.len(), ended(run.outcome)),
+            (finished, _) => format!("{finished} of {} finished", variant.runs.len()),
+        },
     }
 }
 
-/// Number of finished runs, if not all finished.
+/// Number of finished runs, if not all finished, as far as the headline does not say so.
 fn unfinished_note(variant: &VariantResults<'_>) -> String {
     let Some(run) = variant.unfinished() else { return String::new() };
-    match variant.finished() {
-        0 => format!("all {} runs {}", variant.runs.len(), ended(run.outcome)),
-        finished => format!("{finished} of {} finished, the rest {}", variant.runs.len(), ended(run.outcome)),
+    let (finished, all) = (variant.finished(), variant.runs.len());
+    match variant.ready_time() {
+        Some(_) => format!("{finished} of {all} finished, the rest {}", ended(run.outcome)),
+        None if finished > 0 => format!("the rest {}", ended(run.outcome)),
+        None => String::new(),
     }
 }

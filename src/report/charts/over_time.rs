@@ -168,8 +168,7 @@ fn overlaid(
     let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
     let area = Area::of_page(height, 50.0, key_width(&entries));
     let plot = Plot::new(area, span, ticks, quantity);
-    let dense = variants.iter().any(|variant| plot.envelope(variant).is_some());
-    let dense = if dense { "; where too dense: range and mean" } else { "" };
+    let dense = density_note(variants.iter().any(|variant| plot.envelope(variant).is_some()));
     value_axis(&mut canvas, area, &plot.y, ticks, &format!("{}{}{dense}", quantity.axis, quantity.point_note));
     // High peaks first, so that low ones are drawn over them.
     let order = variants.iter().sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a))).collect_vec();
@@ -200,21 +199,20 @@ fn in_panels(
     let labels = axes.iter().flat_map(|axes| &axes.ticks).map(|tick| &tick.label);
     let widest = widest(labels, SMALL, Weight::Regular);
     let (areas, height) = panels(variants.len(), own_values.then_some(widest));
-    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);
+    let plot = |at: usize| Plot::new(areas[at], axes[at].span, &axes[at].ticks, quantity);
+    let plots: Vec<Plot<'_>> = (0..variants.len()).map(plot).collect();
+    let dense = density_note(plots.iter().zip(variants).any(|(plot, variant)| plot.envelope(variant).is_some()));
+    let mut canvas = page_of_run(results, head.title(), &(head.subtitle() + dense), height);
     let tops: Vec<f64> = axes.iter().map(|axes| axes.ticks.last().expect("there are ticks").value).collect();
     let link = link_note(variants, &tops, quantity);
     let note = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);
     write(&mut canvas, &note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     let names = panel_names(variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(variants).enumerate() {
-        let PanelAxes { span, ticks } = &axes[at];
-        let plot = Plot::new(area, *span, ticks, quantity);
+        let (plot, ticks) = (&plots[at], &axes[at].ticks);
         let mut detail = quantity.detail(variant);
         if let Some(capacity) = (quantity.capacity)(variant).filter(|_| link.is_empty()) {
             detail.push_str(&format!(", link {}", rate(capacity)));
-        }
-        if plot.envelope(variant).is_some() {
-            detail.push_str(", drawn as range and mean");
         }
         let labelled = own_values || area.left < MARGIN + 60.0;
         panel_frame(&mut canvas, area, &plot.y, ticks, &Heading { name: &names[at], detail: &detail, labelled });
@@ -224,6 +222,11 @@ fn in_panels(
         panel_time(&mut canvas, area, &plot.x);
     }
     canvas
+}
+
+/// Explains curves that are too dense for a line.
+const fn density_note(is_dense: bool) -> &'static str {
+    if is_dense { "; where too dense: range and mean" } else { "" }
 }
 
 /// The greatest value that is drawn of a variant.

@@ -45,6 +45,8 @@ const MARK: f64 = 16.0;
 
 /// Most variants that are labelled with their names.
 const NAMED_MAX: usize = 8;
+/// Room for names above the highest dot.
+const HEADROOM: f64 = 14.0;
 /// Height of the plot with its axes and all above it.
 const PLOT: f64 = 520.0;
 
@@ -67,13 +69,14 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: PLOT - 58.0,
     };
-    let completions = variants.iter().filter_map(|variant| variant.summary(READY_TIME));
+    let on_axis = variants.iter().filter(|variant| variant.ready_time().is_some());
+    let completions = on_axis.filter_map(|variant| variant.summary(READY_TIME));
     let ends = completions.flat_map(|row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)]);
     let times: Vec<f64> = ends.flatten().collect();
     let x = time_scale(&times, area.left, area.right);
     let peaks = variants.iter().filter_map(|variant| variant.summary("peak_pulls"));
     let peaks: Vec<f64> = peaks.flat_map(|row| [row.p5, row.median, row.p95]).flatten().collect();
-    let (y, ticks) = count_scale(&peaks, ([2.4, 1.4], 26.0), (span(&peaks).1, 7), (area.bottom, area.top));
+    let (y, ticks) = count_scale(&peaks, ([2.4, 1.4], 26.0), (span(&peaks).1, 7), (area.bottom, area.top + HEADROOM));
     let mut dots: Vec<Dot<'_>> = variants
         .iter()
         .zip(labels)
@@ -140,7 +143,8 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
     if let Some((p5, p95)) = dot.variant.summary("peak_pulls").and_then(|row| Some((row.p5?, row.p95?))) {
         canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
     }
-    if let Some((low, high)) = dot.variant.median_interval(READY_TIME) {
+    // The strip has no time axis that an interval could lie on.
+    if let Some((low, high)) = dot.variant.median_interval(READY_TIME).filter(|_| dot.finished) {
         canvas.line((x.at(low), dot.at.1), (x.at(high), dot.at.1), stroke);
     }
     let radius = DOT + 4.0 * dot.under as f64;
@@ -279,17 +283,21 @@ impl<'d> Block<'d> {
         [left, top, left + self.width, top + self.height]
     }
 
-    fn draw(&self, canvas: &mut Canvas, found: [f64; 4]) {
-        let [left, top, right, bottom] = found;
-        canvas.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
+    /// The line to a block that is not right beside its dots.
+    fn leader(&self, [left, top, right, bottom]: [f64; 4]) -> Option<(Position, Position)> {
         let near = (self.at.0.clamp(left - 2.0, right + 2.0), self.at.1.clamp(top, bottom));
         let (dx, dy) = (near.0 - self.at.0, near.1 - self.at.1);
         let distance = libm::hypot(dx, dy);
-        // A block that is not right beside its dots is led to.
-        if distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0) {
-            let share = self.reach / distance;
-            let from = (self.at.0 + dx * share, self.at.1 + dy * share);
-            canvas.line(from, near, Stroke::solid(AXIS, 0.8));
+        let is_far = distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0);
+        let share = self.reach / distance;
+        is_far.then(|| ((self.at.0 + dx * share, self.at.1 + dy * share), near))
+    }
+
+    fn draw(&self, canvas: &mut Canvas, found: [f64; 4]) {
+        let [left, top, right, bottom] = found;
+        canvas.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
+        if let Some((from, to)) = self.leader(found) {
+            canvas.line(from, to, Stroke::solid(AXIS, 0.8));
         }
         let mut baseline = top + 11.0;
         for ((dot, name), note) in self.dots.iter().zip(&self.names).zip(&self.notes) {
@@ -310,7 +318,17 @@ impl<'d> Block<'d> {
     }
 }
 
-/// Places each name where it touches no dot and no other name.
+/// A line as small squares on it, which names must not cover.
+fn beads((a, b): (Position, Position)) -> impl Iterator<Item = [f64; 4]> {
+    let steps = (libm::hypot(b.0 - a.0, b.1 - a.1) / 6.0).ceil().max(1.0);
+    (0..=steps as usize).map(move |step| {
+        let share = step as f64 / steps;
+        let (x, y) = (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);
+        [x - 1.0, y - 1.0, x + 1.0, y + 1.0]
+    })
+}
+
+/// Places each name where it touches no dot, no other name and no line to one.
 fn label_dots(
     canvas: &mut Canvas,
     dots: &[Dot<'_>],
@@ -325,29 +343,27 @@ fn label_dots(
         [x - reach, y - reach, x + reach, y + reach]
     };
     let mut taken: Vec<[f64; 4]> = blocks.iter().map(around).collect();
-    for (a, b) in joined {
-        let steps = (libm::hypot(b.0 - a.0, b.1 - a.1) / 6.0).ceil().max(1.0);
-        taken.extend((0..=steps as usize).map(|step| {
-            let share = step as f64 / steps;
-            let (x, y) = (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);
-            [x - 1.0, y - 1.0, x + 1.0, y + 1.0]
-        }));
-    }
+    taken.extend(joined.iter().flat_map(|&line| beads(line)));
     // Where the lines leave no room, a name may lie over them, but never over dots or names.
     let lines = blocks.len()..taken.len();
-    for block in &blocks {
+    for (own, block) in blocks.iter().enumerate() {
         let right = if block.dots.iter().any(|dot| dot.finished) { area.right } else { PAGE_WIDTH };
         let inside =
             |a: &[f64; 4]| a[0] >= area.left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0;
         let clear = |a: &[f64; 4], b: &[f64; 4]| {
             a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1]
         };
-        let free = |a: &[f64; 4]| inside(a) && taken.iter().all(|b| clear(a, b));
+        let is_crossed = |a: &[f64; 4]| {
+            let mut line = block.leader(*a).into_iter().flat_map(beads);
+            line.any(|bead| taken.iter().enumerate().any(|(at, b)| at != own && !clear(&bead, b)))
+        };
+        let free = |a: &[f64; 4]| inside(a) && taken.iter().all(|b| clear(a, b)) && !is_crossed(a);
         let over_lines =
             |a: &[f64; 4]| inside(a) && taken.iter().enumerate().all(|(at, b)| lines.contains(&at) || clear(a, b));
         let places = || (0..840).map(|step| block.place(step));
         let Some(found) = places().find(free).or_else(|| places().find(over_lines)) else { continue };
         taken.push(found);
+        taken.extend(block.leader(found).into_iter().flat_map(beads));
         block.draw(canvas, found);
     }
 }
