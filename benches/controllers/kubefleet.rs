@@ -95,7 +95,7 @@ impl StagedLoad {
             policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
             resource_snapshots: vec![OLD, NEW],
             bindings: settled(&members),
-            approvals: std::collections::BTreeMap::new(),
+            approval_requests: std::collections::BTreeMap::new(),
         };
         let yaml = "stages: [{name: all, labelSelector: {}, maxConcurrency: 10%}]";
         let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect("a valid strategy");

@@ -9,7 +9,8 @@
 pub struct TargetSet {
     /// The members' bits, then one bit for each word of the level below that is not 0. The last level is one word.
     levels: Vec<Vec<u64>>,
-    size: usize,
+    /// Every index is below it.
+    universe: usize,
     count: usize,
 }
 
@@ -25,7 +26,7 @@ impl TargetSet {
             words = words.div_ceil(BITS).max(1);
             levels.push(vec![0; words]);
             if words == 1 {
-                return Self { levels, size, count: 0 };
+                return Self { levels, universe: size, count: 0 };
             }
         }
     }
@@ -40,7 +41,7 @@ impl TargetSet {
 
     /// Adds every index below the size.
     pub fn insert_all(&mut self) {
-        let mut bits = self.size;
+        let mut bits = self.universe;
         for level in &mut self.levels {
             for (word, at) in level.iter_mut().zip((0..).step_by(BITS)) {
                 let here = bits.saturating_sub(at).min(BITS);
@@ -48,7 +49,7 @@ impl TargetSet {
             }
             bits = bits.div_ceil(BITS);
         }
-        self.count = self.size;
+        self.count = self.universe;
     }
 
     /// Adds an index. False: it was there.
@@ -56,7 +57,7 @@ impl TargetSet {
     /// # Panics
     /// If it is not below the size.
     pub fn insert(&mut self, index: u32) -> bool {
-        assert!((index as usize) < self.size, "{index} is below {}", self.size);
+        assert!((index as usize) < self.universe, "{index} is below {}", self.universe);
         if self.contains(index) {
             return false;
         }
@@ -99,7 +100,7 @@ impl TargetSet {
     #[must_use]
     pub fn contains(&self, index: u32) -> bool {
         let at = index as usize;
-        at < self.size && self.levels[0][at / BITS] >> (at % BITS) & 1 == 1
+        at < self.universe && self.levels[0][at / BITS] >> (at % BITS) & 1 == 1
     }
 
     /// The smallest index in it that is not below `from`.

@@ -145,7 +145,7 @@ pub struct Meter {
     second_end: SimTime,
     second_bytes: f64,
     /// Bytes of each second of the last minute, as a ring.
-    minute: [f64; MINUTE],
+    last_minute: [f64; MINUTE],
     seconds: usize,
     peak_second_bytes: f64,
     peak_minute_bytes: f64,
@@ -179,7 +179,7 @@ impl Meter {
             now: SimTime::ZERO,
             second_end: SimTime::ZERO + SECOND,
             second_bytes: 0.0,
-            minute: [0.0; MINUTE],
+            last_minute: [0.0; MINUTE],
             seconds: 0,
             peak_second_bytes: 0.0,
             peak_minute_bytes: 0.0,
@@ -238,10 +238,10 @@ impl Meter {
 
     fn close_second(&mut self) {
         self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
-        self.minute[self.seconds % MINUTE] = self.second_bytes;
+        self.last_minute[self.seconds % MINUTE] = self.second_bytes;
         self.seconds += 1;
         // A new sum instead of differences: sixty additions per second, and no drift.
-        self.peak_minute_bytes = self.peak_minute_bytes.max(self.minute.iter().sum());
+        self.peak_minute_bytes = self.peak_minute_bytes.max(self.last_minute.iter().sum());
         self.open.absorb(&self.second());
         self.open_seconds += 1;
         if self.open_seconds == self.seconds_per_bin {
@@ -336,7 +336,7 @@ impl Meter {
     /// An incomplete second counts with its bytes so far.
     #[must_use]
     pub fn egress_peaks(&self) -> (f64, f64) {
-        let mut last_minute = self.minute;
+        let mut last_minute = self.last_minute;
         last_minute[self.seconds % MINUTE] = self.second_bytes;
         (
             self.peak_second_bytes.max(self.second_bytes),

@@ -13,7 +13,7 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
     let explained = explain_staged(&strategy.strategy, &run_spec(), strategy.rules, &picked);
     let explained = explained.expect("a run of a checked strategy can be initialized");
     let mut lines = stages(&explained.stages);
-    let tasks = |stage: &StageExplanation| [&stage.before[..], &stage.after[..]].concat();
+    let tasks = |stage: &StageExplanation| [&stage.before_tasks[..], &stage.after_tasks[..]].concat();
     if explained.stages.iter().flat_map(tasks).any(|task| task == "Approval") {
         let given = match &strategy.approvals {
             None => "never given".to_owned(),
@@ -53,8 +53,8 @@ fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
 fn stages(stages: &[StageExplanation]) -> Vec<String> {
     let width = stages.iter().map(|stage| stage.name.chars().count()).max().unwrap_or(0).max(5);
     let list = |tasks: &[String]| if tasks.is_empty() { "-".to_owned() } else { tasks.join(" and ") };
-    let before = stages.iter().map(|stage| list(&stage.before).len()).max().unwrap_or(0).max(6);
-    let after = stages.iter().map(|stage| list(&stage.after).len()).max().unwrap_or(0).max(5);
+    let before = stages.iter().map(|stage| list(&stage.before_tasks).len()).max().unwrap_or(0).max(6);
+    let after = stages.iter().map(|stage| list(&stage.after_tasks).len()).max().unwrap_or(0).max(5);
     let header = format!(
         "{:width$}  {:>8}  {:>14}  {:before$}  {:after$}  first clusters",
         "stage", "clusters", "maxConcurrency", "before", "after"
@@ -66,8 +66,8 @@ fn stages(stages: &[StageExplanation]) -> Vec<String> {
             stage.name,
             stage.count,
             limit,
-            list(&stage.before),
-            list(&stage.after),
+            list(&stage.before_tasks),
+            list(&stage.after_tasks),
             stage.first.join(", "),
         )
     });

@@ -102,7 +102,7 @@ impl<'s> StagedRun<'s> {
                 ReleaseKind::Initial => vec![NEW],
             },
             bindings: Bindings::default(),
-            approvals: BTreeMap::new(),
+            approval_requests: BTreeMap::new(),
         };
         Self {
             placement: run.placement,
@@ -188,7 +188,8 @@ impl<'s> StagedRun<'s> {
     pub(super) fn approve(&mut self, stage: &str, before: bool, now: SimTime) -> bool {
         let name = format!("{}-{}-{stage}", self.name, if before { "before" } else { "after" });
         let scheduler = &self.scheduler;
-        let asked = self.view.approvals.iter_mut().filter(|(approval, _)| scheduler.approval_name(**approval) == name);
+        let asked =
+            self.view.approval_requests.iter_mut().filter(|(approval, _)| scheduler.approval_name(**approval) == name);
         let is_asked = asked.map(|(_, request)| request.approved = true).count() > 0;
         self.given.insert(name);
         if is_asked {
@@ -212,7 +213,7 @@ impl<'s> StagedRun<'s> {
             return Vec::new();
         }
         self.is_stale = false;
-        self.asked = self.view.approvals.values().filter(|request| !request.accepted).count();
+        self.asked = self.view.approval_requests.values().filter(|request| !request.accepted).count();
         self.accept(now);
         let before = self.progress();
         std::mem::swap(&mut self.view.bindings, bindings);
@@ -270,7 +271,7 @@ impl<'s> StagedRun<'s> {
     /// Approvals whose time has come are given.
     fn accept(&mut self, now: SimTime) {
         for (approval, _) in self.due.iter().filter(|(_, due)| **due <= now) {
-            let request = self.view.approvals.get_mut(approval);
+            let request = self.view.approval_requests.get_mut(approval);
             request.expect("an approval that is due was asked for").approved = true;
         }
         self.due.retain(|_, due| *due > now);
@@ -313,7 +314,7 @@ impl<'s> StagedRun<'s> {
         let (Some(after), true) = (after, before == after) else { return false };
         let is_waiting_for_time = run.stages.get(after.stage).is_some_and(|stage| {
             let strategy = self.scheduler.strategy().expect("an initialized run has a strategy");
-            let tasks = strategy.stages[after.stage].after_stage_tasks.iter().zip(&stage.after);
+            let tasks = strategy.stages[after.stage].after_stage_tasks.iter().zip(&stage.after_tasks);
             after.finished == stage.clusters.len()
                 && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
         });

@@ -40,7 +40,7 @@ impl RancherFleet {
         if outcome.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
             return None;
         }
-        let stalled = StalledBundle { fleet: self, view, plan: &plan, seen: &seen, outcome: &outcome };
+        let stalled = StalledBundle { scheduler: self, view, plan: &plan, seen: &seen, outcome: &outcome };
         stalled
             .paused_bundle()
             .or_else(|| stalled.limit())
@@ -52,7 +52,7 @@ impl RancherFleet {
 
 /// A pass without any action, with the clusters' flags after it.
 struct StalledBundle<'a> {
-    fleet: &'a RancherFleet,
+    scheduler: &'a RancherFleet,
     view: &'a BundleView,
     plan: &'a Partitioning,
     seen: &'a Observation,
@@ -69,8 +69,8 @@ impl StalledBundle<'_> {
     }
 
     fn limit(&self) -> Option<Hold> {
-        let is_shipped = self.fleet.rules == RuleSet::Shipped;
-        let (waits, is_culprit): (FlagTest, FlagTest) = match self.fleet.rules {
+        let is_shipped = self.scheduler.rules == RuleSet::Shipped;
+        let (waits, is_culprit): (FlagTest, FlagTest) = match self.scheduler.rules {
             RuleSet::Shipped => (
                 |flags| flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) == flag::EXISTS,
                 |flags| flags & flag::UNAVAILABLE != 0,
@@ -110,14 +110,14 @@ impl StalledBundle<'_> {
     /// Shipped only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
         let is_without = |flags: u8| flags & flag::EXISTS == 0;
-        let waiting = match self.fleet.rules {
+        let waiting = match self.scheduler.rules {
             RuleSet::Shipped => self.reached().iter().find_map(|partition| {
                 let waiting = self.members(partition, is_without);
                 (!waiting.is_empty()).then_some(waiting)
             })?,
             RuleSet::Documented => return None,
         };
-        let max_new = self.fleet.strategy.max_new.unwrap_or(pass::MAX_NEW);
+        let max_new = self.scheduler.strategy.max_new.unwrap_or(pass::MAX_NEW);
         let explanation = if max_new <= 0 {
             format!("maxNew is {max_new}, so no deployment is ever created; {} wait", self.clusters(&waiting))
         } else {
@@ -141,12 +141,12 @@ impl StalledBundle<'_> {
         waiting.dedup();
         waiting.retain(|target| !is_reached(target));
         let last = reached.last().filter(|_| !waiting.is_empty())?;
-        let (limit, behind, condition) = match self.fleet.rules {
+        let (limit, behind, condition) = match self.scheduler.rules {
             RuleSet::Shipped => {
                 (last.max_unavailable, self.members(last, is_not_done), "not up to date or not available")
             }
             RuleSet::Documented => {
-                let is_set = self.fleet.strategy.max_unavailable_partitions.is_some();
+                let is_set = self.scheduler.strategy.max_unavailable_partitions.is_some();
                 let is_not_ready = |flags: u8| is_not_done(flags) && !documented::is_startable(flags);
                 (documented::gate_limit(last, is_set), self.members(last, is_not_ready), "NotReady")
             }
@@ -209,7 +209,7 @@ impl StalledBundle<'_> {
     fn targets(&self, test: impl Fn(u8) -> bool) -> Vec<u32> {
         let tested =
             |&index: &u32| self.view.clusters[index as usize].targeted && test(self.seen.flags[index as usize]);
-        self.fleet.by_name.iter().copied().filter(tested).collect()
+        self.scheduler.by_name.iter().copied().filter(tested).collect()
     }
 
     /// Why clusters are pending, each with its first reason.
@@ -248,7 +248,7 @@ impl StalledBundle<'_> {
     }
 
     fn name(&self, index: u32) -> &str {
-        &self.fleet.clusters[TargetId(index).index()].name
+        &self.scheduler.clusters[TargetId(index).index()].name
     }
 }
 

@@ -102,12 +102,12 @@ impl DistributionMethod for Caches {
         let cache = &mut self.caches[store.index()];
         let rtt = self.spec.rtt;
         let image = usize::from(query.image.0);
-        let near = (Routing::Nearby { after: rtt }, BlobSource::Store(store, None));
+        let near = (Routing::Nearby { wait: rtt }, BlobSource::Store(store, None));
         let upstream = Routing::Upstream { detour: rtt };
         match query.request {
             // This connects to the cache, which needs no token.
-            Request::Challenge => (Routing::Nearby { after: rtt * 2 }, BlobSource::Registry),
-            Request::Token => (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry),
+            Request::Challenge => (Routing::Nearby { wait: rtt * 2 }, BlobSource::Registry),
+            Request::Token => (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry),
             Request::Resolve => (upstream, BlobSource::Registry),
             Request::Index | Request::Manifest if cache.manifests[image] => near,
             Request::Config if cache.configs[image] => near,
@@ -117,12 +117,10 @@ impl DistributionMethod for Caches {
                 let blob = query.blob().expect("a layer is a blob");
                 match cache.cache_store.look_up(query.now, blob, (query.pull, query.request)) {
                     CacheLookup::Hit => near,
-                    CacheLookup::Filling(fill) => {
-                        (Routing::Nearby { after: rtt }, BlobSource::Store(store, Some(fill)))
-                    }
+                    CacheLookup::Filling(fill) => (Routing::Nearby { wait: rtt }, BlobSource::Store(store, Some(fill))),
                     CacheLookup::Miss => (upstream, BlobSource::Miss(store)),
                     CacheLookup::Waits => (Routing::Waits, BlobSource::Store(store, None)),
-                    CacheLookup::Full => (Routing::Refused { after: rtt }, BlobSource::Store(store, None)),
+                    CacheLookup::Full => (Routing::Refused { wait: rtt }, BlobSource::Store(store, None)),
                 }
             }
         }

@@ -56,8 +56,8 @@ impl Mirrors {
             spent += mirror.rtt * if query.request == Request::Challenge { 3 } else { 1 };
             if mirror.holds.contains(&query.image.index()) {
                 return Ok(match query.request {
-                    Request::Token => (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry),
-                    _ => (Routing::Nearby { after: spent }, BlobSource::Mirror(at)),
+                    Request::Token => (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry),
+                    _ => (Routing::Nearby { wait: spent }, BlobSource::Mirror(at)),
                 });
             }
         }

@@ -81,8 +81,8 @@ impl DistributionMethod for Pieces {
         let store = StoreId(query.cluster.0);
         let announce = self.spec.announce;
         match self.stores[store.index()].look_up(query.now, blob, (query.pull, query.request)) {
-            CacheLookup::Hit => (Routing::Nearby { after: announce }, BlobSource::Store(store, None)),
-            CacheLookup::Filling(fill) => (Routing::Nearby { after: announce }, BlobSource::Store(store, Some(fill))),
+            CacheLookup::Hit => (Routing::Nearby { wait: announce }, BlobSource::Store(store, None)),
+            CacheLookup::Filling(fill) => (Routing::Nearby { wait: announce }, BlobSource::Store(store, Some(fill))),
             CacheLookup::Miss => (Routing::Upstream { detour: announce }, BlobSource::Miss(store)),
             CacheLookup::Waits => (Routing::Waits, BlobSource::Store(store, None)),
             CacheLookup::Full => unreachable!("a cluster's seeds have no limit of fetches"),

@@ -76,18 +76,18 @@ impl DistributionMethod for Spegel {
             Request::Challenge => {
                 self.from_peers[me] = self.holder(query).is_some();
                 if self.from_peers[me] {
-                    return (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry);
+                    return (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry);
                 }
                 return (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry);
             }
             Request::Token if self.from_peers[me] => {
-                return (Routing::Nearby { after: SimDuration::ZERO }, BlobSource::Registry);
+                return (Routing::Nearby { wait: SimDuration::ZERO }, BlobSource::Registry);
             }
             Request::Token => return (Routing::Upstream { detour: SimDuration::ZERO }, BlobSource::Registry),
             _ => {}
         }
         match self.holder(query) {
-            Some(peer) => (Routing::Nearby { after: self.spec.lookup }, BlobSource::Peer(peer)),
+            Some(peer) => (Routing::Nearby { wait: self.spec.lookup }, BlobSource::Peer(peer)),
             None => (Routing::Upstream { detour: self.spec.timeout }, BlobSource::Registry),
         }
     }

@@ -65,9 +65,9 @@ pub(crate) enum Routing {
     /// To the registry, after this much time was spent on nearer hosts.
     Upstream { detour: SimDuration },
     /// To a nearer host, which responds after this time.
-    Nearby { after: SimDuration },
+    Nearby { wait: SimDuration },
     /// To a nearer host, which responds 429 after this time.
-    Refused { after: SimDuration },
+    Refused { wait: SimDuration },
     /// It waits for a fill and is sent again after it.
     Waits,
 }
@@ -77,8 +77,8 @@ impl Routing {
     pub(crate) fn later(self, spent: SimDuration) -> Self {
         match self {
             Self::Upstream { detour } => Self::Upstream { detour: detour + spent },
-            Self::Nearby { after } => Self::Nearby { after: after + spent },
-            Self::Refused { after } => Self::Refused { after: after + spent },
+            Self::Nearby { wait } => Self::Nearby { wait: wait + spent },
+            Self::Refused { wait } => Self::Refused { wait: wait + spent },
             Self::Waits => Self::Waits,
         }
     }

@@ -112,7 +112,7 @@ impl StagedUpdateRun {
             list.extend(approval(object, &name, stage.approved_before));
         }
         let is_after = is_complete(stage) && stage.progressing.is_some_and(|it| it.reason != StageReason::Started);
-        for (task, status) in self.fixed.config(index).after_stage_tasks.iter().zip(&stage.after) {
+        for (task, status) in self.fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && is_after {
                 let name = self.approval_name(self.fixed.approval(index, TaskTime::After));
                 list.extend(approval(object, &name, status.approved));

@@ -210,7 +210,7 @@ impl RunPass<'_> {
                 is_passed = false;
                 wait = Some(remaining);
             } else {
-                self.run.stages[index].after[position].elapsed = true;
+                self.run.stages[index].after_tasks[position].elapsed = true;
             }
         }
         if is_passed {
@@ -240,15 +240,15 @@ impl RunPass<'_> {
     }
 
     fn is_approved_after(&mut self, index: usize, position: usize) -> bool {
-        let approved = self.run.stages[index].after[position].approved
+        let approved = self.run.stages[index].after_tasks[position].approved
             || self.ask(self.fixed.approval(index, super::TaskTime::After));
-        self.run.stages[index].after[position].approved = approved;
+        self.run.stages[index].after_tasks[position].approved = approved;
         approved
     }
 
     /// Accepts a given approval. Without a request one is created, which cannot be approved yet.
     fn ask(&mut self, approval: ApprovalId) -> bool {
-        let Some(request) = self.view.approvals.get(&approval) else {
+        let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
             if self.actions.contains(&action) {
                 // Created by another task of the same name in this pass.

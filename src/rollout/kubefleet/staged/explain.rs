@@ -32,9 +32,9 @@ pub struct StageExplanation {
     /// The names of its first clusters, in the order in which they are updated.
     pub first: Vec<String>,
     /// Tasks before it starts, e.g. `Approval`.
-    pub before: Vec<String>,
+    pub before_tasks: Vec<String>,
     /// Tasks before the next stage starts, e.g. `TimedWait 1h`.
-    pub after: Vec<String>,
+    pub after_tasks: Vec<String>,
 }
 
 /// Applies `strategy` to all `clusters` that have not left, like a run with `spec` whose placement has picked them
@@ -67,8 +67,8 @@ pub fn explain(
             RuleSet::Documented => Ok(1),
         },
         first: targets.iter().take(NAMED).map(|target| clusters[target.index()].name.clone()).collect(),
-        before: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
-        after: tasks(&config.after_stage_tasks),
+        before_tasks: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
+        after_tasks: tasks(&config.after_stage_tasks),
     };
     let stages: Vec<StageExplanation> = strategy.stages.iter().zip(&members).map(stage).collect();
     let mut found = StagedExplanation {
@@ -175,10 +175,10 @@ mod tests {
         assert_eq!(found.warnings, Vec::<String>::new());
         let [canary, rest] = &found.stages[..] else { panic!("two stages") };
         assert_eq!((canary.count, &canary.max_concurrency), (2, &Ok(1)), "the default");
-        assert_eq!(canary.after, ["TimedWait 1h"]);
+        assert_eq!(canary.after_tasks, ["TimedWait 1h"]);
         assert_eq!((rest.count, &rest.max_concurrency), (10, &Ok(2)), "25 % of 10, rounded down");
         assert_eq!(rest.first, ["m11", "m10", "m09"], "by the label, smallest first");
-        assert_eq!(rest.before, ["Approval"]);
+        assert_eq!(rest.before_tasks, ["Approval"]);
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl StalledRun<'_> {
     fn tasks(&self, index: usize, stage: &StageStatus) -> String {
         let fixed = &self.scheduler.fixed;
         let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
-        for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after) {
+        for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && !status.approved {
                 let name = self.scheduler.approval_name(fixed.approval(index, TaskTime::After));
                 texts.push(format!("`{name}` is not approved"));

@@ -104,14 +104,14 @@ pub struct StageStatus {
     /// Whether the approval before the stage was accepted.
     pub approved_before: bool,
     /// One per task after the stage.
-    pub after: Vec<TaskStatus>,
+    pub after_tasks: Vec<TaskStatus>,
 }
 
 impl StageStatus {
     pub(super) fn new(name: String, targets: Vec<TargetId>, tasks: usize) -> Self {
         let cluster = |target| ClusterStatus { target, started: None, succeeded: None };
         let clusters = targets.into_iter().map(cluster).collect();
-        Self { name, clusters, after: vec![TaskStatus::default(); tasks], ..Self::default() }
+        Self { name, clusters, after_tasks: vec![TaskStatus::default(); tasks], ..Self::default() }
     }
 
     pub(super) fn mark(&mut self, now: SimTime, status: ConditionStatus, reason: StageReason) {

@@ -25,7 +25,7 @@ pub struct StagedView {
     pub bindings: Bindings,
     /// The approval requests that exist. [`StagedUpdateRun::approval_name`](super::StagedUpdateRun::approval_name)
     /// returns the name of an id.
-    pub approvals: BTreeMap<ApprovalId, ApprovalRequest>,
+    pub approval_requests: BTreeMap<ApprovalId, ApprovalRequest>,
 }
 
 /// The part of a placement that a run reads.
@@ -119,12 +119,12 @@ impl StagedView {
                         .for_each(super::super::Binding::delete);
                 }
                 StagedAction::RequestApproval(approval) => {
-                    self.approvals.insert(approval, ApprovalRequest::default());
+                    self.approval_requests.insert(approval, ApprovalRequest::default());
                 }
             }
         }
         for approval in &pass.status.accepted {
-            self.approvals.entry(*approval).or_default().accepted = true;
+            self.approval_requests.entry(*approval).or_default().accepted = true;
         }
         for target in &pass.status.restarted {
             self.bound(*target).set_rollout_started(now, true);

@@ -169,7 +169,7 @@ impl TwinRuns {
                 Event::Select(at, false) if at % 8 == 0 => select(&mut view.bindings, *at, false),
                 Event::Limits(..) => view.state = RunState::Stop,
                 Event::Release(_) => view.state = RunState::Run,
-                _ => view.approvals.values_mut().for_each(|request| request.approved = true),
+                _ => view.approval_requests.values_mut().for_each(|request| request.approved = true),
             }
         }
     }
@@ -207,16 +207,7 @@ proptest! {
     ) {
         let rules = if is_documented { RuleSet::Documented } else { RuleSet::Shipped };
         let clusters = clusters(&[("a", 30), ("b", 40), ("c", 20)]);
-        let stage = |name: &str, tasks: &str| format!(
-            "{{name: {name}, labelSelector: {{matchLabels: {{stage: {name}}}}}, maxConcurrency: {limit}, {tasks}}}"
-        );
-        let yaml = format!(
-            "stages: [{}, {}, {}]",
-            stage("a", "afterStageTasks: [{type: TimedWait, waitTime: 30s}]"),
-            stage("b", "afterStageTasks: [{type: Approval}]"),
-            stage("c", "beforeStageTasks: [{type: Approval}]"),
-        );
-        let strategy: StrategySpec = serde_saphyr::from_str(&yaml).expect("valid");
+        let strategy: StrategySpec = serde_saphyr::from_str(&three_stages(limit.into())).expect("valid");
         let spec = RunSpec { resource_snapshot_index: NEW.0.to_string(), ..RunSpec::default() };
         let bugs = if with_bugs { KubeFleetBugs::ALL } else { KubeFleetBugs::NONE };
         let view: StagedView = super::staged::view(&clusters);

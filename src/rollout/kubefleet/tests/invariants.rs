@@ -50,17 +50,8 @@ proptest! {
     ) {
         let rules = if documented { RuleSet::Documented } else { RuleSet::Shipped };
         let clusters = clusters(&[("a", 3), ("b", 4), ("c", 2)]);
-        let stage = |name: &str, tasks: &str| format!(
-            "{{name: {name}, labelSelector: {{matchLabels: {{stage: {name}}}}}, maxConcurrency: {limit}, {tasks}}}"
-        );
-        let yaml = format!(
-            "stages: [{}, {}, {}]",
-            stage("a", "afterStageTasks: [{type: TimedWait, waitTime: 30s}]"),
-            stage("b", "afterStageTasks: [{type: Approval}]"),
-            stage("c", "beforeStageTasks: [{type: Approval}]"),
-        );
         let mut view: StagedView = super::staged::view(&clusters);
-        let mut run = super::staged::run(&yaml, rules, clusters);
+        let mut run = super::staged::run(&three_stages(limit), rules, clusters);
         let limit = if documented { 1 } else { limit };
         let mut now = SimTime::ZERO;
         for step in steps {
@@ -68,7 +59,7 @@ proptest! {
             report(&mut view.bindings, now, &step.reports);
             view.state = if step.state == 0 { RunState::Stop } else { RunState::Run };
             if step.approves {
-                view.approvals.values_mut().for_each(|request| request.approved = true);
+                view.approval_requests.values_mut().for_each(|request| request.approved = true);
             }
             let held = run.hold(&view);
             let pass = run.reconcile(now, &view);
@@ -83,7 +74,7 @@ proptest! {
                     let before = &status.stages[..index];
                     prop_assert!(before.iter().all(|stage| stage.succeeded == Some(true)), "{status:?}");
                     let is_passed = |stage: &super::super::staged::StageStatus| {
-                        stage.after.iter().all(|task| task.approved || task.elapsed) && stage.finished() == stage.clusters.len()
+                        stage.after_tasks.iter().all(|task| task.approved || task.elapsed) && stage.finished() == stage.clusters.len()
                     };
                     prop_assert!(before.iter().all(is_passed), "{status:?}");
                     prop_assert!(documented || index != 2 || stage.approved_before, "{status:?}");

@@ -30,6 +30,20 @@ pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
     stages.enumerate().map(cluster).collect()
 }
 
+/// Three stages, by the clusters' label: with a wait after the first, and approvals after the second and before the
+/// third.
+pub(super) fn three_stages(limit: i64) -> String {
+    let stage = |name: &str, tasks: &str| {
+        format!("{{name: {name}, labelSelector: {{matchLabels: {{stage: {name}}}}}, maxConcurrency: {limit}, {tasks}}}")
+    };
+    format!(
+        "stages: [{}, {}, {}]",
+        stage("a", "afterStageTasks: [{type: TimedWait, waitTime: 30s}]"),
+        stage("b", "afterStageTasks: [{type: Approval}]"),
+        stage("c", "beforeStageTasks: [{type: Approval}]"),
+    )
+}
+
 /// Every cluster bound to the old snapshot and available with it.
 pub(super) fn settled(clusters: &[MemberCluster]) -> Bindings {
     let binding = |(index, cluster): (usize, &MemberCluster)| {

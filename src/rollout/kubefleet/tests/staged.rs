@@ -10,7 +10,7 @@ pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
         policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
         resource_snapshots: vec![OLD, NEW],
         bindings: settled(clusters),
-        approvals: std::collections::BTreeMap::new(),
+        approval_requests: std::collections::BTreeMap::new(),
     }
 }
 
@@ -40,7 +40,7 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
                 "run" => view.state = RunState::Run,
                 "stop" => view.state = RunState::Stop,
                 "approve" => {
-                    let request = view.approvals.values_mut().find(|request| !request.accepted);
+                    let request = view.approval_requests.values_mut().find(|request| !request.accepted);
                     request.expect("it was requested").approved = true;
                 }
                 "unschedule" => {
@@ -207,7 +207,7 @@ fn an_empty_stage_is_skipped_with_its_tasks_only_since_0_3_1() {
         for second in 0..4 {
             run.reconcile(SimTime::from_secs(second), &view);
         }
-        view.approvals.clear();
+        view.approval_requests.clear();
         run.run().stages[0].progressing.map(|condition| condition.reason)
     };
     assert_eq!(reason(KubeFleetVersion::Main), Some(super::super::staged::StageReason::SkippedNoClusters));

@@ -51,8 +51,8 @@ impl World<'_> {
                 queue.schedule_in(detour, Event::Request(pull, request, RequestEvent::Upstream));
                 return;
             }
-            Routing::Nearby { after } => (after, Response::Ok),
-            Routing::Refused { after } => (after, Response::TooManyRequests),
+            Routing::Nearby { wait } => (wait, Response::Ok),
+            Routing::Refused { wait } => (wait, Response::TooManyRequests),
             Routing::Waits => return,
         };
         queue.schedule_in(after, Event::Request(pull, request, RequestEvent::NearbyResponse(response)));

@@ -95,7 +95,7 @@ impl Around {
                 },
                 resource_snapshots: (0..=3).map(Revision).collect(),
                 bindings: Bindings::default(),
-                approvals: BTreeMap::new(),
+                approval_requests: BTreeMap::new(),
             },
             clusters: config.clusters.iter().map(member).collect(),
             has_defaults: !config.no_admission_defaults,
@@ -174,17 +174,17 @@ impl Around {
             }
             "approve" => {
                 let id = self.approval(text(event, "request"));
-                let request = self.view.approvals.get_mut(&id);
+                let request = self.view.approval_requests.get_mut(&id);
                 return request.is_some_and(|request| !std::mem::replace(&mut request.approved, true));
             }
             "unapprove" => {
                 let id = self.approval(text(event, "request"));
-                let request = self.view.approvals.get_mut(&id);
+                let request = self.view.approval_requests.get_mut(&id);
                 return request.is_some_and(|request| std::mem::replace(&mut request.approved, false));
             }
             "delete_approval" => {
                 let id = self.approval(text(event, "request"));
-                return self.view.approvals.remove(&id).is_some_and(|request| !request.accepted);
+                return self.view.approval_requests.remove(&id).is_some_and(|request| !request.accepted);
             }
             "set_state" => {
                 let state = parse(&event["state"]);

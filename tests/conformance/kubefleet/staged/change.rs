@@ -59,7 +59,7 @@ impl Change {
                     list.push(entry);
                 }
             }
-            let has_elapsed = |stage: &StageStatus| stage.after.iter().filter(|task| task.elapsed).count();
+            let has_elapsed = |stage: &StageStatus| stage.after_tasks.iter().filter(|task| task.elapsed).count();
             if has_elapsed(new) > has_elapsed(old) {
                 change.elapsed.push(name.clone());
             }
