@@ -25,6 +25,25 @@ pub(crate) fn folder_with(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
+/// An experiment of one small release to two clusters `ring: canary` and ten `ring: rest`, with `strategies` and other
+/// sections of the file.
+pub(crate) fn canaries_and_stores(replicates: u32, strategies: &str, others: &str) -> String {
+    format!(
+        "
+name: x
+replicates: {replicates}
+fleet:
+  - {{name: 'canary-{{1..2}}', labels: {{ring: canary}}, nodes: 1}}
+  - {{name: 'store-{{01..10}}', labels: {{ring: rest}}, nodes: 1}}
+release:
+  images: [{{name: app, manifest: {{layers: [{{size: 10 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: app}}]
+strategies: {strategies}
+{others}
+"
+    )
+}
+
 /// The experiment in a folder or file, which must be valid.
 pub(crate) fn loaded(path: &Path) -> Experiment {
     load(path, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)))

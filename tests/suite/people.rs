@@ -6,26 +6,12 @@ use std::path::Path;
 use fleetsim::results::{RunOutcome, RunRecord, StatusRow};
 use fleetsim::sim;
 
-use super::common::{contents, first_run, fleetsim, folder_with, loaded, root, text};
+use super::common::{canaries_and_stores, contents, first_run, fleetsim, folder_with, loaded, root, text};
 use super::external_scheduler::python;
 
 /// Twelve clusters that are ready soon, two of them canaries.
 fn experiment(strategy: &str, changes: &str) -> String {
-    format!(
-        "
-name: x
-replicates: 1
-fleet:
-  - {{name: 'canary-{{1..2}}', labels: {{ring: canary}}, nodes: 1}}
-  - {{name: 'store-{{01..10}}', labels: {{ring: rest}}, nodes: 1}}
-release:
-  images: [{{name: app, manifest: {{layers: [{{size: 10 MB}}]}}}}]
-  workloads: [{{kind: Deployment, image: app}}]
-strategies:
-  s: {strategy}
-changes: {changes}
-"
-    )
+    canaries_and_stores(1, &format!("\n  s: {strategy}"), &format!("changes: {changes}"))
 }
 
 const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::common::{contents, fleetsim, folder_with, root, text};
+use super::common::{canaries_and_stores, contents, fleetsim, folder_with, root, text};
 
 const SET: &str = "
 apiVersion: argoproj.io/v1alpha1
@@ -39,19 +39,7 @@ rolloutStrategy:
 
 /// An experiment with twelve clusters, `strategies` and the products' files.
 fn experiment(strategies: &str) -> tempfile::TempDir {
-    let experiment = format!(
-        "
-name: x
-replicates: 2
-fleet:
-  - {{name: 'canary-{{1..2}}', labels: {{ring: canary}}, nodes: 1}}
-  - {{name: 'store-{{01..10}}', labels: {{ring: rest}}, nodes: 1}}
-release:
-  images: [{{name: app, manifest: {{layers: [{{size: 10 MB}}]}}}}]
-  workloads: [{{kind: Deployment, image: app}}]
-strategies: {strategies}
-"
-    );
+    let experiment = canaries_and_stores(2, strategies, "");
     folder_with(&[("experiment.yaml", &experiment), ("applicationset.yaml", SET), ("fleet.yaml", BUNDLE)])
 }
 
