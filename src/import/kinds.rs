@@ -1,4 +1,4 @@
-//! What an object of an export is, and which option reads it.
+//! The kinds of objects in exports, and the option that reads each.
 //!
 //! Kubernetes objects say their kind. What Argo CD's and Cloud Foundry's own clients print does not, and is known by
 //! its fields.
@@ -22,7 +22,7 @@ const ARGO: &str = "argoproj.io";
 /// Kubernetes' own objects have no group.
 const CORE: &str = "";
 
-/// What an importer reads.
+/// A kind of object that an importer reads.
 #[derive(Clone, Copy)]
 pub(super) struct ExpectedKind {
     /// The option that names the file.
@@ -31,7 +31,7 @@ pub(super) struct ExpectedKind {
     pub(super) kinds: &'static [&'static str],
     /// The end of the API group.
     group: &'static str,
-    /// Whether objects without a kind are expected too.
+    /// Objects without a kind are expected too.
     may_lack_kind: bool,
     /// The command that writes such a file.
     pub(super) command: &'static str,
@@ -229,7 +229,7 @@ struct Marks {
     spec: Option<serde_json::Value>,
 }
 
-/// What an object without a kind is.
+/// An object without a kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ClientObject {
     ArgoApplication,
@@ -248,26 +248,42 @@ pub(super) enum ClientObject {
 
 use ClientObject::*;
 
-/// How an object without a kind is known: it has one of each of these fields. Its name, and the option that reads it.
-pub(super) type KnownObject = (ClientObject, &'static [&'static [&'static str]], &'static str, Option<&'static str>);
+/// An object without a kind is known by its fields.
+pub(super) struct KnownObject {
+    object: ClientObject,
+    /// It has one field of each of these lists.
+    fields: &'static [&'static [&'static str]],
+    name: &'static str,
+    /// The option that reads it.
+    option: Option<&'static str>,
+}
+
+const fn known(
+    object: ClientObject,
+    fields: &'static [&'static [&'static str]],
+    name: &'static str,
+    option: Option<&'static str>,
+) -> KnownObject {
+    KnownObject { object, fields, name, option }
+}
 
 /// The objects without a kind; the first one whose fields are there counts.
 static CLIENT_OBJECTS: [KnownObject; 12] = [
-    (ArgoApplication, &[&["metadata"], &["spec.destination"]], "Application", Some("--applications")),
-    (ArgoApplicationSet, &[&["metadata"], &["spec.generators"]], "ApplicationSet", Some("--strategy")),
-    (ArgoCluster, &[&["server"], &["connectionState", "config"]], "cluster of Argo CD", Some("--clusters")),
-    (ImageIndex, &[&["manifests"]], "image index", Some("--image")),
-    (ImageInspection, &[&["LayersData", "Descriptor"]], "inspection of an image", None),
-    (ImageManifest, &[&["layers", "fsLayers"]], "image manifest", Some("--image")),
-    (CloudFoundryError, &[&["errors"]], "error of Cloud Foundry", None),
-    (CloudFoundryManifest, &[&["applications"]], "app manifest of Cloud Foundry", Some("--manifest")),
-    (CloudFoundryProcess, &[&["guid"], &["instances"]], "process of Cloud Foundry", Some("--process")),
-    (CloudFoundryDeployment, &[&["strategy"]], "deployment of Cloud Foundry", Some("--deployment")),
-    (CloudFoundryApp, &[&["guid"], &["lifecycle"]], "app of Cloud Foundry", None),
-    (FleetYaml, &[&["rolloutStrategy", "helm"]], "fleet.yaml", Some("--strategy")),
+    known(ArgoApplication, &[&["metadata"], &["spec.destination"]], "Application", Some("--applications")),
+    known(ArgoApplicationSet, &[&["metadata"], &["spec.generators"]], "ApplicationSet", Some("--strategy")),
+    known(ArgoCluster, &[&["server"], &["connectionState", "config"]], "cluster of Argo CD", Some("--clusters")),
+    known(ImageIndex, &[&["manifests"]], "image index", Some("--image")),
+    known(ImageInspection, &[&["LayersData", "Descriptor"]], "inspection of an image", None),
+    known(ImageManifest, &[&["layers", "fsLayers"]], "image manifest", Some("--image")),
+    known(CloudFoundryError, &[&["errors"]], "error of Cloud Foundry", None),
+    known(CloudFoundryManifest, &[&["applications"]], "app manifest of Cloud Foundry", Some("--manifest")),
+    known(CloudFoundryProcess, &[&["guid"], &["instances"]], "process of Cloud Foundry", Some("--process")),
+    known(CloudFoundryDeployment, &[&["strategy"]], "deployment of Cloud Foundry", Some("--deployment")),
+    known(CloudFoundryApp, &[&["guid"], &["lifecycle"]], "app of Cloud Foundry", None),
+    known(FleetYaml, &[&["rolloutStrategy", "helm"]], "fleet.yaml", Some("--strategy")),
 ];
 
-/// What an object is.
+/// An object of an export, by its kind or its fields.
 pub(super) enum ExportShape {
     /// A Kubernetes object, with its `apiVersion`.
     Kubernetes(String, String),
@@ -289,17 +305,17 @@ impl ExportShape {
             Some(field) => marks.spec.as_ref().is_some_and(|spec| spec.get(field).is_some()),
             None => fields.get(*field).is_some_and(Option::is_some),
         };
-        let is_it = |known: &&KnownObject| known.1.iter().all(|fields| fields.iter().any(has));
+        let is_it = |known: &&KnownObject| known.fields.iter().all(|fields| fields.iter().any(has));
         match CLIENT_OBJECTS.iter().find(is_it) {
-            Some(found @ (CloudFoundryError, ..)) => Self::Client(found, error_of(object)),
+            Some(found) if found.object == CloudFoundryError => Self::Client(found, error_of(object)),
             Some(found) => Self::Client(found, String::new()),
             None => Self::Unknown,
         }
     }
 
-    /// Whether it is this object without a kind.
+    /// True for this object without a kind.
     pub(super) fn is_client(&self, wanted: ClientObject) -> bool {
-        matches!(self, Self::Client((found, ..), _) if *found == wanted)
+        matches!(self, Self::Client(found, _) if found.object == wanted)
     }
 
     /// Whether an importer reads it.
@@ -321,7 +337,7 @@ impl ExportShape {
                     |known: &&ExpectedKind| known.kinds.contains(&kind.as_str()) && is_of_group(version, known.group);
                 KNOWN.iter().find(is).map(|known| known.option)
             }
-            Self::Client((.., option), _) => *option,
+            Self::Client(found, _) => found.option,
             Self::Unknown => None,
         }
     }
@@ -330,7 +346,7 @@ impl ExportShape {
     fn name(&self) -> String {
         match self {
             Self::Kubernetes(kind, _) => kind.clone(),
-            Self::Client((_, _, name, _), _) => (*name).to_owned(),
+            Self::Client(found, _) => found.name.to_owned(),
             Self::Unknown => "object of no known kind".to_owned(),
         }
     }
@@ -343,7 +359,7 @@ impl ExportShape {
         {
             name = format!("{name} of {version}");
         }
-        if let Self::Client((CloudFoundryError, ..), message) = self {
+        if let Self::Client(KnownObject { object: CloudFoundryError, .. }, message) = self {
             return format!("an error of Cloud Foundry: {message}");
         }
         let article = if name.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o']) { "an" } else { "a" };
@@ -351,7 +367,7 @@ impl ExportShape {
             Self::Kubernetes(kind, version) if is_list && (self.option().is_some() || version.is_empty()) => {
                 format!("{article} {kind} list")
             }
-            Self::Client((ArgoApplication, ..), _) if is_list => "an Application list".to_owned(),
+            _ if is_list && self.is_client(ArgoApplication) => "an Application list".to_owned(),
             _ if is_list => format!("a list whose first object is {article} {name}"),
             _ => format!("{article} {name}"),
         }
@@ -366,9 +382,15 @@ impl ExportShape {
                 "name the group: `kubectl get clusters.fleet.cattle.io -A -o json`"
             }
             Self::Kubernetes(kind, _) if kind == "Table" => "kubectl needs `-o json` or `-o yaml`",
-            Self::Client((CloudFoundryApp, ..), _) => "ask for its processes: `cf curl /v3/apps/GUID/processes`",
-            Self::Client((CloudFoundryError, ..), _) => "look at the GUID, and log in again with `cf login`",
-            Self::Client((ImageInspection, ..), _) => "write the manifest: `skopeo inspect --raw` or `crane manifest`",
+            Self::Client(KnownObject { object: CloudFoundryApp, .. }, _) => {
+                "ask for its processes: `cf curl /v3/apps/GUID/processes`"
+            }
+            Self::Client(KnownObject { object: CloudFoundryError, .. }, _) => {
+                "look at the GUID, and log in again with `cf login`"
+            }
+            Self::Client(KnownObject { object: ImageInspection, .. }, _) => {
+                "write the manifest: `skopeo inspect --raw` or `crane manifest`"
+            }
             _ => return None,
         };
         Some(help.to_owned())
