@@ -13,10 +13,10 @@ const MOST_SHOWN: usize = 20;
 /// Most characters of a line that are shown on either side of the place of a problem.
 const MOST_BESIDE: usize = 120;
 
-/// What was read, or all problems with it.
+/// A value that was read, or all problems with it.
 pub(crate) type OrProblems<T> = Result<T, Vec<Problem>>;
 
-/// What was read, or the first problem with it.
+/// A value that was read, or the first problem with it.
 pub(crate) type OrProblem<T> = Result<T, Box<Problem>>;
 
 /// A file's text.

@@ -80,7 +80,7 @@ pub(crate) enum PublishedRevision {
 const NO_ACT: &str = "a change has one of `approve`, `deselect`, `relabel`, `release` and `stop`";
 
 impl Checker<'_> {
-    /// What people do in the rollouts of this strategy: times since the release, in their order.
+    /// People's acts in the rollouts of this strategy, by time since the release.
     pub(super) fn changes(
         &mut self,
         written: &[ChangeFile],

@@ -108,7 +108,7 @@ pub struct Scenario {
     pub control_loop: ControlLoop,
     /// Its agents, and the restarts of its platform.
     pub platform: PlatformSpec,
-    /// What people do in mid-rollout: times since the release, in their order.
+    /// People's acts in mid-rollout, by time since the release.
     pub changes: Vec<(SimDuration, Change)>,
     /// When a run is given up.
     pub horizon: SimDuration,

@@ -93,7 +93,7 @@ impl<'r> OwnLoopController<'r> {
                 continue;
             }
             let has_news = !self.session.news.is_empty();
-            // What people do in answer to the process is news, too.
+            // Approvals that the process asked for are news, too.
             let lookahead = self.session.lookahead;
             let given = self.session.approvals.next().map_or(u64::MAX, |at| at.saturating_add(lookahead));
             let end = until.min(given);
