@@ -290,7 +290,7 @@ impl<'d> Block<'d> {
         let distance = libm::hypot(dx, dy);
         let is_far = distance > self.reach + 9.0 || (self.dots.len() > 1 && distance > self.reach + 3.0);
         let share = self.reach / distance;
-        is_far.then(|| ((self.at.0 + dx * share, self.at.1 + dy * share), near))
+        is_far.then_some(((self.at.0 + dx * share, self.at.1 + dy * share), near))
     }
 
     fn draw(&self, canvas: &mut Canvas, found: [f64; 4]) {
