@@ -186,7 +186,7 @@ impl Network {
     /// If `now` is before an earlier call's, or if there are no links.
     pub fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
         let &link = links.last().expect("a transfer has at least one link");
-        if self.path_down_to(link).eq(links.iter().rev().copied()) {
+        if self.is_path_down(links) {
             return self.start(now, link, size, cap);
         }
         self.arrive(now);

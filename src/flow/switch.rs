@@ -52,6 +52,13 @@ impl Network {
         }
     }
 
+    /// Whether these are a root, its child and so on down to one link.
+    pub(super) fn is_path_down(&self, links: &[LinkId]) -> bool {
+        let mut above = None;
+        let mut is_next = |node: u32| self.forest.above(node) == std::mem::replace(&mut above, Some(node));
+        links.iter().all(|link| is_next(self.nodes[link.index()]))
+    }
+
     /// The link and its ancestors.
     pub(super) fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
         // Nodes of links are numbered in the order of the links.

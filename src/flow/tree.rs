@@ -32,15 +32,32 @@ impl Summary {
         followers: 0,
     };
 
+    #[inline]
     fn with(&self, other: &Self) -> Self {
+        // Nothing here is a NaN, so one instruction does.
+        let min = |one: f64, other: f64| if other < one { other } else { one };
+        let max = |one: f64, other: f64| if other > one { other } else { one };
         Self {
-            tag: self.tag.min(other.tag),
-            lowest_following: self.lowest_following.min(other.lowest_following),
-            highest_pinned: self.highest_pinned.max(other.highest_pinned),
-            highest_following: self.highest_following.max(other.highest_following),
+            tag: min(self.tag, other.tag),
+            lowest_following: min(self.lowest_following, other.lowest_following),
+            highest_pinned: max(self.highest_pinned, other.highest_pinned),
+            highest_following: max(self.highest_following, other.highest_following),
             fixed: self.fixed + other.fixed,
             followers: self.followers + other.followers,
         }
+    }
+
+    /// Whether all bits are the same; without a branch for each field.
+    #[inline]
+    fn is(&self, other: &Self) -> bool {
+        let differs = |one: f64, other: f64| one.to_bits() ^ other.to_bits();
+        let differs = differs(self.tag, other.tag)
+            | differs(self.lowest_following, other.lowest_following)
+            | differs(self.highest_pinned, other.highest_pinned)
+            | differs(self.highest_following, other.highest_following)
+            | differs(self.fixed, other.fixed)
+            | u64::from(self.followers ^ other.followers);
+        differs == 0
     }
 }
 
@@ -89,7 +106,7 @@ impl Tree {
     pub(super) fn set(&mut self, slot: u32, summary: Summary) -> bool {
         match self {
             Self::Empty => unreachable!("only a child has a summary"),
-            Self::One { summary: known, .. } => std::mem::replace(known, summary) != summary,
+            Self::One { summary: known, .. } => !std::mem::replace(known, summary).is(&summary),
             Self::Wide(wide) => wide.set(slot, summary),
         }
     }
@@ -196,17 +213,20 @@ impl WideTree {
 
     fn set(&mut self, slot: u32, summary: Summary) -> bool {
         let mut at = self.width() + slot as usize;
-        if self.cells[at] == summary {
+        if self.cells[at].is(&summary) {
             return false;
         }
         self.cells[at] = summary;
+        // The changed half is at hand, so only the other one is read. Their order does not matter.
+        let mut half = summary;
         while at > 1 {
+            let merged = half.with(&self.cells[at ^ 1]);
             at /= 2;
-            let merged = self.cells[2 * at].with(&self.cells[2 * at + 1]);
-            if self.cells[at] == merged {
+            if self.cells[at].is(&merged) {
                 return false;
             }
             self.cells[at] = merged;
+            half = merged;
         }
         true
     }

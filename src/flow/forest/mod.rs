@@ -50,7 +50,8 @@ enum NodeKind {
     Free,
 }
 
-#[derive(Clone, Debug)]
+/// Everything about a link or class that an event needs, side by side: an event touches nodes all over the memory.
+#[derive(Debug)]
 struct ForestNode {
     kind: NodeKind,
     /// Owns a clock: roots, pinned classes, and links without transfers (whose clock is stopped).
@@ -70,16 +71,16 @@ struct ForestNode {
     /// Of a class: its level. Of a link: the level at which it joined its class; of a root, its level.
     level: f64,
     capacity: f64,
+    /// The children.
+    tree: Tree,
+    /// Transfers by tag: on a link those without a cap, on a class those whose cap is its level.
+    heap: Vec<Keyed<f64>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Forest {
     now: Instant,
     nodes: Vec<ForestNode>,
-    /// Children by node.
-    trees: Vec<Tree>,
-    /// Transfers by node, by tag: on a link those without a cap, on a class those whose cap is its level.
-    heaps: Vec<Vec<Keyed<f64>>>,
     /// The place of each transfer in its node's heap.
     transfer_at: Vec<u32>,
     /// The node of each transfer.
@@ -114,14 +115,14 @@ impl Forest {
             // Without transfers, a root pins each new class; a new class below another idle link follows.
             level: if above.is_none() { f64::INFINITY } else { 0.0 },
             capacity,
+            tree: Tree::default(),
+            heap: Vec::new(),
         })
     }
 
     fn add_node(&mut self, node: ForestNode) -> u32 {
         let id = u32::try_from(self.nodes.len()).expect("fewer than 2^32 links and classes");
         self.nodes.push(node);
-        self.trees.push(Tree::default());
-        self.heaps.push(Vec::new());
         self.queue_at.push(NOWHERE);
         id
     }
@@ -171,13 +172,14 @@ impl Forest {
     }
 
     fn is_idle(&self, id: u32) -> bool {
-        self.heaps[id as usize].is_empty() && self.trees[id as usize].is_empty()
+        let node = self.node(id);
+        node.heap.is_empty() && node.tree.is_empty()
     }
 
     /// Everything below `id`, by its own clock.
     fn summary(&self, id: u32) -> Summary {
-        let mut summary = self.trees[id as usize].summary();
-        let transfers = &self.heaps[id as usize];
+        let ForestNode { tree, heap: transfers, .. } = self.node(id);
+        let mut summary = tree.summary();
         if let Some(first) = transfers.first() {
             summary.tag = summary.tag.min(first.key);
             summary.followers += transfers.len() as u32;
@@ -210,7 +212,7 @@ impl Forest {
     /// Remaining bytes of a transfer; negative by at most the bytes of one nanosecond after its end.
     pub(super) fn remaining(&self, transfer: u32) -> f64 {
         let node = self.transfer_node[transfer as usize];
-        let tag = self.heaps[node as usize][self.transfer_at[transfer as usize] as usize].key;
+        let tag = self.node(node).heap[self.transfer_at[transfer as usize] as usize].key;
         tag - self.clock(node)
     }
 
@@ -255,7 +257,7 @@ impl Forest {
             self.transfer_node.resize(index + 1, NONE);
         }
         self.transfer_node[index] = node;
-        heap::push(&mut self.heaps[node as usize], tag, transfer, &mut self.transfer_at);
+        heap::push(&mut self.nodes[node as usize].heap, tag, transfer, &mut self.transfer_at);
         self.propagate(node);
         self.rebalance();
     }
@@ -296,7 +298,7 @@ impl Forest {
     fn take_out(&mut self, transfer: u32) -> u32 {
         let node = self.transfer_node[transfer as usize];
         let place = self.transfer_at[transfer as usize];
-        heap::remove(&mut self.heaps[node as usize], place, &mut self.transfer_at);
+        heap::remove(&mut self.nodes[node as usize].heap, place, &mut self.transfer_at);
         node
     }
 
@@ -304,11 +306,11 @@ impl Forest {
     /// announced for this instant, and rounding of the clocks in between must not delay it.
     fn collect_due(&self, id: u32, due: f64, ended: &mut Vec<u32>) {
         let due = due.max(self.summary(id).tag);
-        let transfers = &self.heaps[id as usize];
+        let ForestNode { tree, heap: transfers, .. } = self.node(id);
         if !transfers.is_empty() {
             collect_due_in(transfers, 0, due, ended);
         }
-        self.trees[id as usize].each_due(due, &mut |kid| self.collect_due(kid, due + self.node(kid).clock, ended));
+        tree.each_due(due, &mut |kid| self.collect_due(kid, due + self.node(kid).clock, ended));
     }
 
     /// Sets back the clocks between `id` and its root that exceed [`CLOCK_MAX`].
@@ -329,23 +331,25 @@ impl Forest {
     /// Resets the clock of `id` from `by` to zero without moving anything in time. The caller then updates the nodes
     /// above.
     fn set_back(&mut self, id: u32, by: f64) {
-        let Self { now, nodes, trees, heaps, .. } = self;
-        let node = &mut nodes[id as usize];
+        let now = self.now;
+        let node = self.node_mut(id);
         if node.owner {
-            (node.clock, node.since) = (0.0, *now);
+            (node.clock, node.since) = (0.0, now);
         } else {
             node.clock -= by;
         }
         // Subtracting the same number keeps the order, so heap and tree stay in order.
-        for entry in &mut heaps[id as usize] {
+        for entry in &mut node.heap {
             entry.key -= by;
         }
-        trees[id as usize].set_back(by, |kid| {
-            let kid = &mut nodes[kid as usize];
+        let mut tree = std::mem::take(&mut node.tree);
+        tree.set_back(by, |kid| {
+            let kid = self.node_mut(kid);
             if !kid.owner {
                 kid.clock += by;
             }
         });
+        self.node_mut(id).tree = tree;
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{CLOCK_MAX, Forest, ForestNode, MARGIN, NONE, NodeKind};
 use crate::engine::heap::{self, NOWHERE};
 use crate::flow::instant::Instant;
-use crate::flow::tree::Summary;
+use crate::flow::tree::{Summary, Tree};
 
 impl Forest {
     /// Updates everything above `id` after a change in it, except for classes that must change state.
@@ -86,7 +86,7 @@ impl Forest {
             self.set_back(new_class, class_reading);
         }
         let clock = reading - self.clock(new_class);
-        let slot = self.trees[new_class as usize].insert(link);
+        let slot = self.node_mut(new_class).tree.insert(link);
         let node = self.node_mut(link);
         (node.owner, node.parent, node.slot) = (false, new_class, slot);
         (node.clock, node.rate, node.level) = (clock, 0.0, level);
@@ -96,16 +96,17 @@ impl Forest {
     }
 
     fn report_link(&mut self, link: u32, summary: Summary) -> bool {
-        let node = &self.nodes[link as usize];
-        let seen = Summary { tag: summary.tag - node.clock, highest_following: f64::NEG_INFINITY, ..summary };
-        self.trees[node.parent as usize].set(node.slot, seen)
+        let &ForestNode { clock, parent, slot, .. } = self.node(link);
+        let seen = Summary { tag: summary.tag - clock, highest_following: f64::NEG_INFINITY, ..summary };
+        self.node_mut(parent).tree.set(slot, seen)
     }
 
     /// Removes a link from its class.
     fn detach(&mut self, link: u32) {
         let now = self.now;
-        let node = &mut self.nodes[link as usize];
-        self.trees[node.parent as usize].remove(node.slot);
+        let &ForestNode { parent, slot, .. } = self.node(link);
+        self.node_mut(parent).tree.remove(slot);
+        let node = self.node_mut(link);
         (node.owner, node.parent, node.slot) = (true, NONE, NONE);
         (node.rate, node.since, node.level) = (0.0, now, 0.0);
     }
@@ -137,7 +138,7 @@ impl Forest {
         if node.owner {
             self.mark_unbalanced(class);
         }
-        self.trees[link as usize].set(slot, seen)
+        self.node_mut(link).tree.set(slot, seen)
     }
 
     /// The class of `link` with this level. A new class gets a clock that fits a first member whose clock reads
@@ -162,9 +163,11 @@ impl Forest {
                 since: Instant::default(),
                 level: 0.0,
                 capacity: 0.0,
+                tree: Tree::default(),
+                heap: Vec::new(),
             })
         });
-        let slot = self.trees[link as usize].insert(class);
+        let slot = self.node_mut(link).tree.insert(class);
         let now = self.now;
         let node = self.node_mut(class);
         (node.kind, node.owner, node.parent, node.slot, node.level) = (NodeKind::Class, pinned, link, slot, level);
@@ -180,7 +183,7 @@ impl Forest {
         self.unqueue(class);
         self.classes.remove(&(link, level.to_bits()));
         self.free_classes.push(class);
-        self.trees[link as usize].remove(slot)
+        self.node_mut(link).tree.remove(slot)
     }
 
     pub(super) fn unqueue(&mut self, owner: u32) {

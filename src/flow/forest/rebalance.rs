@@ -28,7 +28,7 @@ impl Forest {
         while let Some(owner) = self.unbalanced.pop() {
             self.node_mut(owner).unbalanced = false;
             while self.is_live_owner(owner) {
-                let summary = self.trees[owner as usize].summary();
+                let summary = self.node(owner).tree.summary();
                 let level = self.node(owner).level;
                 let misfit = if summary.highest_pinned > level * (1.0 + margin) {
                     self.find_class(owner, |part| part.highest_pinned >= summary.highest_pinned, true)
@@ -55,7 +55,7 @@ impl Forest {
     fn find_class(&self, id: u32, has: impl Fn(&Summary) -> bool, pinned: bool) -> u32 {
         let mut at = id;
         loop {
-            at = self.trees[at as usize].find(&has);
+            at = self.node(at).tree.find(&has);
             let node = self.node(at);
             if node.kind == NodeKind::Class && node.owner == pinned {
                 let own = Summary { lowest_following: node.level, highest_pinned: node.level, ..Summary::NOTHING };
