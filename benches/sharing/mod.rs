@@ -39,10 +39,11 @@ impl SplitMix64 {
     }
 }
 
+/// A record without memory elsewhere, so that the load itself costs little beside the network.
 #[derive(Clone, Debug)]
 struct Puller {
-    /// From the egress down; the layers take the paths in turn.
-    paths: Vec<Vec<LinkId>>,
+    /// Where in the load's links the path of each layer begins and ends.
+    paths: [(u32, u32); LAYERS],
     start: SimTime,
     layers: [Bytes; LAYERS],
     cap: Option<BytesPerSec>,
@@ -51,6 +52,8 @@ struct Puller {
 /// A load, ready to run.
 pub(crate) struct Load {
     network: Network,
+    /// All paths, each from the egress down.
+    links: Vec<LinkId>,
     pullers: Vec<Puller>,
     /// Layers at a time.
     parallel: usize,
@@ -92,6 +95,7 @@ pub(crate) enum Links {
 /// The links above the pullers of a load, and how they are drawn.
 struct Fabric {
     network: Network,
+    paths: Vec<LinkId>,
     random: SplitMix64,
     links: Links,
     family: Family,
@@ -125,8 +129,9 @@ impl Fabric {
         };
         let egress = network.add_link(None, BytesPerSec::new(egress));
         let other = network.add_link(None, BytesPerSec::new(2e6 * count));
-        let (regions, clusters, mirrors, out) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut fabric = Self { network, random, links, family, n, egress, other, regions, clusters, mirrors, out };
+        let (regions, clusters, mirrors, out, paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut fabric =
+            Self { network, paths, random, links, family, n, egress, other, regions, clusters, mirrors, out };
         fabric.add_regions();
         fabric
     }
@@ -212,12 +217,11 @@ impl Fabric {
                 let start = self.random.start();
                 self.pulling(vec![path], start)
             }
-            Family::T => Puller {
-                paths: vec![self.below(&egress, [12.5e6, 31.25e6, 62.5e6, 125e6][at % 4])],
-                start: SimTime::from_secs(at as u64 % 3 * 10),
-                layers: [30, 5, 120, 5, 60].map(|mb| Bytes::new(mb * 1_000_000)),
-                cap: None,
-            },
+            Family::T => {
+                let path = self.below(&egress, [12.5e6, 31.25e6, 62.5e6, 125e6][at % 4]);
+                let layers = [30, 5, 120, 5, 60].map(|mb| Bytes::new(mb * 1_000_000));
+                Puller { paths: self.lay(&[path]), start: SimTime::from_secs(at as u64 % 3 * 10), layers, cap: None }
+            }
             Family::R | Family::M | Family::S => self.general_puller(),
         }
     }
@@ -243,7 +247,18 @@ impl Fabric {
     }
 
     fn pulling(&mut self, paths: Vec<Vec<LinkId>>, start: SimTime) -> Puller {
-        Puller { paths, start, layers: self.random.sizes(), cap: None }
+        Puller { paths: self.lay(&paths), start, layers: self.random.sizes(), cap: None }
+    }
+
+    /// Notes paths that the layers take in turn.
+    fn lay(&mut self, paths: &[Vec<LinkId>]) -> [(u32, u32); LAYERS] {
+        let mut laid = Vec::new();
+        for path in paths {
+            let start = self.paths.len() as u32;
+            self.paths.extend(path);
+            laid.push((start, self.paths.len() as u32));
+        }
+        std::array::from_fn(|layer| laid[layer % laid.len()])
     }
 }
 
@@ -252,13 +267,14 @@ impl Load {
         let window = if family == Family::G { n.div_ceil(10) } else { n };
         let mut fabric = Fabric::new(family, n, window, links);
         let pullers = (0..n).map(|at| fabric.puller(at)).collect();
-        Self { network: fabric.network, pullers, parallel, window }
+        Self { network: fabric.network, links: fabric.paths, pullers, parallel, window }
     }
 
     /// Runs to the end. Returns a checksum over the completions in their order.
     pub(crate) fn run(self) -> u64 {
-        let Self { network, pullers, parallel, window } = self;
-        let mut run = Run { network, begun: vec![0; pullers.len()], puller_of: Vec::new(), pullers: &pullers };
+        let Self { network, links, pullers, parallel, window } = self;
+        let begun = vec![0; pullers.len()];
+        let mut run = Run { network, begun, puller_of: Vec::new(), links: &links, pullers: &pullers };
         let mut ended = vec![0_usize; pullers.len()];
         let mut starts: Vec<(SimTime, usize)> =
             pullers.iter().map(|puller| puller.start).zip(0..).take(window).collect();
@@ -294,6 +310,7 @@ impl Load {
 
 struct Run<'p> {
     network: Network,
+    links: &'p [LinkId],
     pullers: &'p [Puller],
     /// Layers that each puller has begun.
     begun: Vec<usize>,
@@ -307,8 +324,8 @@ impl Run<'_> {
         let layer = self.begun[at];
         if let Some(&size) = puller.layers.get(layer) {
             self.begun[at] += 1;
-            let path = &puller.paths[layer % puller.paths.len()];
-            self.network.start_over(now, path, size, puller.cap);
+            let (start, end) = puller.paths[layer];
+            self.network.start_over(now, &self.links[start as usize..end as usize], size, puller.cap);
             self.puller_of.push(at as u32);
         }
     }
