@@ -48,7 +48,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     } else if has(CALIBRATION_FILE) {
         format.record(&report::draw_calibration(folder)?, report::calibration_text)
     } else {
-        let results = report::draw_all::<ResultsError>(folder, |_| Ok(()))?;
+        let results = report::draw_folder::<ResultsError>(folder, |_| Ok(()))?;
         output::junit(args.junit.as_deref(), &results)?;
         format.comparison(&results)
     };

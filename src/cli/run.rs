@@ -91,7 +91,6 @@ fn write(
     for (name, write) in Tables::FILES {
         publication.write_with(name, |out| write(&tables, out))?;
     }
-    drop(tables);
     for (name, bytes) in
         drawn.map(|drawn| uncertainty_tables(variants, &drawn.runs, &drawn.constants)).into_iter().flatten()
     {
@@ -102,7 +101,8 @@ fn write(
         #[cfg(feature = "parquet")]
         publication.write(fleetsim::results::SERIES_FILE, &fleetsim::results::series_parquet(variants))?;
     }
-    let results = report::draw_all(publication.folder(), begins)?;
+    let results = report::Results::of(publication.folder(), tables)?;
+    report::draw_all(publication.folder(), &results, begins)?;
     Ok((results, precision.unwrap_or_default()))
 }
 

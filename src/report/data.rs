@@ -44,8 +44,17 @@ impl Results {
     /// # Errors
     /// When the folder is not a results folder, or a file in it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        let (provenance, tables) = (Provenance::of_results(folder)?, Tables::read(folder)?);
-        Ok(Self { provenance, tables, uncertainty: read_uncertainty(folder)? })
+        // Of a folder without results, this is the error to report.
+        Provenance::of_results(folder)?;
+        Self::of(folder, Tables::read(folder)?)
+    }
+
+    /// The results of a folder whose tables were just written from these: reading them takes as long as writing them.
+    ///
+    /// # Errors
+    /// When the folder has no provenance, or a file in it is damaged.
+    pub fn of(folder: &Path, tables: Tables) -> Result<Self, ResultsError> {
+        Ok(Self { provenance: Provenance::of_results(folder)?, tables, uncertainty: read_uncertainty(folder)? })
     }
 
     /// The moment that times of series and clusters count from.

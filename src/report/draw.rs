@@ -8,6 +8,7 @@ use super::charts::{completion, exposure, front, heat, multiples, over_time, rea
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
+use super::raster::Raster;
 use super::sensitivity::{self, sensitivity_text};
 use crate::results::{CalibrationRecord, PlanRecord, Provenance, ResultsError, SensitivityRecord};
 
@@ -22,29 +23,43 @@ const CALIBRATION_TEXT_FILE: &str = "calibration.txt";
 /// Width of these files' lines.
 const PLAN_TEXT_WIDTH: usize = 100;
 
-/// Draws all charts of a results folder into its folder `charts`, and writes its page. `begins` is called before each
-/// of them with its name; an error of it ends the drawing. Returns the results.
+/// Draws all charts of a results folder into its folder `charts`, and writes its page, as [`draw_all`]. Returns the
+/// results.
 ///
 /// # Errors
 /// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be
 /// written; and the error of `begins`.
-pub fn draw_all<E: From<ResultsError>>(
+pub fn draw_folder<E: From<ResultsError>>(
     folder: &Path,
-    mut begins: impl FnMut(&str) -> Result<(), E>,
+    begins: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<Results, E> {
     let results = Results::read(folder)?;
+    draw_all(folder, &results, begins)?;
+    Ok(results)
+}
+
+/// Draws all charts of these results into the folder `charts` of their folder, and writes its page. `begins` is called
+/// before each of them with its name; an error of it ends the drawing.
+///
+/// # Errors
+/// When a chart or the page cannot be written; and the error of `begins`.
+pub fn draw_all<E: From<ResultsError>>(
+    folder: &Path,
+    results: &Results,
+    mut begins: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
     let charts = charts_folder(folder)?;
-    let mut memory = Vec::new();
+    let mut raster = Raster::default();
     let mut names = Vec::new();
-    for (name, canvas) in charts_of(&results) {
+    for (name, canvas) in charts_of(results) {
         begins(&name)?;
-        write_chart(&charts, &name, &canvas, &mut memory)?;
+        write_chart(&charts, &name, &canvas, &mut raster)?;
         names.push(name);
     }
-    drop(memory);
+    drop(raster);
     begins("page")?;
-    write(&folder.join(PAGE_FILE), html::page(&results, &names))?;
-    Ok(results)
+    write(&folder.join(PAGE_FILE), html::page(results, &names))?;
+    Ok(())
 }
 
 /// Draws the chart of a plan's folder, and writes the plan in words beside it.
@@ -82,9 +97,9 @@ fn draw_record<Record>(
     charts: impl Fn(&Record, &Provenance) -> Vec<(String, Canvas)>,
     (file, text): (&str, fn(&Record, usize) -> String),
 ) -> Result<Record, ResultsError> {
-    let (charts_folder, mut memory) = (charts_folder(folder)?, Vec::new());
+    let (charts_folder, mut raster) = (charts_folder(folder)?, Raster::default());
     for (name, canvas) in charts(&record, &Provenance::of_results(folder)?) {
-        write_chart(&charts_folder, &name, &canvas, &mut memory)?;
+        write_chart(&charts_folder, &name, &canvas, &mut raster)?;
     }
     write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
     Ok(record)
@@ -100,10 +115,10 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     std::fs::write(path, bytes).map_err(ResultsError::io("write", path))
 }
 
-/// Writes one chart as SVG and as PNG, which is drawn in `memory`.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas, memory: &mut Vec<u8>) -> Result<(), ResultsError> {
+/// Writes one chart as SVG and as PNG, which is drawn in `raster`.
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas, raster: &mut Raster) -> Result<(), ResultsError> {
     write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
-    write(&charts.join(format!("{name}.png")), canvas.to_png(memory))
+    write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
 }
 
 /// The charts with the names of their files. Some need more than every experiment has.

@@ -1,6 +1,6 @@
 //! Reports: charts and the comparison table, from recorded results only.
 //!
-//! [`draw_all`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size, and the
+//! [`draw_folder`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size, and the
 //! page that shows all of it ([`PAGE_FILE`]).
 //! [`write_trace`] and [`write_metrics`] hand results to other programs.
 //! [`Results::read`] with [`table`] gives the comparison that a run prints last, [`json`] the same for programs.
@@ -16,6 +16,7 @@ mod canvas;
 mod charts;
 mod columns;
 mod data;
+mod deflate;
 mod draw;
 mod export;
 mod findings;
@@ -26,8 +27,11 @@ mod junit;
 mod limits;
 mod names;
 mod plan;
+mod png;
+mod raster;
 mod sensitivity;
 mod style;
+mod svg;
 mod swept;
 #[cfg(test)]
 mod synthetic;
@@ -40,7 +44,7 @@ mod wrap;
 
 pub use calibration::calibration_text;
 pub use data::Results;
-pub use draw::{CHARTS_FOLDER, draw_all, draw_calibration, draw_plan, draw_sensitivity};
+pub use draw::{CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity};
 pub use export::{write_metrics, write_trace};
 pub use html::PAGE_FILE;
 pub use junit::junit;

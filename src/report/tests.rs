@@ -95,8 +95,8 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     ] {
         std::fs::copy(folder.join(file), copy.join(file)).expect("copied");
     }
-    draw_all::<ResultsError>(&folder, |_| Ok(())).expect("drawn");
-    draw_all::<ResultsError>(&copy, |_| Ok(())).expect("drawn");
+    draw_folder::<ResultsError>(&folder, |_| Ok(())).expect("drawn");
+    draw_folder::<ResultsError>(&copy, |_| Ok(())).expect("drawn");
     let drawn = read_all(&folder);
     assert_eq!(drawn.len(), 16, "the charts of one world");
     let page = |folder: &Path| std::fs::read(folder.join(PAGE_FILE)).expect("readable");
@@ -144,7 +144,7 @@ fn axes_carry_their_units() {
 #[test]
 fn a_folder_without_results_is_an_error_that_names_the_file() {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let error = draw_all::<ResultsError>(home.path(), |_| Ok(())).expect_err("nothing there").to_string();
+    let error = draw_folder::<ResultsError>(home.path(), |_| Ok(())).expect_err("nothing there").to_string();
     assert!(error.contains("is not a results folder: provenance.json is missing"), "{error}");
 }
 
@@ -352,7 +352,7 @@ fn charts_can_be_inspected() {
         let folder = Path::new(&folder).join(name.replace([' ', ','], "-"));
         if fleet.replicates > 0 {
             fleet.publish(&folder);
-            draw_all::<ResultsError>(&folder, |_| Ok(())).expect("drawn");
+            draw_folder::<ResultsError>(&folder, |_| Ok(())).expect("drawn");
             std::fs::write(folder.join(CHARTS_FOLDER).join("table.txt"), table(&readable_quietly(&fleet), 100))
                 .expect("written");
         }

@@ -3,6 +3,9 @@
 use super::super::super::{TargetSet, cost::visits_of};
 use super::*;
 
+/// A state of a set, and the set of so many applications in it.
+type State = (&'static str, fn(usize) -> SetStory);
+
 /// Half `dev`, half `prod`, all of them settled.
 fn settled(spec: ApplicationSetSpec, options: ControllerOptions, applications: usize) -> SetStory {
     let half = applications / 2;
@@ -94,8 +97,7 @@ fn visits(mut story: SetStory) -> [u64; 2] {
 
 #[test]
 fn a_pass_visits_as_much_in_a_set_of_20_000_as_in_one_of_1_000() {
-    let states: [(&str, fn(usize) -> SetStory); 4] =
-        [("syncing", syncing), ("closed", closed), ("forbidden", forbidden), ("behind", behind)];
+    let states: [State; 4] = [("syncing", syncing), ("closed", closed), ("forbidden", forbidden), ("behind", behind)];
     for (state, made) in states {
         let [[few, _], [many, all]] = [1_000, 20_000].map(|applications| visits(made(applications)));
         assert!(many <= 1_000 && many <= few + 10, "{state}: {few} of 1,000 and {many} of 20,000");
