@@ -202,7 +202,7 @@ func (p *product) startController() error {
 			"Clusters": generators.NewClusterGenerator(manager.GetClient(), namespace),
 		},
 		Client: cached, Scheme: manager.GetScheme(), Recorder: &record.FakeRecorder{},
-		Renderer: &utils.Render{}, Policy: argo.ApplicationsSyncPolicySync, EnablePolicyOverride: true,
+		Renderer: &renderer{}, Policy: argo.ApplicationsSyncPolicySync, EnablePolicyOverride: true,
 		KubeClientset: client, ArgoDB: db.NewDB(namespace, settings, client), ArgoCDNamespace: namespace,
 		ApplicationSetNamespaces: []string{namespace}, EnableProgressiveSyncs: true, Metrics: &observed,
 		MaxResourcesStatusCount: 5000, ClusterInformer: clusters, ConcurrentApplicationUpdates: p.options.updates,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"strconv"
 	"time"
 )
@@ -234,13 +233,13 @@ func (s *Server) replace(k *kind, old *stored, object Object, status bool, by st
 			return nil, failure
 		}
 	}
-	if !k.Builtin && !status && !reflect.DeepEqual(k.content(object), k.content(old.object)) {
+	if !k.Builtin && !status && !same(k.content(object), k.content(old.object)) {
 		meta["generation"] = json.Number(strconv.FormatInt(generation(old.object)+1, 10))
 	}
 	if text(meta, "deletionTimestamp") != "" && !hasFinalizers(object) {
 		return s.remove(k, old, object, by)
 	}
-	if reflect.DeepEqual(object, old.object) {
+	if same(object, old.object) {
 		return old, nil
 	}
 	return s.write(k, "MODIFIED", old, object, by)
@@ -255,7 +254,7 @@ func hasFinalizers(object Object) bool {
 func (s *Server) write(k *kind, change string, old *stored, object Object, by string) (*stored, *Failure) {
 	meta := metadata(object)
 	meta["resourceVersion"] = strconv.FormatUint(s.version+1, 10)
-	raw, err := json.Marshal(object)
+	raw, err := encode(object)
 	if err != nil {
 		return nil, fail(500, "InternalError", "%v", err)
 	}
@@ -280,7 +279,7 @@ func (s *Server) remove(k *kind, old *stored, last Object, by string) (*stored, 
 	meta := metadata(last)
 	s.version++
 	meta["resourceVersion"] = strconv.FormatUint(s.version, 10)
-	raw, err := json.Marshal(last)
+	raw, err := encode(last)
 	if err != nil {
 		return nil, fail(500, "InternalError", "%v", err)
 	}

@@ -1,7 +1,6 @@
 package virtualapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -119,15 +118,4 @@ func toObject(value any) (Object, error) {
 		return nil, err
 	}
 	return decode(raw)
-}
-
-// decode reads an object and keeps numbers as they were written.
-func decode(raw []byte) (Object, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var object Object
-	if err := decoder.Decode(&object); err != nil {
-		return nil, err
-	}
-	return object, nil
 }
