@@ -3,6 +3,7 @@
 mod agent;
 mod config;
 mod explain;
+mod hub_client;
 mod members;
 mod own_file;
 mod rolling_adapter;
@@ -10,6 +11,7 @@ mod rollout_pass;
 mod runs;
 mod staged_adapter;
 mod staged_run;
+mod status_write;
 mod work_generator;
 
 use serde_json::json;

@@ -41,6 +41,8 @@ pub(super) struct RollingController {
     has_failed: bool,
     /// The pass in progress ends earlier.
     ends_at: Option<SimTime>,
+    /// Bindings were created at the release, and no pass has seen them.
+    are_new: bool,
     /// Something was reported since the last pass.
     is_news: bool,
     /// The last pass rolled nothing.
@@ -82,6 +84,7 @@ impl RollingController {
             pass: None,
             has_failed: false,
             ends_at: None,
+            are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
             is_news: false,
             was_quiet: false,
             returning: BTreeMap::new(),
@@ -226,17 +229,22 @@ impl RollingController {
         self.view.store_started(began, &again, false);
     }
 
+    /// A binding has another version from now on, which may end the pass in progress.
+    fn meets(&mut self, cluster: ClusterId, at: SimTime) {
+        if let Some(pass) = &mut self.pass
+            && let Some(conflict) = pass.changes(cluster.index(), at)
+        {
+            self.ends_at = Some(conflict);
+        }
+    }
+
     /// A binding's status is written at `at`.
     fn write(&mut self, effect: Effect, at: SimTime) {
         let Effect::Status(cluster, revision, state) = effect else { unreachable!("it is a status") };
         self.generator.seen(cluster, at);
         if let Some((before, after)) = Members::write(&mut self.view.bindings, TargetId(cluster.0), revision, state) {
             self.is_news = true;
-            if let Some(pass) = &mut self.pass
-                && let Some(conflict) = pass.changes(cluster.index(), at)
-            {
-                self.ends_at = Some(conflict);
-            }
+            self.meets(cluster, at);
             if wakes(&before, &after, self.bugs) {
                 self.generator.wake(at);
             }
@@ -273,6 +281,10 @@ impl Controller for RollingController {
             self.unavailable.look(&self.view.bindings);
             decision.unavailable = self.unavailable.count();
             self.snapshot_at = self.snapshot_at.or_else(|| self.snapshot_delay.map(|delay| now + delay));
+            if std::mem::take(&mut self.are_new) {
+                // The event of the first one has started this pass. Those of the others come while it lists.
+                self.generator.wake_now(now);
+            }
             decision.ends_at = Some(self.generator.answer(now));
             decision.continues = true;
             self.pass = Some(RolloutPass::new(now));
@@ -324,6 +336,7 @@ impl Controller for RollingController {
                 Effect::Gone(cluster) if clusters.is_repair_due(cluster) => self.generator.waits_for(cluster, now),
                 Effect::Gone(_) => {}
                 Effect::Status(..) => self.write(effect, now),
+                Effect::Reworded(cluster) => self.meets(cluster, now),
                 Effect::Seen(cluster) => happened.changed.push(cluster),
                 Effect::Wake => happened.starts_pass = true,
             }

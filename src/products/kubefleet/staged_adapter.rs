@@ -89,7 +89,8 @@ impl<'s> StagedController<'s> {
             members,
             unavailable,
             // A run reads bindings from its cache.
-            generator: WorkGenerator::new(timing, timing.watch_delay, run.streams, Members::works(world)),
+            generator: WorkGenerator::new(timing, timing.watch_delay, run.streams, Members::works(world))
+                .with_members(),
             unwritten: Vec::new(),
             released: None,
             is_news: false,
@@ -272,7 +273,7 @@ impl Controller for StagedController<'_> {
                         self.generator.waits_for(cluster, now);
                     }
                 }
-                Effect::Instruct(..) | Effect::Seen(_) | Effect::Wake => {}
+                Effect::Instruct(..) | Effect::Seen(_) | Effect::Reworded(_) | Effect::Wake => {}
             }
         }
         happened

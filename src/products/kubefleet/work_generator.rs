@@ -9,17 +9,21 @@
 //!
 //! The hub agent's client has a limit for each kind of object, which the generator shares with the rolling update: both
 //! write bindings. The finalizer of a new binding is refused if its status was written since the cache was read, and is
-//! tried again after 10 ms. Left out: the limit that staged runs share, whose requests are few, and such conflicts in a
-//! first deployment, where the recorded hub agent filled its caches first.
+//! tried again after 10 ms. A status of a binding is refused for the same reason, and is sent again at once. One worker
+//! at a time is at a binding: what wakes the generator meanwhile has it look again afterwards, often before the cache
+//! shows what it has just written. In a first deployment the hub agent has just started, and has no member clusters in
+//! its cache. Left out: the limit that staged runs share, whose requests are few.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::engine::{Reservations, Stream, Streams, dist};
+use super::hub_client::{HubClient, HubKind, RETRIES};
+use super::status_write::StatusWrite;
+use crate::engine::{Reservations, Streams};
 use crate::products::ControlLoop;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, DurationModel, Report};
+use crate::world::{ClusterId, Report};
 
 /// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by
 /// default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
@@ -33,13 +37,6 @@ const REQUEUE_BURST: u32 = 100;
 /// The queue's back-off for one binding: the first wait, which doubles, and the longest one. Source: as above.
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(5);
 const LONGEST_WAIT: SimDuration = SimDuration::from_secs(1_000);
-
-/// Waits of the generator after a refused write of a finalizer: the first one, the ratio of the next to it, how many
-/// there are, and the largest share that is added. Source: `DefaultBackoff` of kubernetes/client-go's `util/retry`.
-const FIRST_RETRY: SimDuration = SimDuration::from_millis(10);
-const RETRY_FACTOR: u64 = 5;
-const RETRIES: u32 = 3;
-const JITTER: f64 = 0.1;
 
 /// How often the hub looks whether a cluster that was cut off has removed its resources. Guess: runs look every 15 s.
 const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
@@ -57,6 +54,8 @@ pub(super) enum Effect {
     Gone(ClusterId),
     /// A written status has reached the caches.
     Seen(ClusterId),
+    /// A binding's status is written in other words that mean the same to the rollout.
+    Reworded(ClusterId),
     /// Something that the rollout's controller watches has changed.
     Wake,
 }
@@ -67,7 +66,7 @@ enum GeneratorStep {
     /// The worker that is at a binding looks at it again.
     LooksAgain(usize),
     /// A worker is done with a binding.
-    Finished,
+    Finished(usize),
     Requeued(usize),
     Deleted(usize),
     /// The finalizer of a new binding is answered that the generator had looked at then.
@@ -78,32 +77,14 @@ enum GeneratorStep {
     /// The status of a binding that is rolled is sent.
     Starts(usize),
     /// The status of a binding is sent.
-    Sends(usize, Revision, WorkState),
+    Sends(StatusWrite),
+    /// It is answered.
+    Answered(StatusWrite),
     Does(Effect),
 }
 
-/// The hub agent's client.
-struct HubClient {
-    request: DurationModel,
-    draws: Stream,
-    /// Its limits, for bindings and for Works.
-    limits: Option<[Reservations; 2]>,
-}
-
-/// The kinds of objects that have a limit.
-#[derive(Clone, Copy)]
-enum HubKind {
-    Binding,
-    Work,
-}
-
-impl HubClient {
-    /// When a request that is sent now is answered.
-    fn answer(&mut self, kind: HubKind, now: SimTime) -> SimTime {
-        let sent = self.limits.as_mut().map_or(now, |limits| limits[kind as usize].reserve(now));
-        sent + self.request.sample(&mut self.draws)
-    }
-}
+/// When a step is due. A timer goes off before the events of its instant, and other steps keep their order.
+type Turn = (SimTime, bool, usize);
 
 /// What the generator knows of one binding.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,11 +100,17 @@ struct Item {
     failures: u32,
     /// It waits for a worker.
     waits: bool,
+    /// A worker is at it, and must look again when it is done.
+    is_taken: bool,
+    is_dirty: bool,
+    /// What the generator has written last into its status, and when that last changed.
+    says: Option<(Revision, WorkState, bool)>,
+    written: Option<SimTime>,
     /// How often the write of its finalizer was refused.
     refused: u32,
     timer: Option<SimTime>,
     /// The step that sends the status of its rolled binding.
-    starts: Option<(SimTime, usize)>,
+    starts: Option<Turn>,
     /// Its Work is older than the rollout, and what it says is available.
     was_installed: bool,
 }
@@ -131,7 +118,8 @@ struct Item {
 impl Item {
     /// A binding as it is before the rollout.
     fn installed(work: Option<Revision>) -> Self {
-        Self { revision: work, work, was_installed: work.is_some(), ..Self::default() }
+        let says = work.map(|revision| (revision, WorkState::Available, false));
+        Self { revision: work, work, says, was_installed: work.is_some(), ..Self::default() }
     }
 }
 
@@ -141,14 +129,12 @@ pub(super) struct WorkGenerator {
     watch_delay: SimDuration,
     /// From a write of a status until the rollout's controller takes it into account.
     visible_after: SimDuration,
-    /// The caches of the hub agent are filled, as they are before an update.
-    is_warm: bool,
     limiter: Reservations,
     /// Workers that are at a binding, and bindings that wait for one.
     busy: usize,
     waiting: VecDeque<usize>,
     items: Vec<Item>,
-    agenda: BTreeMap<(SimTime, usize), GeneratorStep>,
+    agenda: BTreeMap<Turn, GeneratorStep>,
     scheduled: usize,
 }
 
@@ -162,12 +148,8 @@ impl WorkGenerator {
     ) -> Self {
         let items: Vec<Item> = works.map(Item::installed).collect();
         Self {
-            is_warm: items.iter().any(|item| item.was_installed),
-            client: HubClient {
-                request: timing.request.clone(),
-                draws: streams.stream("controller", "work generator"),
-                limits: timing.client_limit().map(|limit| [limit.clone(), limit]),
-            },
+            // Before an update, the hub agent has put something into clusters.
+            client: HubClient::new(timing, streams, items.iter().any(|item| item.was_installed)),
             watch_delay: timing.watch_delay,
             visible_after,
             limiter: Reservations::new(REQUEUES_PER_SECOND, REQUEUE_BURST),
@@ -180,8 +162,20 @@ impl WorkGenerator {
     }
 
     fn schedule(&mut self, at: SimTime, step: GeneratorStep) {
-        self.agenda.insert((at, self.scheduled), step);
+        let is_timer = matches!(step, GeneratorStep::LooksAgain(_));
+        self.agenda.insert((at, !is_timer, self.scheduled), step);
         self.scheduled += 1;
+    }
+
+    /// The run has read the member clusters before.
+    pub(super) fn with_members(mut self) -> Self {
+        self.client.has_members();
+        self
+    }
+
+    /// One more wake-up of the rollout's controller, which is due now.
+    pub(super) fn wake_now(&mut self, now: SimTime) {
+        self.schedule(now, GeneratorStep::Does(Effect::Wake));
     }
 
     /// One more wake-up of the rollout's controller.
@@ -204,7 +198,7 @@ impl WorkGenerator {
         let item = &mut self.items[cluster];
         (item.revision, item.started) = (Some(revision), Some(SimTime::MAX));
         if item.starts.is_none() {
-            item.starts = Some((spec, self.scheduled));
+            item.starts = Some((spec, true, self.scheduled));
         }
         self.schedule(spec, GeneratorStep::Starts(cluster));
         self.schedule(spec + self.watch_delay, GeneratorStep::Look(cluster));
@@ -236,13 +230,14 @@ impl WorkGenerator {
             None if item.was_installed => WorkState::Available,
             None => WorkState::Applying,
         };
-        self.send(cluster, revision, state, now);
+        self.send(StatusWrite { has_worker: false, ..StatusWrite::new(cluster, revision, state, now) }, now);
     }
 
     /// A binding is gone.
     pub(super) fn forgets(&mut self, cluster: usize) {
         // A status that is on its way is still sent.
-        self.items[cluster] = Item { starts: self.items[cluster].starts, ..Item::default() };
+        let Item { starts, waits, is_taken, is_dirty, .. } = self.items[cluster];
+        self.items[cluster] = Item { starts, waits, is_taken, is_dirty, ..Item::default() };
     }
 
     /// A binding is marked for deletion.
@@ -264,7 +259,7 @@ impl WorkGenerator {
     }
 
     pub(super) fn next(&self) -> Option<SimTime> {
-        self.agenda.keys().next().map(|&(at, _)| at)
+        self.agenda.keys().next().map(|&(at, ..)| at)
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -280,12 +275,12 @@ impl WorkGenerator {
                 GeneratorStep::Does(effect) => return Some(effect),
                 GeneratorStep::Look(cluster) => self.take_up(cluster, at),
                 GeneratorStep::LooksAgain(cluster) => self.look(cluster, at),
-                GeneratorStep::Finished => self.finished(at),
+                GeneratorStep::Finished(cluster) => self.finished(cluster, at),
                 GeneratorStep::Deleted(cluster) => {
                     // The Work is deleted; its agent hears of that, and takes its finalizer away.
                     let id = ClusterId(cluster as u32);
                     let deleted = self.client.answer(HubKind::Work, at);
-                    let removed = deleted + self.watch_delay + self.client.request.sample(&mut self.client.draws);
+                    let removed = deleted + self.watch_delay + self.client.latency();
                     self.schedule(deleted, GeneratorStep::Does(Effect::Remove(id)));
                     self.schedule(removed + self.watch_delay, GeneratorStep::Does(Effect::Gone(id)));
                 }
@@ -294,7 +289,8 @@ impl WorkGenerator {
                     self.items[cluster].starts = None;
                     self.items[cluster].started = Some(self.client.answer(HubKind::Binding, at));
                 }
-                GeneratorStep::Sends(cluster, revision, state) => self.conclude(cluster, revision, state, at),
+                GeneratorStep::Sends(write) => self.send(write, at),
+                GeneratorStep::Answered(write) => self.answered(write, at),
                 GeneratorStep::Requeued(cluster) => {
                     if self.items[cluster].timer.take_if(|timer| *timer <= at).is_some() {
                         self.take_up(cluster, at);
@@ -304,19 +300,28 @@ impl WorkGenerator {
         }
     }
 
-    /// A free worker looks at a binding; otherwise the binding waits for one.
+    /// A free worker looks at a binding; otherwise the binding waits for one. No two workers are at one binding.
     fn take_up(&mut self, cluster: usize, now: SimTime) {
-        if self.busy < WORKERS {
+        let item = &mut self.items[cluster];
+        if item.is_taken {
+            item.is_dirty = true;
+        } else if self.busy < WORKERS {
+            item.is_taken = true;
             self.busy += 1;
             self.look(cluster, now);
-        } else if !std::mem::replace(&mut self.items[cluster].waits, true) {
+        } else if !std::mem::replace(&mut item.waits, true) {
             self.waiting.push_back(cluster);
         }
     }
 
     /// A worker is free again, and takes up the next binding.
-    fn finished(&mut self, now: SimTime) {
+    fn finished(&mut self, cluster: usize, now: SimTime) {
         self.busy -= 1;
+        let item = &mut self.items[cluster];
+        item.is_taken = false;
+        if std::mem::take(&mut item.is_dirty) && !std::mem::replace(&mut item.waits, true) {
+            self.waiting.push_back(cluster);
+        }
         if let Some(next) = self.waiting.pop_front() {
             self.items[next].waits = false;
             self.take_up(next, now);
@@ -326,7 +331,11 @@ impl WorkGenerator {
     fn look(&mut self, cluster: usize, now: SimTime) {
         let item = self.items[cluster];
         if item.revision.is_none() {
-            self.schedule(now, GeneratorStep::Finished);
+            self.schedule(now, GeneratorStep::Finished(cluster));
+            return;
+        }
+        if let Some(wait) = self.client.read_member(now) {
+            self.schedule(now + wait, GeneratorStep::LooksAgain(cluster));
             return;
         }
         if item.work.is_none() {
@@ -347,11 +356,11 @@ impl WorkGenerator {
     fn finalized(&mut self, cluster: usize, looked: SimTime, now: SimTime) {
         let item = &mut self.items[cluster];
         let started = item.started.filter(|started| *started <= now);
-        let is_refused = started.is_some_and(|started| self.is_warm && started + self.watch_delay > looked);
+        let is_refused = started.is_some_and(|started| started + self.watch_delay > looked);
         if is_refused && item.refused < RETRIES {
-            let wait = FIRST_RETRY * RETRY_FACTOR.pow(item.refused);
             item.refused += 1;
-            let wait = wait.mul_f64(1.0 + JITTER * dist::unit(&mut self.client.draws));
+            let refused = item.refused;
+            let wait = self.client.retry_wait(refused);
             self.schedule(now + wait, GeneratorStep::LooksAgain(cluster));
             return;
         }
@@ -366,20 +375,20 @@ impl WorkGenerator {
         match item.revision {
             Some(_) if !is_started => {
                 self.requeue(cluster, now);
-                self.schedule(now, GeneratorStep::Finished);
+                self.schedule(now, GeneratorStep::Finished(cluster));
             }
             Some(revision) if item.work != Some(revision) => self.write_work(cluster, revision, now),
             Some(revision) => {
                 self.items[cluster].failures = 0;
-                match item.report.filter(|report| report.applied == revision) {
-                    Some(report) => {
-                        let state = if report.ready { WorkState::Available } else { WorkState::Unavailable };
-                        self.conclude(cluster, revision, state, now);
-                    }
-                    None => self.schedule(now, GeneratorStep::Finished),
-                }
+                let (state, is_later) = match item.report.filter(|report| report.applied == revision) {
+                    Some(report) if report.ready => (WorkState::Available, false),
+                    Some(_) => (WorkState::Unavailable, false),
+                    None if item.was_installed => (WorkState::Available, false),
+                    None => (WorkState::Applying, true),
+                };
+                self.send(StatusWrite::new(cluster, revision, state, now).later(is_later), now);
             }
-            None => self.schedule(now, GeneratorStep::Finished),
+            None => self.schedule(now, GeneratorStep::Finished(cluster)),
         }
     }
 
@@ -388,24 +397,46 @@ impl WorkGenerator {
         let written = self.client.answer(HubKind::Work, now);
         let item = &mut self.items[cluster];
         item.failures = 0;
+        let was_there = item.work.is_some();
         (item.work, item.report, item.was_installed) = (Some(revision), None, false);
         let instruct = Effect::Instruct(ClusterId(cluster as u32), revision);
         self.schedule(written, GeneratorStep::Does(instruct));
-        self.schedule(written, GeneratorStep::Sends(cluster, revision, WorkState::Applying));
+        if was_there {
+            // The Work says another snapshot now, which wakes the generator. A new Work does not.
+            self.schedule(written + self.watch_delay, GeneratorStep::Look(cluster));
+        }
+        let status = StatusWrite::new(cluster, revision, WorkState::Applying, now);
+        self.schedule(written, GeneratorStep::Sends(status));
     }
 
-    /// A worker writes a binding's status, and is done with the binding.
-    fn conclude(&mut self, cluster: usize, revision: Revision, state: WorkState, now: SimTime) {
-        let written = self.send(cluster, revision, state, now);
-        self.schedule(written, GeneratorStep::Finished);
+    /// A binding's status is sent.
+    fn send(&mut self, write: StatusWrite, now: SimTime) {
+        let answered = self.client.answer(HubKind::Binding, now);
+        self.schedule(answered, GeneratorStep::Answered(write));
     }
 
-    /// A binding's status is sent. Returns when it is written.
-    fn send(&mut self, cluster: usize, revision: Revision, state: WorkState, now: SimTime) -> SimTime {
-        let written = self.client.answer(HubKind::Binding, now);
+    /// A binding's status is written, unless another one was since the binding had been read. Then it is read anew.
+    fn answered(&mut self, write: StatusWrite, now: SimTime) {
+        let StatusWrite { cluster, revision, state, is_later, read, refused, has_worker } = write;
+        let item = &mut self.items[cluster];
+        if item.written.is_some_and(|written| written + self.watch_delay > read) && refused <= RETRIES {
+            let wait = self.client.retry_wait(refused);
+            let again = StatusWrite { read: now + wait, refused: refused + 1, ..write };
+            self.schedule(now + wait, GeneratorStep::Sends(again));
+            return;
+        }
+        let says = (revision, state, is_later);
+        if item.says.replace(says) != Some(says) {
+            item.written = Some(now);
+            if is_later {
+                self.schedule(now, GeneratorStep::Does(Effect::Reworded(ClusterId(cluster as u32))));
+            }
+        }
         let effect = Effect::Status(ClusterId(cluster as u32), revision, state);
-        self.schedule(written + self.visible_after, GeneratorStep::Does(effect));
-        written
+        self.schedule(now + self.visible_after, GeneratorStep::Does(effect));
+        if has_worker {
+            self.schedule(now, GeneratorStep::Finished(cluster));
+        }
     }
 
     fn requeue(&mut self, cluster: usize, now: SimTime) {

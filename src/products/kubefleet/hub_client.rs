@@ -1,0 +1,81 @@
+//! The client of KubeFleet's hub agent: its limits of requests, its waits after refused writes, and a cache.
+//!
+//! controller-runtime makes a REST client, and so a limit, for each kind of object. A cache of a kind is filled when its
+//! first object is asked for; whoever asks before it is full looks again every 100 ms. Left out: all other caches, which
+//! a manager fills before its controllers start.
+
+use crate::engine::{Reservations, Stream, Streams, dist};
+use crate::products::ControlLoop;
+use crate::units::{SimDuration, SimTime};
+use crate::world::DurationModel;
+
+/// Waits of the generator after a refused write of a finalizer: the first one, the ratio of the next to it, how many
+/// there are, and the largest share that is added. Source: `DefaultBackoff` of kubernetes/client-go's `util/retry`.
+const FIRST_RETRY: SimDuration = SimDuration::from_millis(10);
+const RETRY_FACTOR: u64 = 5;
+pub(super) const RETRIES: u32 = 3;
+const JITTER: f64 = 0.1;
+
+/// How often a reader looks whether a cache is full. Source: `syncedPollPeriod` of kubernetes/client-go's
+/// `tools/cache/shared_informer.go`; `pkg/cache/internal/informers.go` of controller-runtime waits with it.
+const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
+
+/// The hub agent's client.
+pub(super) struct HubClient {
+    request: DurationModel,
+    draws: Stream,
+    /// Its limits, for bindings and for Works.
+    limits: Option<[Reservations; 2]>,
+    /// From when on the cache of member clusters is full. `None`: nobody has asked for one.
+    members_cached: Option<SimTime>,
+}
+
+/// The kinds of objects that have a limit.
+#[derive(Clone, Copy)]
+pub(super) enum HubKind {
+    Binding,
+    Work,
+}
+
+impl HubClient {
+    /// The client of a hub agent that has member clusters in its cache, or of one that has just started.
+    pub(super) fn new(timing: &ControlLoop, streams: Streams, is_warm: bool) -> Self {
+        Self {
+            request: timing.request.clone(),
+            draws: streams.stream("controller", "work generator"),
+            limits: timing.client_limit().map(|limit| [limit.clone(), limit]),
+            members_cached: is_warm.then_some(SimTime::ZERO),
+        }
+    }
+
+    /// The cache of member clusters is full.
+    pub(super) const fn has_members(&mut self) {
+        self.members_cached = Some(SimTime::ZERO);
+    }
+
+    /// How long a request takes that has no limit.
+    pub(super) fn latency(&mut self) -> SimDuration {
+        self.request.sample(&mut self.draws)
+    }
+
+    /// When a request that is sent now is answered.
+    pub(super) fn answer(&mut self, kind: HubKind, now: SimTime) -> SimTime {
+        let sent = self.limits.as_mut().map_or(now, |limits| limits[kind as usize].reserve(now));
+        sent + self.request.sample(&mut self.draws)
+    }
+
+    /// Reads a member cluster from the cache. Returns how long that takes if the cache is not full.
+    pub(super) fn read_member(&mut self, now: SimTime) -> Option<SimDuration> {
+        let (request, draws) = (&self.request, &mut self.draws);
+        let full = *self.members_cached.get_or_insert_with(|| now + request.sample(draws));
+        let missing = (now <= full && full > SimTime::ZERO).then(|| full - now)?;
+        Some(CACHE_POLL * missing.as_nanos().div_ceil(CACHE_POLL.as_nanos()).max(1))
+    }
+
+    /// The wait before a status that was refused so often is sent again: the first time there is none.
+    pub(super) fn retry_wait(&mut self, refused: u32) -> SimDuration {
+        let Some(waits) = refused.checked_sub(1) else { return SimDuration::ZERO };
+        let wait = FIRST_RETRY * RETRY_FACTOR.pow(waits);
+        wait.mul_f64(1.0 + JITTER * dist::unit(&mut self.draws))
+    }
+}
