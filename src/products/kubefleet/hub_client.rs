@@ -1,8 +1,8 @@
 //! The client of KubeFleet's hub agent: its limits of requests, its waits after refused writes, and a cache.
 //!
-//! controller-runtime makes a REST client, and so a limit, for each kind of object. A cache of a kind is filled when its
-//! first object is asked for; whoever asks before it is full looks again every 100 ms. Left out: all other caches, which
-//! a manager fills before its controllers start.
+//! controller-runtime makes a REST client, and so a limit, for each kind of object. A cache of a kind is filled when
+//! its first object is asked for; whoever asks before it is full looks again every 100 ms. Left out: all other caches,
+//! which a manager fills before its controllers start.
 
 use crate::engine::{Reservations, Stream, Streams, dist};
 use crate::products::ControlLoop;
