@@ -177,45 +177,45 @@ impl Fabric {
                 let start = self.random.start();
                 let capacity = if self.family == Family::U { 1e12 } else { 1.25e8 };
                 let path = self.below(&egress, capacity);
-                self.pulling(vec![path], start)
+                self.pulling(&[path], start)
             }
             Family::G | Family::H => {
                 let path = self.below(&egress, 1.25e8);
-                self.pulling(vec![path], SimTime::ZERO)
+                self.pulling(&[path], SimTime::ZERO)
             }
             Family::B => {
                 let capacity = self.random.log_uniform(2e6, 1e8);
                 let path = self.below(&egress, capacity);
                 let start = self.random.start();
-                self.pulling(vec![path], start)
+                self.pulling(&[path], start)
             }
             Family::C => {
                 let capacity = self.random.log_uniform(2e6, 1e8);
                 let start = self.random.start();
                 let region = self.regions[self.random.below(16) as usize].clone();
                 let path = self.below(&region, capacity);
-                self.pulling(vec![path], start)
+                self.pulling(&[path], start)
             }
             Family::D => {
                 let tier = [12.5e6, 31.25e6, 62.5e6, 125e6, 312.5e6, 1250e6][self.random.below(6) as usize];
                 let path = self.below(&egress, tier);
                 let start = self.random.start();
                 let cap = Some(BytesPerSec::new(25e6));
-                Puller { cap, ..self.pulling(vec![path], start) }
+                Puller { cap, ..self.pulling(&[path], start) }
             }
             Family::E => {
                 let capacity = self.random.log_uniform(2e6, 1e8);
                 let region = self.regions[self.random.below(8) as usize].clone();
                 let path = self.below(&region, capacity);
                 let start = self.random.start();
-                self.pulling(vec![path], start)
+                self.pulling(&[path], start)
             }
             Family::N => {
                 let capacity = self.random.log_uniform(2e6, 1e8);
                 let cluster = self.clusters[self.random.below(self.clusters.len() as u64) as usize].clone();
                 let path = self.below(&cluster, capacity);
                 let start = self.random.start();
-                self.pulling(vec![path], start)
+                self.pulling(&[path], start)
             }
             Family::T => {
                 let path = self.below(&egress, [12.5e6, 31.25e6, 62.5e6, 125e6][at % 4]);
@@ -235,19 +235,19 @@ impl Fabric {
             let swarm = self.out.len().div_ceil(50) * 50 - 50;
             let paths = (0..LAYERS)
                 .map(|_| vec![self.out[swarm + self.random.below((self.out.len() - swarm) as u64) as usize], card]);
-            let paths = paths.collect();
-            return self.pulling(paths, start);
+            let paths: Vec<Vec<LinkId>> = paths.collect();
+            return self.pulling(&paths, start);
         }
         let region = if self.family == Family::M { self.random.below(8) as usize } else { 0 };
         let above = if self.family == Family::M { self.regions[region].clone() } else { vec![self.egress] };
         let path = self.below(&above, capacity);
         let down = *path.last().expect("not empty");
         let second = if self.family == Family::M { self.mirrors[region] } else { self.other };
-        self.pulling(vec![path, vec![second, down]], start)
+        self.pulling(&[path, vec![second, down]], start)
     }
 
-    fn pulling(&mut self, paths: Vec<Vec<LinkId>>, start: SimTime) -> Puller {
-        Puller { paths: self.lay(&paths), start, layers: self.random.sizes(), cap: None }
+    fn pulling(&mut self, paths: &[Vec<LinkId>], start: SimTime) -> Puller {
+        Puller { paths: self.lay(paths), start, layers: self.random.sizes(), cap: None }
     }
 
     /// Notes paths that the layers take in turn.

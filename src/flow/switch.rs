@@ -55,7 +55,7 @@ impl Network {
     /// Whether these are a root, its child and so on down to one link.
     pub(super) fn is_path_down(&self, links: &[LinkId]) -> bool {
         let mut above = None;
-        let mut is_next = |node: u32| self.forest.above(node) == std::mem::replace(&mut above, Some(node));
+        let mut is_next = |node: u32| self.forest.above(node) == above.replace(node);
         links.iter().all(|link| is_next(self.nodes[link.index()]))
     }
 

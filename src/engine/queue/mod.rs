@@ -3,8 +3,8 @@
 //! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
 //!
 //! Events lie in slots and stay there. Their order is kept by tickets of a time and a slot, in a wheel and in a sorted
-//! list of those that are due next. When that list is empty, the wheel's next list is opened: a short one is sorted,
-//! a long one is spread over the lists of lower bytes (see `wheel`). So a ticket is moved two or three times, and always
+//! list of those that are due next. When that list is empty, the wheel's next list is opened: a short one is sorted, a
+//! long one is spread over the lists of lower bytes (see `wheel`). So a ticket is moved two or three times, and always
 //! next to others; a slot is touched when its event is scheduled, when its list is opened, and when it is handled.
 //!
 //! A cancelled event leaves its slot at once. Its ticket is void from then on, and dropped when its turn comes, or
@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use crate::units::{SimDuration, SimTime};
-use wheel::{Ticket, Wheel};
+use wheel::{EventTicket, Wheel};
 
 /// Lists of at most so many tickets are sorted. Here and below, tests get by with fewer events.
 const SHORT: usize = if cfg!(test) { 4 } else { 512 };
@@ -60,7 +60,7 @@ pub struct EventQueue<E> {
     /// Slots without an event.
     free: Vec<u32>,
     /// All tickets up to `near_until`, in order.
-    near: VecDeque<Ticket>,
+    near: VecDeque<EventTicket>,
     near_until: u64,
     /// All later tickets.
     far: Wheel,
@@ -68,7 +68,7 @@ pub struct EventQueue<E> {
     tickets: usize,
     /// Reused: times within a list and places in `opened`.
     keys: Vec<u64>,
-    opened: Vec<Ticket>,
+    opened: Vec<EventTicket>,
 }
 
 /// The place of a pending event, or a free one.
@@ -133,7 +133,7 @@ impl<E> EventQueue<E> {
         let slot = &mut self.slots[number as usize];
         slot.event = Some(event);
         let (generation, stamp) = (slot.generation, slot.stamp);
-        self.add(Ticket { at: at.as_nanos(), slot: number, stamp });
+        self.add(EventTicket { at: at.as_nanos(), slot: number, stamp });
         self.pending += 1;
         EventId { slot: number, generation }
     }
@@ -168,7 +168,7 @@ impl<E> EventQueue<E> {
             return false;
         }
         self.void(id.slot);
-        self.add(Ticket { at: at.as_nanos(), slot: id.slot, stamp: self.slots[id.slot as usize].stamp });
+        self.add(EventTicket { at: at.as_nanos(), slot: id.slot, stamp: self.slots[id.slot as usize].stamp });
         self.drop_void_if_many();
         true
     }
@@ -215,13 +215,13 @@ impl<E> EventQueue<E> {
 
     /// Whether a ticket is that of a pending event.
     #[inline]
-    fn is_valid(&self, ticket: Ticket) -> bool {
+    fn is_valid(&self, ticket: EventTicket) -> bool {
         self.slots[ticket.slot as usize].stamp == ticket.stamp
     }
 
     /// Adds a ticket, after all others of its time.
     #[inline]
-    fn add(&mut self, ticket: Ticket) {
+    fn add(&mut self, ticket: EventTicket) {
         self.tickets += 1;
         if ticket.at > self.near_until {
             self.far.push(ticket);
@@ -233,7 +233,7 @@ impl<E> EventQueue<E> {
     }
 
     /// Adds a ticket before others that are due soon.
-    fn insert(&mut self, ticket: Ticket) {
+    fn insert(&mut self, ticket: EventTicket) {
         if self.near.len() < CROWD {
             let place = self.near.partition_point(|other| other.at <= ticket.at);
             self.near.insert(place, ticket);
@@ -279,7 +279,7 @@ impl<E> EventQueue<E> {
     /// Moves the tickets of a short list to those that are due next.
     fn sort(&mut self, list: usize) {
         let Self { far, near, slots, opened, keys, .. } = self;
-        opened.resize(far.len(list), Ticket::default());
+        opened.resize(far.len(list), EventTicket::default());
         // Written without a branch on what a slot holds, so that the processor fetches many slots at a time.
         let (mut valid, mut some) = (0, 0);
         far.take(list, |_, ticket| {
@@ -296,8 +296,8 @@ impl<E> EventQueue<E> {
         near.extend(keys.iter().map(|key| opened[*key as usize % (1 << PLACE)]));
     }
 
-    /// Moves the tickets of a list to lists of lower bytes, and those of `least`, the time of its first event, to those
-    /// that are due next. That event is handled next, so nothing is scheduled before it later.
+    /// Moves the tickets of a list to lists of lower bytes, and those of `least`, the time of its first event, to
+    /// those that are due next. That event is handled next, so nothing is scheduled before it later.
     fn spread(&mut self, list: usize, least: u64) {
         let Self { far, near, tickets, .. } = self;
         self.near_until = least;
@@ -354,7 +354,7 @@ impl<E> EventQueue<E> {
     fn drop_void(&mut self) {
         let Self { near, far, slots, .. } = self;
         let mut left = 0;
-        let mut is_valid = |ticket: Ticket| {
+        let mut is_valid = |ticket: EventTicket| {
             let is_valid = slots[ticket.slot as usize].stamp == ticket.stamp;
             left += usize::from(is_valid);
             is_valid

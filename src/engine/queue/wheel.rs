@@ -22,28 +22,28 @@ const NONE: u32 = u32::MAX;
 
 /// When an event is due, and where it is. It is void once the slot has another stamp.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ticket {
+pub(super) struct EventTicket {
     pub(super) at: u64,
     pub(super) slot: u32,
     pub(super) stamp: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Block {
-    tickets: [Ticket; ROOM],
+struct TicketBlock {
+    tickets: [EventTicket; ROOM],
     /// The next block of the list, or the next free one.
     next: u32,
 }
 
 /// All blocks of a list but the last are full.
 #[derive(Clone, Copy, Debug)]
-struct List {
+struct TicketList {
     first: u32,
     last: u32,
     len: u32,
 }
 
-impl List {
+impl TicketList {
     const EMPTY: Self = Self { first: NONE, last: NONE, len: 0 };
 }
 
@@ -53,12 +53,12 @@ pub(super) struct Wheel {
     /// No ticket is due before it.
     base: u64,
     /// Byte by byte from the lowest.
-    lists: Vec<List>,
+    lists: Vec<TicketList>,
     /// One bit for each list that is not empty.
     occupied: [u64; WORDS],
     /// One bit for each word with such a list.
     words: u32,
-    blocks: Vec<Block>,
+    blocks: Vec<TicketBlock>,
     /// The first of the blocks without a list.
     free: u32,
 }
@@ -67,7 +67,7 @@ impl Wheel {
     pub(super) fn new() -> Self {
         Self {
             base: 0,
-            lists: vec![List::EMPTY; BYTES * LISTS],
+            lists: vec![TicketList::EMPTY; BYTES * LISTS],
             occupied: [0; WORDS],
             words: 0,
             blocks: Vec::new(),
@@ -82,14 +82,14 @@ impl Wheel {
 
     /// Adds a ticket, after all others of its time.
     #[inline]
-    pub(super) fn push(&mut self, ticket: Ticket) {
+    pub(super) fn push(&mut self, ticket: EventTicket) {
         let byte = (63 - ((ticket.at ^ self.base) | 1).leading_zeros()) as usize / 8;
         self.push_to(byte * LISTS + (ticket.at >> (8 * byte)) as usize % LISTS, ticket);
     }
 
     #[inline]
-    fn push_to(&mut self, list: usize, ticket: Ticket) {
-        let List { last, len, .. } = self.lists[list];
+    fn push_to(&mut self, list: usize, ticket: EventTicket) {
+        let TicketList { last, len, .. } = self.lists[list];
         let place = len as usize % ROOM;
         let block = if place == 0 { self.add_block(list) } else { last };
         self.blocks[block as usize].tickets[place] = ticket;
@@ -101,11 +101,11 @@ impl Wheel {
         let mut block = self.free;
         if block == NONE {
             block = self.blocks.len() as u32;
-            self.blocks.push(Block { tickets: [Ticket::default(); ROOM], next: NONE });
+            self.blocks.push(TicketBlock { tickets: [EventTicket::default(); ROOM], next: NONE });
         } else {
             self.free = std::mem::replace(&mut self.blocks[block as usize].next, NONE);
         }
-        let List { first, last, .. } = self.lists[list];
+        let TicketList { first, last, .. } = self.lists[list];
         if first == NONE {
             self.lists[list].first = block;
             self.occupied[list / WORD] |= 1 << (list % WORD);
@@ -152,11 +152,11 @@ impl Wheel {
 
     /// Calls `each` with the tickets of a list, in order.
     #[inline]
-    pub(super) fn each(&self, list: usize, mut each: impl FnMut(Ticket)) {
-        let List { first: mut block, len, .. } = self.lists[list];
+    pub(super) fn each(&self, list: usize, mut each: impl FnMut(EventTicket)) {
+        let TicketList { first: mut block, len, .. } = self.lists[list];
         let mut left = len as usize;
         while left > 0 {
-            let Block { tickets, next } = &self.blocks[block as usize];
+            let TicketBlock { tickets, next } = &self.blocks[block as usize];
             for &ticket in &tickets[..left.min(ROOM)] {
                 each(ticket);
             }
@@ -167,12 +167,12 @@ impl Wheel {
 
     /// Empties a list. `each` is called with its tickets, in order, and may add them again.
     #[inline]
-    pub(super) fn take(&mut self, list: usize, mut each: impl FnMut(&mut Self, Ticket)) {
-        let List { first: mut block, len, .. } = std::mem::replace(&mut self.lists[list], List::EMPTY);
+    pub(super) fn take(&mut self, list: usize, mut each: impl FnMut(&mut Self, EventTicket)) {
+        let TicketList { first: mut block, len, .. } = std::mem::replace(&mut self.lists[list], TicketList::EMPTY);
         self.unmark(list);
         let mut left = len as usize;
         while left > 0 {
-            let Block { tickets, next } = self.blocks[block as usize];
+            let TicketBlock { tickets, next } = self.blocks[block as usize];
             self.blocks[block as usize].next = std::mem::replace(&mut self.free, block);
             for &ticket in &tickets[..left.min(ROOM)] {
                 each(self, ticket);
@@ -191,7 +191,7 @@ impl Wheel {
     }
 
     /// Drops the tickets that are void.
-    pub(super) fn retain(&mut self, mut is_valid: impl FnMut(Ticket) -> bool) {
+    pub(super) fn retain(&mut self, mut is_valid: impl FnMut(EventTicket) -> bool) {
         for list in 0..BYTES * LISTS {
             if self.lists[list].len > 0 {
                 self.take(list, |wheel, ticket| {
