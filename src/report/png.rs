@@ -7,7 +7,7 @@ use ab_glyph::{Font, point};
 
 use super::canvas::{Align, Canvas, GRID_PER_PX, Label, PNG_PER_PX, Position, Shape, grid_length, grid_point, on_grid};
 use super::deflate::compressed;
-use super::raster::{Point, Raster};
+use super::raster::{PixelPlace, Raster};
 use super::text::{face, lay_out, px_scale};
 
 /// Pixels of a PNG in a grid step.
@@ -36,11 +36,11 @@ impl Canvas {
     }
 }
 
-fn in_pixels(points: &[Position]) -> Vec<Point> {
+fn in_pixels(points: &[Position]) -> Vec<PixelPlace> {
     on_grid(points).into_iter().map(in_pixel).collect()
 }
 
-fn in_pixel((x, y): (i32, i32)) -> Point {
+fn in_pixel((x, y): (i32, i32)) -> PixelPlace {
     (x as f32 * PNG_PER_GRID, y as f32 * PNG_PER_GRID)
 }
 

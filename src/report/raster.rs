@@ -16,7 +16,7 @@ use super::style::{Colour, WHITE};
 const LEVELS: f32 = 16.0;
 
 /// A place in pixels from the upper left corner.
-pub(super) type Point = (f32, f32);
+pub(super) type PixelPlace = (f32, f32);
 
 /// The pixels of one picture, and memory to draw the next.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) struct Raster {
 
 /// How the shares of a shape are written down.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Shares {
+enum ShareKind {
     /// As differences to the pixel at the left.
     Differences,
     /// As they are.
@@ -44,10 +44,10 @@ enum Shares {
 
 /// A straight piece of a line. An end that is `cut` ends there; another one is a round join.
 struct Piece {
-    from: Point,
+    from: PixelPlace,
     length: f32,
     /// A unit along the piece.
-    along: Point,
+    along: PixelPlace,
     half: f32,
     cut: [bool; 2],
 }
@@ -71,16 +71,16 @@ impl Raster {
     }
 
     /// Fills a polygon.
-    pub(super) fn area(&mut self, points: &[Point], colour: Colour, opacity: f32) {
+    pub(super) fn area(&mut self, points: &[PixelPlace], colour: Colour, opacity: f32) {
         let next = points.iter().cycle().skip(1);
         for (&from, &to) in points.iter().zip(next) {
             self.edge(from, to);
         }
-        self.mix(colour, opacity, Shares::Differences);
+        self.mix(colour, opacity, ShareKind::Differences);
     }
 
     /// Draws a line through points, with round joins and cut ends.
-    pub(super) fn line(&mut self, points: &[Point], width: f32, colour: Colour) {
+    pub(super) fn line(&mut self, points: &[PixelPlace], width: f32, colour: Colour) {
         let last = points.len().saturating_sub(2);
         for (at, pair) in points.windows(2).enumerate() {
             let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
@@ -91,13 +91,13 @@ impl Raster {
                 self.piece(&Piece { from: pair[0], length, along, half: width / 2.0, cut });
             }
         }
-        self.mix(colour, 1.0, Shares::Plain);
+        self.mix(colour, 1.0, ShareKind::Plain);
     }
 
     /// Fills a circle.
-    pub(super) fn dot(&mut self, middle: Point, radius: f32, colour: Colour, opacity: f32) {
+    pub(super) fn dot(&mut self, middle: PixelPlace, radius: f32, colour: Colour, opacity: f32) {
         self.piece(&Piece { from: middle, length: 0.0, along: (1.0, 0.0), half: radius, cut: [false; 2] });
-        self.mix(colour, opacity, Shares::Plain);
+        self.mix(colour, opacity, ShareKind::Plain);
     }
 
     /// Mixes a colour into one pixel of which this share is covered.
@@ -124,7 +124,7 @@ impl Raster {
     }
 
     /// Adds what lies right of an edge, row by row: positive for an edge that runs down, negative for one that runs up.
-    fn edge(&mut self, from: Point, to: Point) {
+    fn edge(&mut self, from: PixelPlace, to: PixelPlace) {
         let (sign, (x0, y0), (x1, y1)) = if from.1 <= to.1 { (1.0, from, to) } else { (-1.0, to, from) };
         if y0 >= y1 {
             return;
@@ -180,7 +180,7 @@ impl Raster {
     }
 
     /// Mixes the colour into the touched pixels, and forgets the shape.
-    fn mix(&mut self, colour: Colour, opacity: f32, shares: Shares) {
+    fn mix(&mut self, colour: Colour, opacity: f32, shares: ShareKind) {
         let colour = packed(colour);
         for row in std::mem::take(&mut self.rows) {
             let Range { start, end } = std::mem::take(&mut self.touched[row]);
@@ -188,8 +188,8 @@ impl Raster {
             let written = &mut self.shares[begin + start..begin + end];
             let pixels = &mut self.pixels[row * self.width + start..row * self.width + end.min(self.width)];
             match shares {
-                Shares::Differences => mix_differences(pixels, written, colour, opacity),
-                Shares::Plain => {
+                ShareKind::Differences => mix_differences(pixels, written, colour, opacity),
+                ShareKind::Plain => {
                     for (pixel, share) in pixels.iter_mut().zip(written.iter()) {
                         *pixel = mixed(*pixel, colour, weight(*share, opacity));
                     }
@@ -202,7 +202,7 @@ impl Raster {
 
 impl Piece {
     /// The covered share of the pixel with this middle.
-    fn share_at(&self, (x, y): Point) -> f32 {
+    fn share_at(&self, (x, y): PixelPlace) -> f32 {
         let (dx, dy) = (x - self.from.0, y - self.from.1);
         let along = dx * self.along.0 + dy * self.along.1;
         let across = dx * self.along.1 - dy * self.along.0;
