@@ -1,8 +1,8 @@
 //! A chart as a list of shapes. [`super::svg`] and [`super::png`] write it in the two formats.
 //!
-//! Charts place shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`]: the
-//! SVG scales it down by its view box, the PNG has [`PNG_PER_PX`] pixels for each logical one. Tests check the list of
-//! shapes for overlapping texts.
+//! Charts place shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`].
+//! The SVG scales it down by its view box, the PNG has [`PNG_PER_PX`] pixels for each logical one. Tests check the list
+//! of shapes for overlapping texts.
 
 use super::style::Colour;
 use super::text::Weight;
