@@ -1,7 +1,7 @@
 //! Reports: charts and the comparison table, from recorded results only.
 //!
-//! [`draw_folder`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size, and the
-//! page that shows all of it ([`PAGE_FILE`]).
+//! [`draw_folder`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size, and
+//! the page that shows all of it ([`PAGE_FILE`]).
 //! [`write_trace`] and [`write_metrics`] hand results to other programs.
 //! [`Results::read`] with [`table`] gives the comparison that a run prints last, [`json`] the same for programs.
 //!

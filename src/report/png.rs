@@ -14,7 +14,8 @@ use super::text::{face, lay_out, px_scale};
 const PNG_PER_GRID: f32 = PNG_PER_PX as f32 / GRID_PER_PX as f32;
 
 impl Canvas {
-    /// The chart as PNG, [`PNG_PER_PX`] pixels for each of its own. It is drawn in `raster`, which may serve many charts.
+    /// The chart as PNG, [`PNG_PER_PX`] pixels for each of its own. It is drawn in `raster`, which may serve many
+    /// charts.
     pub(super) fn to_png(&self, raster: &mut Raster) -> Vec<u8> {
         let size = self.pixels(f64::from(PNG_PER_PX));
         raster.begin(size);
