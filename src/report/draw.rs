@@ -8,7 +8,6 @@ use super::charts::{completion, exposure, front, heat, multiples, over_time, rea
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
-use super::raster::Raster;
 use super::sensitivity::{self, sensitivity_text};
 use crate::results::{CalibrationRecord, PlanRecord, Provenance, ResultsError, SensitivityRecord};
 
@@ -49,14 +48,14 @@ pub fn draw_all<E: From<ResultsError>>(
     mut begins: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<(), E> {
     let charts = charts_folder(folder)?;
-    let mut raster = Raster::default();
+    let mut memory = Vec::new();
     let mut names = Vec::new();
     for (name, canvas) in charts_of(results) {
         begins(&name)?;
-        write_chart(&charts, &name, &canvas, &mut raster)?;
+        write_chart(&charts, &name, &canvas, &mut memory)?;
         names.push(name);
     }
-    drop(raster);
+    drop(memory);
     begins("page")?;
     write(&folder.join(PAGE_FILE), html::page(results, &names))?;
     Ok(())
@@ -97,9 +96,9 @@ fn draw_record<Record>(
     charts: impl Fn(&Record, &Provenance) -> Vec<(String, Canvas)>,
     (file, text): (&str, fn(&Record, usize) -> String),
 ) -> Result<Record, ResultsError> {
-    let (charts_folder, mut raster) = (charts_folder(folder)?, Raster::default());
+    let (charts_folder, mut memory) = (charts_folder(folder)?, Vec::new());
     for (name, canvas) in charts(&record, &Provenance::of_results(folder)?) {
-        write_chart(&charts_folder, &name, &canvas, &mut raster)?;
+        write_chart(&charts_folder, &name, &canvas, &mut memory)?;
     }
     write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
     Ok(record)
@@ -115,10 +114,10 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     std::fs::write(path, bytes).map_err(ResultsError::io("write", path))
 }
 
-/// Writes one chart as SVG and as PNG, which is drawn in `raster`.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas, raster: &mut Raster) -> Result<(), ResultsError> {
+/// Writes one chart as SVG and as PNG, which is drawn in `memory`.
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas, memory: &mut Vec<u8>) -> Result<(), ResultsError> {
     write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
-    write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
+    write(&charts.join(format!("{name}.png")), canvas.to_png(memory))
 }
 
 /// The charts with the names of their files. Some need more than every experiment has.

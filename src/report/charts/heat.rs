@@ -230,13 +230,12 @@ fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width:
     if !measure.alike() {
         let start = left + text_width(&low, SMALL, Weight::Regular) + 8.0;
         let step = ((width - 170.0) / 24.0).clamp(2.0, 5.0);
-        let end = start + 24.0 * step;
         for at in 0..24 {
             let x = start + step * f64::from(at);
-            // To the end, so that the ground does not show between two shades.
-            canvas.rectangle((x, top + 10.0), (end, top + 22.0), shade(f64::from(at) / 23.0), 1.0);
+            canvas.rectangle((x, top + 10.0), (x + step, top + 22.0), shade(f64::from(at) / 23.0), 1.0);
         }
-        write(canvas, &(measure.text)(measure.high), (end + 8.0, top + 20.0), SMALL, MUTED, Align::Left);
+        let end = start + 24.0 * step + 8.0;
+        write(canvas, &(measure.text)(measure.high), (end, top + 20.0), SMALL, MUTED, Align::Left);
     }
 }
 

@@ -101,9 +101,8 @@ fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale)
         }
         decimate(&points, 1.0)
     };
-    // From the whole stack down, so that the ground does not show between two states.
-    for (upto, (_, colour)) in (1..5).zip(STATES).rev() {
-        canvas.between(edge(upto), edge(0), colour, 1.0);
+    for (upto, (_, colour)) in (1..=4).zip(STATES) {
+        canvas.between(edge(upto), edge(upto - 1), colour, 1.0);
     }
 }
 
