@@ -200,7 +200,7 @@ fn panels_have_their_own_value_axes_when_peaks_differ_much() {
     let pulls = |results: &Results| charts::over_time::pulls(results);
     let texts = |canvas: &Canvas| canvas.text_boxes().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
     let apart = texts(&pulls(&results));
-    assert!(apart.iter().any(|text| text.ends_with("; axes differ between panels")), "{apart:?}");
+    assert!(apart.iter().any(|text| text.contains("; axes differ between panels")), "{apart:?}");
     assert!(apart.contains(&"6".to_owned()) && apart.contains(&"3,000".to_owned()), "both scales: {apart:?}");
     let waves = [250, 300, 350, 400].map(|size| wave(&format!("by {size}"), size, 0));
     let near = texts(&pulls(&readable(&with_waves(waves.to_vec()))));
