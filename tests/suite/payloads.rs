@@ -1,5 +1,6 @@
 //! Releases without pods: a ConfigMap, or a Deployment that is scaled to zero. Completion as the product reports it.
 
+use fleetsim::products::WATCH_DELAY;
 use fleetsim::results::RunOutcome;
 use fleetsim::sim;
 
@@ -83,7 +84,10 @@ fn a_product_reports_completion_after_its_last_target_is_ready() {
             "cloud" => 2.0 * 5.5,
             _ => 2.0,
         };
+        // A pass of a rolling update lists bindings from the API server itself, and may see the last one before the
+        // watch shows it, by which `completion_s` counts.
+        let least = if variant.strategy == "rolling" { -WATCH_DELAY.as_secs_f64() } else { 0.0 };
         let later = reported - completion;
-        assert!(later > 0.0 && later < most, "{}: {reported} s is {later} s after the last target", variant.label);
+        assert!(later > least && later < most, "{}: {reported} s is {later} s after the last target", variant.label);
     }
 }
