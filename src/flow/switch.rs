@@ -52,7 +52,7 @@ impl Network {
         }
     }
 
-    /// Whether these are a root, its child and so on down to one link.
+    /// True if these are a root, its child and so on down to one link.
     pub(super) fn is_path_down(&self, links: &[LinkId]) -> bool {
         let mut above = None;
         let mut is_next = |node: u32| self.forest.above(node) == above.replace(node);

@@ -47,7 +47,7 @@ impl Summary {
         }
     }
 
-    /// Whether all bits are the same; without a branch for each field.
+    /// True if all bits are the same. It has no branch for each field.
     #[inline]
     fn is(&self, other: &Self) -> bool {
         let differs = |one: f64, other: f64| one.to_bits() ^ other.to_bits();

@@ -75,7 +75,7 @@ pub struct EventQueue<E> {
 #[derive(Clone, Debug)]
 struct Slot<E> {
     generation: u32,
-    /// That of the event's ticket; changes with every ticket.
+    /// The event's ticket has the same stamp; each new ticket gets another one.
     stamp: u32,
     event: Option<E>,
 }
@@ -111,7 +111,7 @@ impl<E> EventQueue<E> {
         self.pending
     }
 
-    /// Whether no event is pending.
+    /// True if no event is pending.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.pending == 0
@@ -213,7 +213,7 @@ impl<E> EventQueue<E> {
         assert!(at >= self.now, "cannot schedule an event for {at}: the time is already {}", self.now);
     }
 
-    /// Whether a ticket is that of a pending event.
+    /// True if the ticket belongs to a pending event.
     #[inline]
     fn is_valid(&self, ticket: EventTicket) -> bool {
         self.slots[ticket.slot as usize].stamp == ticket.stamp
@@ -315,7 +315,7 @@ impl<E> EventQueue<E> {
         slot
     }
 
-    /// Whether the event of `id` is pending. An id of another queue may name a slot that this one lacks.
+    /// True if the event of `id` is pending. An id of another queue may name a slot that this one lacks.
     fn is_pending(&self, id: EventId) -> bool {
         let slot = self.slots.get(id.slot as usize);
         slot.is_some_and(|slot| slot.generation == id.generation && slot.event.is_some())

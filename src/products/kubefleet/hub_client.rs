@@ -9,14 +9,15 @@ use crate::products::ControlLoop;
 use crate::units::{SimDuration, SimTime};
 use crate::world::DurationModel;
 
-/// Waits of the generator after a refused write of a finalizer: the first one, the ratio of the next to it, how many
-/// there are, and the largest share that is added. Source: `DefaultBackoff` of kubernetes/client-go's `util/retry`.
+/// Waits of the generator after a refused write of a finalizer or a status: the first one, the ratio of the next to it,
+/// how many there are, and the largest share that is added. Source: `DefaultBackoff` of kubernetes/client-go's
+/// `util/retry`. A status is sent again at once the first time.
 const FIRST_RETRY: SimDuration = SimDuration::from_millis(10);
 const RETRY_FACTOR: u64 = 5;
 pub(super) const RETRIES: u32 = 3;
 const JITTER: f64 = 0.1;
 
-/// How often a reader looks whether a cache is full. Source: `syncedPollPeriod` of kubernetes/client-go's
+/// A reader looks again after this time while a cache is not full. Source: `syncedPollPeriod` of kubernetes/client-go's
 /// `tools/cache/shared_informer.go`; `pkg/cache/internal/informers.go` of controller-runtime waits with it.
 const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
 
@@ -53,7 +54,7 @@ impl HubClient {
         self.members_cached = Some(SimTime::ZERO);
     }
 
-    /// How long a request takes that has no limit.
+    /// Draws the duration of a request that no limit holds back.
     pub(super) fn latency(&mut self) -> SimDuration {
         self.request.sample(&mut self.draws)
     }
