@@ -290,14 +290,20 @@ impl ExperimentArgs {
         Ok(load(&self.experiment, &self.overrides())?)
     }
 
-    /// Refuses to simulate an experiment that starts commands which were not allowed.
+    /// Refuses to simulate an experiment that starts commands which were not allowed, or do not exist.
     fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
         let mut commands = experiment.variants.iter().filter_map(|variant| variant.scenario.strategy.command());
         match commands.next() {
             Some(command) if !self.allow_commands => Err(Failure::Usage(format!(
                 "this experiment starts a command for every run: {command}\n  if you trust it, add --allow-commands"
             ))),
-            _ => Ok(()),
+            _ => {
+                let missing = experiment.variants.iter().find_map(|variant| {
+                    let missing = variant.scenario.strategy.missing_program()?;
+                    Some(Failure::Machine(format!("{}: {missing}", variant.strategy)))
+                });
+                missing.map_or(Ok(()), Err)
+            }
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct ChildProcess {
 
 impl ChildProcess {
     pub(crate) fn start(start: &ProcessCommand, run: &str) -> Result<Self, ProcessError> {
-        let mut command = Command::new(program(start));
+        let mut command = Command::new(start.program());
         command.args(&start.words[1..]).current_dir(&start.folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
@@ -52,9 +52,7 @@ impl ChildProcess {
             run: run.to_owned(),
             command: shown.clone(),
             problem: match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    format!("the program `{}` must exist; {}", start.words[0], start.remedy)
-                }
+                std::io::ErrorKind::NotFound => start.not_found(),
                 _ => format!("the program cannot be started: {error}"),
             },
             line: String::new(),
@@ -190,11 +188,6 @@ impl Drop for ChildProcess {
 }
 
 /// The program: a path is relative to the experiment's folder, a plain name is looked up in `PATH`.
-fn program(start: &ProcessCommand) -> std::path::PathBuf {
-    let name = &start.words[0];
-    if name.contains('/') { start.folder.join(name) } else { name.into() }
-}
-
 /// The lines of a stream, each with its newline, read on a thread of their own.
 fn lines(stream: impl Read + Send + 'static) -> Receiver<std::io::Result<Vec<u8>>> {
     let (sender, receiver) = sync_channel(1);

@@ -57,4 +57,21 @@ impl ProcessCommand {
         let quoted = |word: &String| if word.contains([' ', '"', '\'']) { format!("{word:?}") } else { word.clone() };
         self.words.iter().map(quoted).join(" ")
     }
+
+    /// The program as the machine is asked for it.
+    fn program(&self) -> PathBuf {
+        let name = &self.words[0];
+        if name.contains('/') { self.folder.join(name) } else { name.into() }
+    }
+
+    /// The error about a program that does not exist.
+    fn not_found(&self) -> String {
+        format!("the program `{}` must exist; {}", self.words[0], self.remedy)
+    }
+
+    /// The error if a program with a `/` does not exist. Others are looked for when they start.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        (self.words[0].contains('/') && !self.program().exists()).then(|| self.not_found())
+    }
 }

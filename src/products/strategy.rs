@@ -38,6 +38,11 @@ pub trait Strategy: Any + Debug + Send + Sync {
         None
     }
 
+    /// The error if the program of that command does not exist.
+    fn missing_program(&self) -> Option<String> {
+        None
+    }
+
     /// The agents of its runs, from those that the experiment describes.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         described

@@ -29,6 +29,14 @@ const FOLDER: &str = "target/controllers";
 /// The environment variable that names the folder of the programs.
 const FOLDER_VARIABLE: &str = "FLEETSIM_CONTROLLERS";
 
+/// The advice about a program that does not exist.
+const BUILD: &str = "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
+
+/// The same for KubeFleet, whose Go module the module proxy does not have.
+const WITHOUT_MODULE: &str = "`controllers/build` does not make it, because KubeFleet's Go module cannot be \
+                              downloaded; name the folder of your own build with FLEETSIM_CONTROLLERS, or use \
+                              `controller: native`, which follows recordings of KubeFleet's controllers";
+
 /// Real time in which an answer must come. A controller of thousands of clusters may take minutes to start.
 const TIMEOUT: SimDuration = SimDuration::from_mins(10);
 
@@ -97,7 +105,7 @@ impl ControllerChoice {
                 words: vec![path.to_string_lossy().into_owned()],
                 folder: context.files.folder().to_owned(),
                 timeout_ns: TIMEOUT.as_nanos(),
-                remedy: "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS",
+                remedy: if program.name == "kubefleet" { WITHOUT_MODULE } else { BUILD },
             },
             files: vec![(file.to_owned(), text)],
             settings: BTreeMap::new(),
@@ -134,6 +142,10 @@ impl Strategy for UpstreamStrategy {
 
     fn command(&self) -> Option<String> {
         self.process.command()
+    }
+
+    fn missing_program(&self) -> Option<String> {
+        self.process.missing_program()
     }
 
     /// A program ignores news that its product has no use for.

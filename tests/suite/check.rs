@@ -47,7 +47,7 @@ fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
     let strategy = "strategies:\n  staged:\n    kubeFleetStaged: {stages: [{name: all, labelSelector: {}, maxConcurrency: 10%}]}\n";
     let found = checked(fleet, strategy);
     assert!(found.contains("warning: staged: the status of the ClusterStagedUpdateRun has about 405 B"), "{found}");
-    assert!(found.contains("(docs/schedulers.md#sizes-that-the-simulation-leaves-out)"), "{found}");
+    assert!(found.contains("(docs/schedulers.md#sizes)"), "{found}");
 }
 
 #[test]

@@ -127,6 +127,19 @@ fn a_controller_that_is_missing_is_named_with_the_command_that_builds_it() {
     assert_eq!(code, Some(1), "{messages}");
     assert!(messages.contains("nowhere/fleet` must exist; build it with `controllers/build`"), "{messages}");
     assert!(!folder.path().join("out").exists(), "nothing is written");
+    let check = fleetsim(folder.path()).env("FLEETSIM_CONTROLLERS", "/nowhere").args(["check", "."]).assert().success();
+    let warnings = text(&check.get_output().stdout).replace("\n  ", " ");
+    assert!(warnings.contains("warning: s: the program `/nowhere/fleet` must exist"), "{warnings}");
+}
+
+#[test]
+fn a_missing_controller_is_found_before_the_runs_of_other_strategies() {
+    let folder = experiment(
+        "{native: {rancherFleet: {file: fleet.yaml}}, s: {rancherFleet: {file: fleet.yaml, controller: upstream}}}",
+    );
+    let (code, messages) = run(folder.path(), &folder.path().join("nowhere"), &["--out", "out"]);
+    assert_eq!(code, Some(1), "{messages}");
+    assert!(messages.contains("s: the program") && !messages.contains("saved"), "{messages}");
 }
 
 #[test]

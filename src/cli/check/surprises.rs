@@ -1,10 +1,10 @@
 //! What `fleetsim check` says about a valid experiment: settings that are legal but may surprise.
 //!
-//! Warnings are about strategies: their product warns of a setting, an object of the product would be too large, or the
-//! code that ships does something else for this fleet than the documentation describes. The difference is found by
-//! explaining the strategy by both sets of rules; differences that no number of the explanation shows are left out. It
-//! is shown for one variant of each strategy. Notes are guesses about the world. A text that several variants share is
-//! printed once.
+//! Warnings are about strategies: their product warns of a setting, an object of the product would be too large, a
+//! program that decides does not exist, or the code that ships does something else for this fleet than the
+//! documentation describes. The difference is found by explaining the strategy by both sets of rules; differences that
+//! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
+//! about the world. A text that several variants share is printed once.
 
 use fleetsim::report::wrapped;
 use fleetsim::results::grouped;
@@ -59,9 +59,9 @@ fn named(labels: &[&str]) -> String {
 
 fn warnings(variant: &Variant) -> Vec<String> {
     let (strategy, fleet) = (&variant.scenario.strategy, variant.scenario.fleet());
-    let link = "(docs/schedulers.md#sizes-that-the-simulation-leaves-out)";
+    let link = "(docs/schedulers.md#sizes)";
     let limit = strategy.object_limit(fleet).map(|warning| format!("{warning} {link}"));
-    strategy.explain(fleet).warnings.into_iter().chain(limit).collect()
+    strategy.explain(fleet).warnings.into_iter().chain(limit).chain(strategy.missing_program()).collect()
 }
 
 /// For each strategy, the first of its variants for which code and documentation differ.

@@ -58,6 +58,10 @@ impl Strategy for ExternalStrategy {
         Some(self.command.shown())
     }
 
+    fn missing_program(&self) -> Option<String> {
+        self.command.missing()
+    }
+
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
         match self.keeper {
             LoopKeeper::Fleetsim => Box::new(adapter::ExternalController::new(self, run)),
