@@ -1,5 +1,7 @@
 //! Markdown pages are easy to read in a terminal and in a diff: prose ends before column 120, and table cells are
-//! short.
+//! short. Links lead to files and headings that exist.
+
+use std::path::Path;
 
 use super::common::{contents, root};
 
@@ -69,17 +71,54 @@ fn prose_ends_before_column_120_and_cells_are_short() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// The anchors of a page's headings, as browsers of repositories make them: lower case, dashes, no punctuation.
+fn anchors(page: &str) -> Vec<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let kept = |letter: &char| letter.is_alphanumeric() || ['-', '_', ' '].contains(letter);
+    headings.map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+/// Whether a link from a page in `folder`, or from `text` itself, leads to a file and to a heading in it.
+fn leads(folder: &Path, text: &str, link: &str) -> bool {
+    let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+    let file = folder.join(path);
+    let is_found = |page: &str| anchor.is_none_or(|anchor| anchors(page).iter().any(|found| found == anchor));
+    match (path, anchor) {
+        ("", _) => is_found(text),
+        (_, Some(_)) if path.ends_with(".md") => std::fs::read_to_string(&file).is_ok_and(|page| is_found(&page)),
+        _ => file.exists(),
+    }
+}
+
 #[test]
-fn links_between_pages_lead_to_files() {
+fn links_between_pages_lead_to_files_and_headings() {
     let mut broken = Vec::new();
     for (name, text) in pages() {
         let folder = root().join(&name).parent().expect("a page is in a folder").to_owned();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = link.split('#').next().expect("a split has a first part");
-            if !path.is_empty() && !path.contains("://") && !path.contains(' ') && !folder.join(path).exists() {
+            if !link.contains("://") && !link.contains(' ') && !leads(&folder, &text, link) {
                 broken.push(format!("{name}: {link}"));
             }
         }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn links_that_the_program_prints_lead_to_headings() {
+    let mut broken = Vec::new();
+    for (name, bytes) in contents(&root().join("src")) {
+        let text = String::from_utf8_lossy(&bytes);
+        let links = text.match_indices("docs/").map(|(at, _)| &text[at..]).filter_map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !"/._#-".contains(letter))?;
+            rest[..end].contains(".md#").then(|| rest[..end].trim_end_matches('.'))
+        });
+        // A link that ends in `#` is completed elsewhere.
+        broken.extend(
+            links
+                .filter(|link| !link.ends_with('#') && !leads(root(), "", link))
+                .map(|link| format!("src/{name}: {link}")),
+        );
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
