@@ -290,7 +290,12 @@ impl Controller for ArgoCdController {
             self.application_controller.set_seen(at);
         }
         for (number, application, is_request) in self.unwritten.drain(..) {
-            let seen = answers[number - 1] + self.watch_delay;
+            let answer = answers[number - 1];
+            if let Some(live) = &self.view.applications[application].live {
+                let revision = Revision(live.spec.parameters);
+                self.application_controller.spec_is_written(answer, application, revision);
+            }
+            let seen = answer + self.watch_delay;
             if is_request {
                 self.application_controller.sees_request(seen, application);
             } else {
