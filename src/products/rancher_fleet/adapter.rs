@@ -53,6 +53,8 @@ pub(super) struct BundleController<'s> {
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
     stored: Option<Revision>,
+    /// Clusters whose resources say that they fail.
+    degraded: Vec<bool>,
     /// The bundle's status as the last pass wrote it. `None`: there is no bundle yet.
     status: Option<BundleStatus>,
     /// The bundle is new: it has no finalizer yet.
@@ -76,7 +78,7 @@ impl<'s> BundleController<'s> {
             };
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
         });
-        let view = BundleView { paused: false, clusters: views.collect() };
+        let view = BundleView { paused: strategy.paused, clusters: views.collect() };
         let mut by_name: Vec<usize> = (0..clusters.len()).collect();
         by_name.sort_by_key(|&cluster| &clusters[cluster].name);
         let mut ranks = vec![0; clusters.len()];
@@ -102,9 +104,10 @@ impl<'s> BundleController<'s> {
             tally,
             labelled,
             stored: None,
+            degraded: vec![false; world.clusters.len()],
             status: (!is_new).then(|| BundleStatus::settled(world.clusters.len() as u32)),
             is_new,
-            was_stopped: false,
+            was_stopped: strategy.paused,
             created: Vec::new(),
         }
     }
@@ -234,10 +237,14 @@ impl Controller for BundleController<'_> {
         // The report of an agent whose deployment was deleted meanwhile.
         let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else { return false };
         let before = *deployment;
+        // What was to be applied has failed, or what is applied has; then the messages of its resources change, too.
+        deployment.failed = report.degraded && deployment.deployed != Some(report.applied);
+        let is_degraded = report.degraded && !deployment.failed;
         deployment.applied = Some(report.applied);
         deployment.ready = report.ready;
         deployment.non_modified = true;
-        let is_changed = *deployment != before;
+        let was_degraded = std::mem::replace(&mut self.degraded[cluster], is_degraded);
+        let is_changed = *deployment != before || was_degraded != is_degraded;
         if is_changed {
             self.changed.insert(report.cluster.0);
             self.display.sees(cluster, deployment, now);

@@ -31,6 +31,8 @@ pub struct RancherFleetStrategy {
     pub ignored: Vec<String>,
     /// The bundle has Helm values, so that the controller keeps a Secret for each target.
     pub has_values: bool,
+    /// The fleet.yaml pauses the bundle: nothing is updated until a person resumes it.
+    pub paused: bool,
 }
 
 impl Strategy for RancherFleetStrategy {

@@ -164,7 +164,7 @@ fn replay<A: Agent>(
     recording: &Recording,
     strategy: &str,
     agent: impl Fn(u32, bool) -> A,
-    first_wait: SimDuration,
+    (first_wait, is_paused): (SimDuration, bool),
     shows: &mut Shows,
 ) -> Verdict {
     let product = strategy.split_once(':').expect("a product's key").0;
@@ -175,7 +175,7 @@ fn replay<A: Agent>(
     };
     let timing = timing(recording, &product.control_loop);
     let mut field = Field::new(recording, agent);
-    field.first_wait = first_wait;
+    (field.first_wait, field.stopped) = (first_wait, is_paused);
     field.play(&scenario, &timing);
     show_passes(recording, &field);
     match &field.unknown {
@@ -195,10 +195,9 @@ fn refused(recording: &Recording, refusal: &str) -> Verdict {
 fn is_same_refusal(own: &str, refusal: &str) -> bool {
     // The product's words, and what stands for them here.
     let pairs = [
-        (
-            "must be int or percentage (ending with %): many",
-            "`many` is neither a whole number above 0 nor a percentage",
-        ),
+        ("invalid maxUnavailable, must be int or percentage", "is neither a whole number above 0 nor a percentage"),
+        ("failed to parse ", "is not a percentage"),
+        ("is not a valid label selector operator", "is not an operator"),
         ("appears in more than one stages", "appears in more than one stages"),
         ("some clusters are not placed in any stage, total 19", "some clusters are not placed in any stage, total 19"),
     ];
@@ -232,10 +231,13 @@ fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
 fn rancher_fleet_follows_its_recordings() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("fleet") {
-        let has_values = recording.hello.files.values().any(|file| file.contains("values:"));
+        let file = recording.hello.files.get("rollout.yaml").map_or("{}", |file| file.split("---\n").next().unwrap_or_default());
+        let file: serde_json::Value = serde_saphyr::from_str(file).expect("a fleet.yaml");
+        let has_values = !file["helm"]["values"].is_null();
         let agent = |revision, offline| FleetAgent::new(revision, offline, has_values);
         let strategy = "rancherFleet: {file: rollout.yaml}";
-        let verdict = unless_it_panics(|| replay(&recording, strategy, agent, SimDuration::ZERO, &mut shows));
+        let is_paused = file["paused"] == true;
+        let verdict = unless_it_panics(|| replay(&recording, strategy, agent, (SimDuration::ZERO, is_paused), &mut shows));
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("Rancher Fleet", &verdicts), report_words("Rancher Fleet", &shows));
@@ -329,10 +331,10 @@ fn kubefleet_follows_its_recordings() {
         let verdict = unless_it_panics(|| {
             if recording.id.starts_with("staged") {
                 let strategy = format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}}}");
-                replay(&recording, &strategy, KubeFleetAgent::new, SimDuration::from_secs(1) + read, &mut shows)
+                replay(&recording, &strategy, KubeFleetAgent::new, (SimDuration::from_secs(1) + read, false), &mut shows)
             } else {
                 let strategy = if has_file { "kubeFleetRolling: {file: rollout.yaml}" } else { "kubeFleetRolling: {}" };
-                replay(&recording, strategy, KubeFleetAgent::new, SimDuration::ZERO, &mut shows)
+                replay(&recording, strategy, KubeFleetAgent::new, (SimDuration::ZERO, false), &mut shows)
             }
         });
         verdicts.insert(recording.id.clone(), verdict);

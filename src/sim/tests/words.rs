@@ -38,10 +38,14 @@ fn is_recorded(object: &str, condition: &str) -> bool {
     }
 }
 
-/// A Fleet message without the messages of single resources.
+/// A Fleet message without the messages of single resources, and without those of failed applies.
 fn without_resources(message: &str) -> String {
     let parts = message.split("; ").filter(|part| !part.starts_with("deployment.apps "));
-    parts.collect::<Vec<_>>().join("; ")
+    let named = |part: &str| match part.split_once(": ").filter(|_| part.starts_with("ErrApplied(")) {
+        Some((cluster, _)) => format!("{cluster}]"),
+        None => part.to_owned(),
+    };
+    parts.map(named).collect::<Vec<_>>().join("; ")
 }
 
 /// The words by condition, where they change. `before` is what is shown at the start.
@@ -143,7 +147,7 @@ fn is_same_rule(own: &str, rule: &str) -> bool {
         "UpdateRunInitializedFailed" => rule == "Initialized",
         "UpdateRunFailed" => rule == "Succeeded",
         "RolloutNotStartedYet" => rule == "maxUnavailable",
-        "" | "ApplicationSetModified" | "Synced" => !rule.is_empty(),
+        "" | "ApplicationSetModified" | "Synced" | "OutOfSync" => !rule.is_empty(),
         own => own == rule,
     }
 }
