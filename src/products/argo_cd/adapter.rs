@@ -22,7 +22,7 @@ use super::application_controller::{ApplicationController, Moment};
 use super::refresh;
 use super::set_writes::{SetChange, SetWrites};
 use super::shard::shard_of;
-use super::{ArgoCdRelease, ArgoCdStrategy, applications};
+use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog, Strategy};
 use crate::rollout::argo_cd::{
     Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView,
@@ -42,7 +42,8 @@ pub(super) struct ArgoCdController {
     /// The set as it is when nobody stops it.
     spec: ApplicationSetSpec,
     view: ApplicationSetView,
-    /// The labels of the clusters, and the newest revision.
+    /// The names of the clusters, the labels of their applications, and the newest revision.
+    names: Vec<String>,
     labels: Vec<Arc<Labels>>,
     is_registered: Vec<bool>,
     wanted: Revision,
@@ -87,7 +88,7 @@ impl ArgoCdController {
     pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'_>) -> Self {
         let ArgoCdStrategy { spec, options, release, application_controller: settings, .. } = strategy;
         let world = run.fleet.world;
-        let applications = applications(&world.clusters);
+        let applications = strategy.applications(&world.clusters);
         let names = applications.iter().map(|(name, _)| name.clone()).collect();
         let labels = applications.iter().map(|(_, labels)| Arc::clone(labels)).collect();
         let mut scheduler = ArgoCd::new(spec.clone(), *options, names);
@@ -128,6 +129,7 @@ impl ArgoCdController {
             spec: spec.clone(),
             changed: TargetSet::new(clusters.len()),
             view,
+            names: clusters.iter().map(|cluster| cluster.name.clone()).collect(),
             labels,
             is_registered: clusters.iter().map(|cluster| cluster.registered).collect(),
             wanted: NEW,
@@ -208,9 +210,10 @@ impl Controller for ArgoCdController {
             }
             Change::Stop(stop) => self.scheduler.set_spec(if *stop { stopped(&self.spec) } else { self.spec.clone() }),
             Change::Labels(cluster, labels) => {
-                self.labels[cluster.index()] = Arc::new(labels.clone());
+                let (_, labels) = self.spec.application(&self.names[cluster.index()], &Arc::new(labels.clone()));
+                self.labels[cluster.index()] = Arc::clone(&labels);
                 let generated = self.view.applications[cluster.index()].generated.as_mut()?;
-                generated.labels = Arc::new(labels.clone());
+                generated.labels = labels;
                 self.changed.insert(cluster.0);
             }
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),

@@ -280,11 +280,11 @@ impl<'r, A: Agent> Field<'r, A> {
                 }
             }
             Due::TakesEffect(news) => self.takes_effect(&news, control, queue),
-            Due::Change(change) => match control.controller.change(&change, queue.now()) {
-                Some(true) => control.changed(queue),
-                Some(false) => {}
-                None => self.unknown = Some(change),
-            },
+            Due::Change(change) => {
+                if control.change(&change, queue).is_none() {
+                    self.unknown = Some(change);
+                }
+            }
         }
     }
 
