@@ -63,6 +63,9 @@ pub(super) struct ArgoCdController {
     /// Writes of rows in the last pass: the numbers of the requests, and when they were answered.
     row_writes: Vec<usize>,
     rows_written: Vec<SimTime>,
+    /// The same of its write of a condition of the rollout.
+    condition_write: Option<usize>,
+    condition_written: Option<SimTime>,
     /// When the last pass was.
     passed: SimTime,
     /// It was within the grace period, in which nothing is promoted.
@@ -142,6 +145,8 @@ impl ArgoCdController {
             status: ApplicationSetStatus::default(),
             row_writes: Vec::new(),
             rows_written: Vec::new(),
+            condition_write: None,
+            condition_written: None,
             passed: SimTime::ZERO,
             in_grace: false,
             incomplete: 0,
@@ -242,6 +247,7 @@ impl Controller for ArgoCdController {
         if pass.status.conditions_written {
             self.set.write(&mut decision.requests, SetChange::Other);
         }
+        self.condition_write = pass.status.conditions_written.then(|| decision.requests.len());
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
             let (target, is_refresh) = match *action {
@@ -289,6 +295,7 @@ impl Controller for ArgoCdController {
 
     fn answered(&mut self, answers: &[SimTime]) {
         self.rows_written = self.row_writes.iter().map(|number| answers[number - 1]).collect();
+        self.condition_written = self.condition_write.map(|number| answers[number - 1]);
         for at in self.set.answered(answers) {
             self.application_controller.set_seen(at);
         }
@@ -318,7 +325,11 @@ impl Controller for ArgoCdController {
             }
             _ => log.show(before.into_iter().chain(after)),
         }
-        log.show(self.scheduler.set_conditions(NAME, &self.view));
+        let conditions = self.scheduler.set_conditions(NAME, &self.view);
+        match self.condition_written {
+            Some(at) => log.show_at(at, conditions),
+            None => log.show(conditions),
+        }
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {

@@ -13,19 +13,25 @@
 
 use super::display::DisplayController;
 use super::membership::{Membership, MembershipStep};
+use super::status_writes::StatusWrites;
 use super::tally::{ClusterTally, is_attached};
 use super::{RancherFleetStrategy, clusters};
 use crate::products::{Change, Clusters, Controller, Decision, Deploy, Happened, Run, StatusLog};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
-use crate::rollout::{Hold, Revision, TargetSet};
+use crate::rollout::{Hold, ObjectCondition, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
 /// Requests for the finalizer of a new bundle: an update, one that meets a conflict, and its back-off of 5 ms, which is
 /// as long as a request.
 const FINALIZER_REQUESTS: usize = 3;
+
+/// By so much a write is answered later than its request takes. What follows from two writes never meets at one instant
+/// then: when a report arrives as a pass begins, the older write comes first, be it that of the report's instruction or
+/// that which has led to the pass. Recorded rollouts are in this order.
+const LATER: SimDuration = SimDuration::from_nanos(1);
 
 /// What bundle and GitRepo are called in the recorded statuses.
 const NAME: &str = "app";
@@ -57,6 +63,7 @@ pub(super) struct BundleController<'s> {
     degraded: Vec<bool>,
     /// The bundle's status as the last pass wrote it. `None`: there is no bundle yet.
     status: Option<BundleStatus>,
+    status_writes: StatusWrites,
     /// The bundle is new: it has no finalizer yet.
     is_new: bool,
     /// A person has stopped the rollout before: agents that go on look at what they have.
@@ -106,6 +113,7 @@ impl<'s> BundleController<'s> {
             stored: None,
             degraded: vec![false; world.clusters.len()],
             status: (!is_new).then(|| BundleStatus::settled(world.clusters.len() as u32)),
+            status_writes: StatusWrites::new(run.control_loop.watch_delay),
             is_new,
             was_stopped: strategy.paused,
             created: Vec::new(),
@@ -188,6 +196,7 @@ impl<'s> BundleController<'s> {
             return;
         }
         decision.requests.in_turn(1);
+        decision.requests.pause(LATER);
         let after_requests = decision.requests.len();
         decision.requests.in_turn(secrets);
         let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);
@@ -278,6 +287,7 @@ impl Controller for BundleController<'_> {
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
+        self.status_writes.begins(now);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.tally.update(&self.view, self.changed.iter());
         // The bundle's status is Ready when the pass counts all targets as ready.
@@ -297,6 +307,7 @@ impl Controller for BundleController<'_> {
     }
 
     fn answered(&mut self, answers: &[SimTime]) {
+        self.status_writes.ends(*answers.last().expect("a pass writes its status"));
         for (number, cluster) in self.created.drain(..) {
             self.display.created(cluster, answers[number - 1]);
         }
@@ -334,8 +345,14 @@ impl Controller for BundleController<'_> {
 
     fn show(&mut self, log: &mut StatusLog) {
         let Some(status) = &self.status else { return };
-        log.show(self.scheduler.bundle_conditions(NAME, status));
-        log.show(self.scheduler.git_repo_conditions(NAME, status, &self.view));
+        let bundle = self.status_writes.show(self.scheduler.bundle_conditions(NAME, status));
+        log.show(bundle.iter().cloned());
+        let mut git_repo = self.scheduler.git_repo_conditions(NAME, status, &self.view);
+        // It copies the bundle's Ready condition, which comes first.
+        if let [ready, ..] = &mut git_repo[..] {
+            *ready = ObjectCondition { object: std::mem::take(&mut ready.object), ..bundle[0].clone() };
+        }
+        log.show(git_repo);
     }
 
     fn stages(&self) -> Vec<String> {

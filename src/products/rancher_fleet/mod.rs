@@ -5,6 +5,7 @@ mod config;
 mod display;
 mod explain;
 mod membership;
+mod status_writes;
 mod tally;
 mod version;
 
