@@ -28,11 +28,6 @@ use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 /// as long as a request.
 const FINALIZER_REQUESTS: usize = 3;
 
-/// By so much a write is answered later than its request takes. What follows from two writes never meets at one instant
-/// then: when a report arrives as a pass begins, the older write comes first, be it that of the report's instruction or
-/// that which has led to the pass. Recorded rollouts are in this order.
-const LATER: SimDuration = SimDuration::from_nanos(1);
-
 /// What bundle and GitRepo are called in the recorded statuses.
 const NAME: &str = "app";
 
@@ -46,6 +41,7 @@ pub(super) struct BundleController<'s> {
     has_values: bool,
     /// About how long a request takes.
     typical_request: SimDuration,
+    between_writes: SimDuration,
     fleet: crate::products::Fleet<'s>,
     /// The clusters as the rules see them.
     clusters: Vec<FleetCluster>,
@@ -103,6 +99,7 @@ impl<'s> BundleController<'s> {
             membership,
             has_values: strategy.has_values,
             typical_request: run.control_loop.request.typical(),
+            between_writes: run.control_loop.between_writes,
             fleet,
             clusters,
             by_name,
@@ -196,7 +193,7 @@ impl<'s> BundleController<'s> {
             return;
         }
         decision.requests.in_turn(1);
-        decision.requests.pause(LATER);
+        decision.requests.pause(self.between_writes);
         let after_requests = decision.requests.len();
         decision.requests.in_turn(secrets);
         let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);

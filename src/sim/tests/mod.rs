@@ -96,10 +96,12 @@ fn cluster_group(document: &str) -> serde_json::Value {
     json!({"name": name, "labels": labels, "selector": group["spec"]["selector"]})
 }
 
-/// The latencies of the recording, with the product's own limit of requests.
+/// The latencies of the recording, with the product's own limit of requests. The recorded API server lets a nanosecond
+/// pass after each thing that it does.
 fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     let latency = &recording.hello.latency;
-    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), ..product.clone() }
+    let between_writes = SimDuration::from_nanos(1);
+    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), between_writes, ..product.clone() }
 }
 
 /// One recording that fails does not hide the others.
