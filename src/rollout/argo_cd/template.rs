@@ -15,7 +15,7 @@ use super::config::ApplicationSetSpec;
 
 /// A cluster as the template's expressions see it.
 #[derive(Clone, Copy)]
-struct Parameters<'c> {
+struct ClusterParameters<'c> {
     name: &'c str,
     labels: &'c Labels,
     is_go: bool,
@@ -26,7 +26,7 @@ impl ApplicationSetSpec {
     #[must_use]
     pub fn application(&self, name: &str, labels: &Arc<Labels>) -> (String, Arc<Labels>) {
         let metadata = &self.template.metadata;
-        let parameters = Parameters { name, labels, is_go: self.go_template };
+        let parameters = ClusterParameters { name, labels, is_go: self.go_template };
         // Without the cluster's name, all applications would have one name.
         let own_name = Some(&metadata.name).filter(|text| parameters.without_name().render(text).is_none());
         let own_name = own_name.and_then(|text| parameters.render(text)).unwrap_or_else(|| name.to_owned());
@@ -43,7 +43,7 @@ impl ApplicationSetSpec {
     }
 }
 
-impl Parameters<'_> {
+impl ClusterParameters<'_> {
     /// A text with its expressions replaced. `None`: one of them is not known here.
     fn render(&self, text: &str) -> Option<String> {
         let mut rendered = String::new();
@@ -133,9 +133,15 @@ mod tests {
             ("'{{ if eq .name \"eu-1\" }}first{{ end }}'", None, "conditions are not known"),
         ];
         for (stage, expected, why) in cases {
-            let yaml = format!("{{goTemplate: true, template: {{metadata: {{name: 'x-{{{{.name}}}}', labels: {{stage: {stage}}}}}}}}}");
+            let yaml = format!(
+                "{{goTemplate: true, template: {{metadata: {{name: 'x-{{{{.name}}}}', labels: {{stage: {stage}}}}}}}}}"
+            );
             let (name, labels) = application(&yaml);
-            assert_eq!((name.as_str(), labels.get("stage").map(String::as_str)), ("x-eu-1", expected), "{stage}: {why}");
+            assert_eq!(
+                (name.as_str(), labels.get("stage").map(String::as_str)),
+                ("x-eu-1", expected),
+                "{stage}: {why}"
+            );
         }
     }
 }
