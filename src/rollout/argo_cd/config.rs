@@ -1,8 +1,8 @@
 //! The fields of an ApplicationSet that determine the order of a rollout.
 //!
-//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown
-//! fields are ignored here, because real files have many: generators are read only for their timers, and of the template
-//! name, labels, finalizers and sync policy. Only types and the few values that the product's own schema lists are checked;
+//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown fields
+//! are ignored here, because real files have many: generators are read only for their timers, and of the template name,
+//! labels, finalizers and sync policy. Only types and the few values that the product's own schema lists are checked;
 //! [`super::steps`] and [`super::limit`] interpret the steps.
 
 use schemars::JsonSchema;
