@@ -65,10 +65,20 @@ pub struct ArgoCdStrategy {
 pub struct ArgoCdProposal(pub ProposalStrategy);
 
 impl ArgoCdStrategy {
-    /// The applications of a fleet, one for each cluster: their names and labels.
+    /// The applications of a fleet, one for each cluster: their names and labels. People know clusters by their names,
+    /// so applications have these, too, unless the template's names are in another order.
     #[must_use]
     pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
-        clusters.iter().map(|cluster| self.spec.application(&cluster.name, &cluster.labels)).collect()
+        let named = |cluster: &ClusterSpec| self.spec.application(&cluster.name, &cluster.labels);
+        let mut applications: Vec<(String, Arc<Labels>)> = clusters.iter().map(named).collect();
+        let mut order: Vec<usize> = (0..clusters.len()).collect();
+        order.sort_by_key(|&index| &clusters[index].name);
+        if order.is_sorted_by_key(|&index| &applications[index].0) {
+            for ((name, _), cluster) in applications.iter_mut().zip(clusters) {
+                name.clone_from(&cluster.name);
+            }
+        }
+        applications
     }
 }
 

@@ -66,6 +66,11 @@ fn by_condition<'w>(
         }
         // The message names the address of a cluster that is not known.
         let message = if message.starts_with("application destination spec is invalid") { "" } else { message };
+        // Rows are called by their clusters here, and by the template's names in the recording.
+        let condition = match condition.split_once("cluster-") {
+            Some((_, number)) if is_row => format!("applicationStatus/cluster-{number}"),
+            _ => condition.to_owned(),
+        };
         let name = format!("{object} {condition}");
         let words = [status.to_owned(), reason.to_owned(), without_resources(message)];
         let empty = [String::new(), String::new(), String::new()];
