@@ -113,7 +113,13 @@ fn rollouts(criterion: &mut Criterion) {
     let careful = || -> Arc<dyn Strategy> {
         let max_unavailable = Some(IntOrString::String("10%".to_owned()));
         let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
-        Arc::new(RancherFleetStrategy { rules: RuleSet::Shipped, strategy, ignored: Vec::new(), has_values: false })
+        Arc::new(RancherFleetStrategy {
+            rules: RuleSet::Shipped,
+            strategy,
+            ignored: Vec::new(),
+            has_values: false,
+            paused: false,
+        })
     };
     let bound = || -> Arc<dyn Strategy> { Arc::new(BaselineStrategy(Baseline::AllAtOnce)) };
     let mut group = criterion.benchmark_group("rollout");

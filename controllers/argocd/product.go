@@ -48,11 +48,11 @@ type product struct {
 	passes  *passes
 	// latest is the newest revision, completed the last one that was reported complete.
 	latest, completed int
-	// started says that time 0 is past.
-	started      bool
-	applications []*application
-	byName       map[string]int // of targets
-	known        bookkeeping
+	// started says that time 0 is past, held that a person holds the set.
+	started, held bool
+	applications  []*application
+	byName        map[string]int // of targets
+	known         bookkeeping
 }
 
 // options are flags and variables of the controllers that an experiment may set.

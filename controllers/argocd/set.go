@@ -175,7 +175,7 @@ func (p *product) createSet(w virtualapi.World, revision int) {
 	must(w.Create(group, "applicationsets", p.set))
 }
 
-// release lets a person write the template's targetRevision.
+// release lets a person write the template's targetRevision. A set that is held stays so.
 func (p *product) release(w virtualapi.World, revision int) {
 	p.latest = revision
 	if w.Get(group, "applicationsets", namespace, p.set.Name) == nil {
@@ -183,24 +183,24 @@ func (p *product) release(w virtualapi.World, revision int) {
 		return
 	}
 	p.set.Spec.Template.Spec.Source.TargetRevision = targetRevision(revision)
-	p.writeSpec(w, p.set.Spec)
+	p.writeSpec(w)
 }
 
 // stop lets a person hold a RollingSync by maxUpdate 0 in all steps, or take that back.
 func (p *product) stop(w virtualapi.World, stop bool) {
-	spec := p.set.DeepCopy().Spec
-	if spec.Strategy == nil || spec.Strategy.RollingSync == nil {
-		return
+	if p.set.Spec.Strategy != nil && p.set.Spec.Strategy.RollingSync != nil {
+		p.held = stop
+		p.writeSpec(w)
 	}
-	if stop {
+}
+
+func (p *product) writeSpec(w virtualapi.World) {
+	spec := p.set.DeepCopy().Spec
+	if p.held {
 		for i := range spec.Strategy.RollingSync.Steps {
 			none := intstr.FromInt32(0)
 			spec.Strategy.RollingSync.Steps[i].MaxUpdate = &none
 		}
 	}
-	p.writeSpec(w, spec)
-}
-
-func (p *product) writeSpec(w virtualapi.World, spec argo.ApplicationSetSpec) {
 	must(w.Update(group, "applicationsets", namespace, p.set.Name, false, func(o virtualapi.Object) { o["spec"] = spec }))
 }

@@ -55,7 +55,8 @@ func setting(name, value string) change {
 }
 
 func argocd() []Case {
-	return append(append(argocdAtOnce(), argocdSteps()...), append(argocdTroubles(), argocdOffline()...)...)
+	all := append(append(argocdAtOnce(), argocdSteps()...), append(argocdTroubles(), argocdOffline()...)...)
+	return append(all, argocdMixtures()...)
 }
 
 func argocdAtOnce() []Case {
@@ -174,5 +175,40 @@ func argocdOffline() []Case {
 		cut(5, 0, 2*minute))
 	add("20-no-retry", "no retry: the operation fails at the first timeout", 20,
 		rollingSync("syncPolicy: {retry: {limit: 0}}", step{"canary", ""}, step{"early, rest", "50%"}), cut(5, 0, 10*minute))
+	return all
+}
+
+// argocdMixtures were written without knowledge of the native rules, to test them.
+func argocdMixtures() []Case {
+	var all []Case
+	add := func(id, note string, n int, file string, changes ...change) {
+		all = append(all, rollout(id, note, n, file, append([]change{until(2 * time.Hour)}, changes...)...))
+	}
+	rings := []step{{"canary", ""}, {"early", "50%"}, {"rest", "50%"}}
+	add("once-update-250-release", "another release while the specs of the first are written", 250, "", release(3*second, 3))
+	add("once-offline-35-retry", "two retries with waits of their own; every 5th cluster is offline for 5 min", 35,
+		rollingSync("syncPolicy: {automated: {prune: true, selfHeal: true}, "+
+			"retry: {limit: 2, backoff: {duration: 10s, factor: 3, maxDuration: 1m}}}"), cut(5, 0, 5*minute))
+	labelled := strings.NewReplacer("{name: '{{name}}'}", "{name: 'shop-{{.name}}', labels: {stage: '{{.metadata.labels.ring}}'}}",
+		"key: ring", "key: stage", "{{server}}", "{{.server}}", "spec:\n  generators:", "spec:\n  goTemplate: true\n  generators:")
+	add("steps-template-35", "steps by a label of the template, in Go's notation", 35, labelled.Replace(rollingSync("", rings...)))
+	add("steps-list-7", "a list generator", 7, strings.NewReplacer("clusters: {}", "list: {elements: ["+
+		"{name: cluster-0000, ring: canary}, {name: cluster-0001, ring: rest}, {name: cluster-0002, ring: rest}, "+
+		"{name: cluster-0003, ring: rest}, {name: cluster-0004, ring: rest}, {name: cluster-0005, ring: rest}, "+
+		"{name: cluster-0006, ring: rest}]}", "{name: '{{name}}'}", "{name: '{{name}}', labels: {ring: '{{ring}}', order: all}}",
+		"server: '{{server}}'", "name: '{{name}}'").Replace(rollingSync("", rings...)), func(c *Case) {
+		for i := 1; i < len(c.Hello.Targets); i++ {
+			c.Hello.Targets[i].Labels["ring"] = "rest"
+		}
+	})
+	add("steps-pause-75-release", "another release while the set is held", 75, rounds("25%"), stop(50*second, 4*minute),
+		release(2*minute, 3))
+	add("steps-offline-35-timeout", "connections time out after 5 s", 35, rollingSync("", rings...),
+		setting("ARGOCD_K8S_TCP_TIMEOUT", "5s"), cut(5, 0, 4*minute), until(30*minute))
+	add("steps-release-35-twice", "two releases 0.3 s apart, after one within the first second", 35, rounds("25%"),
+		release(500*time.Millisecond, 3), release(40*second, 4), release(40*second+300*time.Millisecond, 5))
+	add("steps-combined-120", "failures, cut clusters, slow ones, a stop and another release", 120,
+		rollingSync("syncPolicy: {automated: {}, retry: {limit: 10}}", step{"canary", "2"}, step{"early", "40%"}, step{"rest", "20%"}),
+		cut(13, 25*second, 4*minute), failing(29, 2), slow(9, 2*minute), stop(3*minute, 6*minute), release(8*minute, 3))
 	return all
 }

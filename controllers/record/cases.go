@@ -142,6 +142,34 @@ func latency(request, watch time.Duration) change {
 	return func(c *Case) { c.Hello.Latency = cosim.Latency{Request: &request, Watch: &watch} }
 }
 
+// apply is the time from an instruction until its revision is applied.
+func apply(after time.Duration) change { return func(c *Case) { c.Fleet.Apply = after } }
+
+// file adds a file of the strategy.
+func file(name, content string) change { return func(c *Case) { c.Hello.Files[name] = content } }
+
+// revisions lets targets run different revisions at time 0.
+func revisions(installed, newest int, of func(target int) int) change {
+	return func(c *Case) {
+		for i := range c.Hello.Targets {
+			revision := of(i)
+			c.Hello.Targets[i].Revision = &revision
+		}
+		c.Hello.Release = cosim.Release{Name: "app", Installed: installed, Revision: newest}
+	}
+}
+
+// regions gives all targets a region, and four of five a tier.
+func regions(c *Case) {
+	for i := range c.Hello.Targets {
+		labels := c.Hello.Targets[i].Labels
+		labels["region"] = []string{"eu", "us", "ap", "sa"}[i%4]
+		if i%5 != 0 {
+			labels["tier"] = []string{"gold", "silver", "bronze"}[i%3]
+		}
+	}
+}
+
 func resume() cosim.News {
 	no := false
 	return cosim.News{Stop: &no}

@@ -42,6 +42,7 @@ func fleet() []Case {
 	fleetUpdates(add)
 	fleetTroubles(add)
 	fleetChanges(add)
+	fleetMixtures(add)
 	return all
 }
 
@@ -155,22 +156,52 @@ func fleetChanges(add adder) {
 		labels(time.Minute, 50, map[string]string{"ring": "early"}))
 	add("leaves-60", "two clusters leave the workspace, one comes back", 60, tenth, selected(time.Minute, 7, false),
 		selected(time.Minute, 40, false), selected(5*time.Minute, 40, true))
-	add("mixed-60", "a third runs an older revision, a sixth runs none", 60, tenth, func(c *Case) {
-		for i := range c.Hello.Targets {
-			revision := 2
-			if i%3 == 0 {
-				revision = 1
-			} else if i%6 == 1 {
-				revision = 0
-			}
-			c.Hello.Targets[i].Revision = &revision
+	add("mixed-60", "a third runs an older revision, a sixth runs none", 60, tenth, revisions(2, 3, func(target int) int {
+		if target%3 == 0 {
+			return 1
+		} else if target%6 == 1 {
+			return 0
 		}
-		c.Hello.Release = cosim.Release{Name: "app", Installed: 2, Revision: 3}
-	})
+		return 2
+	}))
 	add("ready-lost-60", "clusters cease to be ready in mid-rollout", 60, tenth, func(c *Case) {
 		for _, target := range []int{2, 3, 4} {
 			no := false
 			script(40*time.Second, cosim.News{Target: &target, Ready: &no})(c)
 		}
 	}, until(30*time.Minute))
+}
+
+// clusterGroup selects clusters by a label.
+func clusterGroup(name, level, key, value string) string {
+	return fmt.Sprintf("apiVersion: fleet.cattle.io/v1alpha1\nkind: ClusterGroup\n"+
+		"metadata: {name: %s, namespace: fleet-default, labels: {level: %s}}\nspec: {selector: {matchLabels: {%s: %s}}}\n",
+		name, level, key, value)
+}
+
+// fleetMixtures were written without knowledge of the native rules, to test them.
+func fleetMixtures(add adder) {
+	groups := strings.Join([]string{clusterGroup("gold", "high", "tier", "gold"), clusterGroup("europe", "low", "region", "eu"),
+		clusterGroup("america", "low", "region", "us")}, "---\n")
+	add("groups-120", "partitions of cluster groups, by name and by the groups' labels", 120, strategy("maxUnavailable: 20%",
+		"partitions:", "- {name: gold, clusterGroup: gold, maxUnavailable: 10%}",
+		"- {name: low, clusterGroupSelector: {matchLabels: {level: low}}, maxUnavailable: 4}",
+		"- {name: others, clusterSelector: {}}"), regions, file("groups.yaml", groups))
+	add("release-120-rings-fix", "a fix of a release that fails on every 5th cluster, in rings", 120,
+		ringed([3]string{"50%", "30%", "15%"}, "maxUnavailable: 30%"), failing(5, 2), spread(8*second, minute),
+		release(5*minute, 3), until(30*minute))
+	add("leaves-35-at-once", "two clusters leave in the first pass, and come back", 35, strategy("maxUnavailable: 20%"),
+		selected(time.Millisecond, 9, false), selected(50*second, 9, true), selected(2*time.Millisecond, 20, false),
+		selected(10*minute, 20, true))
+	add("failing-35-recovers", "two clusters fail when they were ready, and recover", 35, strategy("maxUnavailable: 2"),
+		says(30*second, 0, "crash loop"), says(3*minute, 0, ""), says(31*second, 5, "no disk"), says(4*minute, 5, ""))
+	add("failing-35-apply", "a cluster fails to apply at first", 35, strategy("maxUnavailable: 4"), apply(10*second),
+		says(5*second, 1, "cannot pull chart"), says(2*minute, 1, ""))
+	add("mixed-120-none", "every other cluster runs nothing, 5 new ones in a pass", 120,
+		strategy("maxUnavailable: 25%", "maxNew: 5"), revisions(1, 2, func(target int) int { return target % 2 }))
+	add("pause-35-file", "the file pauses the bundle; resumed after 2 min", 35, "paused: true\n"+strategy("maxUnavailable: 20%"),
+		stop(minute, 2*minute))
+	add("combined-250", "failures, cut clusters, slow ones and another release in automatic partitions", 250,
+		strategy("maxUnavailable: 10%", "autoPartitionSize: 20%", "maxUnavailablePartitions: 1"), failing(30, 2),
+		cut(12, 50*second, 6*minute), slow(17, 3*minute), release(8*minute, 3))
 }

@@ -168,10 +168,17 @@ impl<'s> ControllerLoop<'s> {
     /// The next act of a person reaches the controller.
     pub(super) fn person_acts(&mut self, queue: &mut Queue) {
         let act = self.acts.pop_front().expect("every act has its event");
-        if self.controller.change(&act, queue.now()) == Some(true) {
+        self.change(&act, queue);
+    }
+
+    /// A change by a person reaches the controller. `None`: it does not know such changes.
+    pub(super) fn change(&mut self, change: &Change, queue: &mut Queue) -> Option<bool> {
+        let starts_pass = self.controller.change(change, queue.now());
+        if starts_pass == Some(true) {
             self.changed(queue);
         }
         self.schedule_due(queue);
+        starts_pass
     }
 
     /// After every event: a controller with a loop of its own advances up to the next event.

@@ -22,7 +22,7 @@ use super::application_controller::{ApplicationController, Moment};
 use super::refresh;
 use super::set_writes::{SetChange, SetWrites};
 use super::shard::shard_of;
-use super::{ArgoCdRelease, ArgoCdStrategy, applications};
+use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::products::{Change, Clusters, Controller, Decision, Happened, Run, StatusLog, Strategy};
 use crate::rollout::argo_cd::{
     Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView,
@@ -42,7 +42,8 @@ pub(super) struct ArgoCdController {
     /// The set as it is when nobody stops it.
     spec: ApplicationSetSpec,
     view: ApplicationSetView,
-    /// The labels of the clusters, and the newest revision.
+    /// The names of the clusters, the labels of their applications, and the newest revision.
+    names: Vec<String>,
     labels: Vec<Arc<Labels>>,
     is_registered: Vec<bool>,
     wanted: Revision,
@@ -62,6 +63,9 @@ pub(super) struct ArgoCdController {
     /// Writes of rows in the last pass: the numbers of the requests, and when they were answered.
     row_writes: Vec<usize>,
     rows_written: Vec<SimTime>,
+    /// The same of its write of a condition of the rollout.
+    condition_write: Option<usize>,
+    condition_written: Option<SimTime>,
     /// When the last pass was.
     passed: SimTime,
     /// It was within the grace period, in which nothing is promoted.
@@ -87,7 +91,7 @@ impl ArgoCdController {
     pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'_>) -> Self {
         let ArgoCdStrategy { spec, options, release, application_controller: settings, .. } = strategy;
         let world = run.fleet.world;
-        let applications = applications(&world.clusters);
+        let applications = strategy.applications(&world.clusters);
         let names = applications.iter().map(|(name, _)| name.clone()).collect();
         let labels = applications.iter().map(|(_, labels)| Arc::clone(labels)).collect();
         let mut scheduler = ArgoCd::new(spec.clone(), *options, names);
@@ -128,6 +132,7 @@ impl ArgoCdController {
             spec: spec.clone(),
             changed: TargetSet::new(clusters.len()),
             view,
+            names: clusters.iter().map(|cluster| cluster.name.clone()).collect(),
             labels,
             is_registered: clusters.iter().map(|cluster| cluster.registered).collect(),
             wanted: NEW,
@@ -140,6 +145,8 @@ impl ArgoCdController {
             status: ApplicationSetStatus::default(),
             row_writes: Vec::new(),
             rows_written: Vec::new(),
+            condition_write: None,
+            condition_written: None,
             passed: SimTime::ZERO,
             in_grace: false,
             incomplete: 0,
@@ -208,9 +215,10 @@ impl Controller for ArgoCdController {
             }
             Change::Stop(stop) => self.scheduler.set_spec(if *stop { stopped(&self.spec) } else { self.spec.clone() }),
             Change::Labels(cluster, labels) => {
-                self.labels[cluster.index()] = Arc::new(labels.clone());
+                let (_, labels) = self.spec.application(&self.names[cluster.index()], &Arc::new(labels.clone()));
+                self.labels[cluster.index()] = Arc::clone(&labels);
                 let generated = self.view.applications[cluster.index()].generated.as_mut()?;
-                generated.labels = Arc::new(labels.clone());
+                generated.labels = labels;
                 self.changed.insert(cluster.0);
             }
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
@@ -239,6 +247,7 @@ impl Controller for ArgoCdController {
         if pass.status.conditions_written {
             self.set.write(&mut decision.requests, SetChange::Other);
         }
+        self.condition_write = pass.status.conditions_written.then(|| decision.requests.len());
         let mut last: Option<TargetId> = None;
         for action in &pass.actions {
             let (target, is_refresh) = match *action {
@@ -286,11 +295,17 @@ impl Controller for ArgoCdController {
 
     fn answered(&mut self, answers: &[SimTime]) {
         self.rows_written = self.row_writes.iter().map(|number| answers[number - 1]).collect();
+        self.condition_written = self.condition_write.map(|number| answers[number - 1]);
         for at in self.set.answered(answers) {
             self.application_controller.set_seen(at);
         }
         for (number, application, is_request) in self.unwritten.drain(..) {
-            let seen = answers[number - 1] + self.watch_delay;
+            let answer = answers[number - 1];
+            if let Some(live) = &self.view.applications[application].live {
+                let revision = Revision(live.spec.parameters);
+                self.application_controller.spec_is_written(answer, application, revision);
+            }
+            let seen = answer + self.watch_delay;
             if is_request {
                 self.application_controller.sees_request(seen, application);
             } else {
@@ -310,7 +325,11 @@ impl Controller for ArgoCdController {
             }
             _ => log.show(before.into_iter().chain(after)),
         }
-        log.show(self.scheduler.set_conditions(NAME, &self.view));
+        let conditions = self.scheduler.set_conditions(NAME, &self.view);
+        match self.condition_written {
+            Some(at) => log.show_at(at, conditions),
+            None => log.show(conditions),
+        }
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {

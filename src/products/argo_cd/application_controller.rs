@@ -21,6 +21,8 @@
 //!   all the while and without a processor, and with its first `startedAt`. After the last attempt that the template's
 //!   `retry.limit` allows (5 repeated ones without it) it is Failed. Nothing starts it again: not the cluster's return,
 //!   and not automatic sync, which never repeats a finished operation of the same revision.
+//! - An operation applies, in all its attempts, what the source resolved to when it began. A newer spec does not change
+//!   it, and is for the next operation.
 //! - An application that may sync by itself and is found OutOfSync begins an operation.
 //! - Each write of an Application takes a request, and the ApplicationSet controller sees it a watch delay later. A
 //!   comparison of a new spec asks for its manifests first, which is another request.
@@ -44,7 +46,7 @@ use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::argo_cd::{Health, Operation, OperationState, SyncStatus};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, DurationModel, Report};
+use crate::world::{ClusterId, DurationModel, OLD, Report};
 pub(super) use moment::Moment;
 
 /// What the application controller knows of a cluster and does with its application.
@@ -66,6 +68,21 @@ struct Place {
     /// The operation that is requested or running, and its state.
     operation: Option<Operation>,
     state: Option<OperationState>,
+    /// What the operation applies: what the source resolved to when it began.
+    applies: Option<Revision>,
+    /// The revision of the spec, and another one that is written at some time.
+    spec: Option<Revision>,
+    rewritten: Option<(SimTime, Revision)>,
+}
+
+impl Place {
+    /// The revision that the spec names.
+    fn spec(&mut self, now: SimTime) -> Revision {
+        if let Some((_, revision)) = self.rewritten.take_if(|(at, _)| *at <= now) {
+            self.spec = Some(revision);
+        }
+        self.spec.expect("what is resolved has a spec")
+    }
 }
 
 /// A write of the application controller into an Application's status.
@@ -164,6 +181,8 @@ impl ApplicationController {
             shard,
             applied,
             ready: applied.is_some(),
+            // The parameters of the settled application.
+            spec: applied.map(|_| OLD),
             ..Place::default()
         };
         Self {
@@ -228,6 +247,14 @@ impl ApplicationController {
     /// What a cluster has applied, as far as the controller knows.
     pub(super) fn applied(&self, application: usize) -> Option<Revision> {
         self.places[application].applied
+    }
+
+    /// An application's spec names this revision from `at` on, when its write is answered.
+    pub(super) fn spec_is_written(&mut self, at: SimTime, application: usize, revision: Revision) {
+        let place = &mut self.places[application];
+        // A pass before this one has its answers.
+        let before = place.rewritten.replace((at, revision));
+        place.spec = before.map(|(_, revision)| revision).or(place.spec);
     }
 
     pub(super) fn sees_write(&mut self, at: SimTime, application: usize) {

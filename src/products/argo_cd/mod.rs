@@ -64,9 +64,27 @@ pub struct ArgoCdStrategy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgoCdProposal(pub ProposalStrategy);
 
+impl ArgoCdStrategy {
+    /// The applications of a fleet, one for each cluster: their names and labels. People know clusters by their names,
+    /// so applications have these, too, unless the template's names are in another order.
+    #[must_use]
+    pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
+        let named = |cluster: &ClusterSpec| self.spec.application(&cluster.name, &cluster.labels);
+        let mut applications: Vec<(String, Arc<Labels>)> = clusters.iter().map(named).collect();
+        let mut order: Vec<usize> = (0..clusters.len()).collect();
+        order.sort_by_key(|&index| &clusters[index].name);
+        if order.is_sorted_by_key(|&index| &applications[index].0) {
+            for ((name, _), cluster) in applications.iter_mut().zip(clusters) {
+                name.clone_from(&cluster.name);
+            }
+        }
+        applications
+    }
+}
+
 impl Strategy for ArgoCdStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::application_set(self, &applications(&fleet.world.clusters))
+        explain::application_set(self, &self.applications(&fleet.world.clusters))
     }
 
     /// Each application has a row of 264 B, if there are steps, and an entry of 204 B in `status.resources`.
@@ -110,7 +128,7 @@ impl Strategy for ArgoCdProposal {
     }
 }
 
-/// The fleet as an ApplicationSet sees it: one application for each cluster, with its name and labels.
+/// The fleet as a set without a template sees it: one application for each cluster, with its name and labels.
 #[must_use]
 pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
     clusters.iter().map(|cluster| (cluster.name.clone(), Arc::clone(&cluster.labels))).collect()

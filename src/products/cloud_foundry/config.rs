@@ -33,6 +33,7 @@ const CONTROL_LOOP: ControlLoop = ControlLoop {
     client_qps: 0,
     client_burst: 0,
     watch_delay: SimDuration::ZERO,
+    between_writes: SimDuration::ZERO,
 };
 
 /// A deployment of Cloud Foundry, from a request's body or in place; a field in place overrides the file's.

@@ -13,13 +13,14 @@
 
 use super::display::DisplayController;
 use super::membership::{Membership, MembershipStep};
+use super::status_writes::StatusWrites;
 use super::tally::{ClusterTally, is_attached};
 use super::{RancherFleetStrategy, clusters};
 use crate::products::{Change, Clusters, Controller, Decision, Deploy, Happened, Run, StatusLog};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
-use crate::rollout::{Hold, Revision, TargetSet};
+use crate::rollout::{Hold, ObjectCondition, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -40,6 +41,7 @@ pub(super) struct BundleController<'s> {
     has_values: bool,
     /// About how long a request takes.
     typical_request: SimDuration,
+    between_writes: SimDuration,
     fleet: crate::products::Fleet<'s>,
     /// The clusters as the rules see them.
     clusters: Vec<FleetCluster>,
@@ -53,8 +55,11 @@ pub(super) struct BundleController<'s> {
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
     stored: Option<Revision>,
+    /// Clusters whose resources say that they fail.
+    degraded: Vec<bool>,
     /// The bundle's status as the last pass wrote it. `None`: there is no bundle yet.
     status: Option<BundleStatus>,
+    status_writes: StatusWrites,
     /// The bundle is new: it has no finalizer yet.
     is_new: bool,
     /// A person has stopped the rollout before: agents that go on look at what they have.
@@ -76,7 +81,7 @@ impl<'s> BundleController<'s> {
             };
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
         });
-        let view = BundleView { paused: false, clusters: views.collect() };
+        let view = BundleView { paused: strategy.paused, clusters: views.collect() };
         let mut by_name: Vec<usize> = (0..clusters.len()).collect();
         by_name.sort_by_key(|&cluster| &clusters[cluster].name);
         let mut ranks = vec![0; clusters.len()];
@@ -94,6 +99,7 @@ impl<'s> BundleController<'s> {
             membership,
             has_values: strategy.has_values,
             typical_request: run.control_loop.request.typical(),
+            between_writes: run.control_loop.between_writes,
             fleet,
             clusters,
             by_name,
@@ -102,9 +108,11 @@ impl<'s> BundleController<'s> {
             tally,
             labelled,
             stored: None,
+            degraded: vec![false; world.clusters.len()],
             status: (!is_new).then(|| BundleStatus::settled(world.clusters.len() as u32)),
+            status_writes: StatusWrites::new(run.control_loop.watch_delay),
             is_new,
-            was_stopped: false,
+            was_stopped: strategy.paused,
             created: Vec::new(),
         }
     }
@@ -185,6 +193,7 @@ impl<'s> BundleController<'s> {
             return;
         }
         decision.requests.in_turn(1);
+        decision.requests.pause(self.between_writes);
         let after_requests = decision.requests.len();
         decision.requests.in_turn(secrets);
         let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);
@@ -234,10 +243,14 @@ impl Controller for BundleController<'_> {
         // The report of an agent whose deployment was deleted meanwhile.
         let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else { return false };
         let before = *deployment;
+        // What was to be applied has failed, or what is applied has; then the messages of its resources change, too.
+        deployment.failed = report.degraded && deployment.deployed != Some(report.applied);
+        let is_degraded = report.degraded && !deployment.failed;
         deployment.applied = Some(report.applied);
         deployment.ready = report.ready;
         deployment.non_modified = true;
-        let is_changed = *deployment != before;
+        let was_degraded = std::mem::replace(&mut self.degraded[cluster], is_degraded);
+        let is_changed = *deployment != before || was_degraded != is_degraded;
         if is_changed {
             self.changed.insert(report.cluster.0);
             self.display.sees(cluster, deployment, now);
@@ -271,6 +284,7 @@ impl Controller for BundleController<'_> {
     }
 
     fn decide(&mut self, now: SimTime) -> Decision {
+        self.status_writes.begins(now);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.tally.update(&self.view, self.changed.iter());
         // The bundle's status is Ready when the pass counts all targets as ready.
@@ -290,6 +304,7 @@ impl Controller for BundleController<'_> {
     }
 
     fn answered(&mut self, answers: &[SimTime]) {
+        self.status_writes.ends(*answers.last().expect("a pass writes its status"));
         for (number, cluster) in self.created.drain(..) {
             self.display.created(cluster, answers[number - 1]);
         }
@@ -327,8 +342,14 @@ impl Controller for BundleController<'_> {
 
     fn show(&mut self, log: &mut StatusLog) {
         let Some(status) = &self.status else { return };
-        log.show(self.scheduler.bundle_conditions(NAME, status));
-        log.show(self.scheduler.git_repo_conditions(NAME, status, &self.view));
+        let bundle = self.status_writes.show(self.scheduler.bundle_conditions(NAME, status));
+        log.show(bundle.iter().cloned());
+        let mut git_repo = self.scheduler.git_repo_conditions(NAME, status, &self.view);
+        // It copies the bundle's Ready condition, which comes first.
+        if let [ready, ..] = &mut git_repo[..] {
+            *ready = ObjectCondition { object: std::mem::take(&mut ready.object), ..bundle[0].clone() };
+        }
+        log.show(git_repo);
     }
 
     fn stages(&self) -> Vec<String> {

@@ -45,7 +45,7 @@ pub(crate) struct RancherFleetConfig {
     in_place: RolloutStrategy,
 }
 
-/// A fleet.yaml, of which only `rolloutStrategy` is read.
+/// A fleet.yaml, of which `rolloutStrategy`, `paused` and whether there are Helm values are read.
 type FleetYaml = ProductFile<RolloutStrategy>;
 
 /// The fields of a fleet.yaml. Source: `FleetYAML` in `internal/bundlereader` and `BundleSpec` with
@@ -132,7 +132,8 @@ impl Product for RancherFleetConfig {
         }
         let in_file = file.as_ref().is_some_and(|file| has_values(&file.document));
         let has_values = self.helm_values.unwrap_or(in_file);
-        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values });
+        let paused = file.as_ref().is_some_and(|file| is_paused(&file.document));
+        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values, paused });
         self.controller.apply(Program::new("fleet", self.file.as_deref()), native, path, context)
     }
 }
@@ -170,6 +171,11 @@ fn has_values(document: &Document) -> bool {
         _ => false,
     };
     ["values", "valuesFiles", "valuesFrom", "templateValues"].iter().any(is_given)
+}
+
+/// Whether a fleet.yaml pauses its bundle.
+fn is_paused(document: &Document) -> bool {
+    matches!(document.tree.get(&Path::of("paused")).map(|node| &node.value), Some(Value::Bool(true)))
 }
 
 fn empty_partition(

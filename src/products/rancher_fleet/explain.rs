@@ -20,7 +20,10 @@ pub(super) fn explain(strategy: &RancherFleetStrategy, clusters: &[FleetCluster]
         lines.push(format!("in no partition: {}", first_names(&explained.unpartitioned)));
     }
     let summary = format!("Rancher Fleet, {}", by(strategy.rules));
-    let warnings = [strategy.ignored.clone(), explained.warnings].concat();
+    let mut warnings = [strategy.ignored.clone(), explained.warnings].concat();
+    if strategy.paused {
+        warnings.push("the fleet.yaml pauses the bundle: nothing is updated until somebody resumes it".to_owned());
+    }
     StrategyExplanation { summary, lines, warnings }
 }
 

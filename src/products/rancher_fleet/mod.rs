@@ -5,6 +5,7 @@ mod config;
 mod display;
 mod explain;
 mod membership;
+mod status_writes;
 mod tally;
 mod version;
 
@@ -31,6 +32,8 @@ pub struct RancherFleetStrategy {
     pub ignored: Vec<String>,
     /// The bundle has Helm values, so that the controller keeps a Secret for each target.
     pub has_values: bool,
+    /// The fleet.yaml pauses the bundle: nothing is updated until a person resumes it.
+    pub paused: bool,
 }
 
 impl Strategy for RancherFleetStrategy {

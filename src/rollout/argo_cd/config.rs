@@ -1,15 +1,15 @@
 //! The fields of an ApplicationSet that determine the order of a rollout.
 //!
-//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown
-//! fields are ignored here, because real files have many: generators and template are read only for their timers, the
-//! sync policy and the finalizers. Only types and the few values that the product's own schema lists are checked;
+//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown fields
+//! are ignored here, because real files have many: generators are read only for their timers, and of the template name,
+//! labels, finalizers and sync policy. Only types and the few values that the product's own schema lists are checked;
 //! [`super::steps`] and [`super::limit`] interpret the steps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::IntOrString;
-use super::super::label_selector::null_is_default;
+use super::super::label_selector::{Labels, null_is_default};
 use super::retry::Retry;
 use super::version::ArgoCdVersion;
 use crate::units::SimDuration;
@@ -34,6 +34,9 @@ pub struct ApplicationSetSpec {
     /// The generators of applications. Here they only determine the interval of their timer.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<Generator>,
+    /// Whether the template's expressions are those of Go.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "std::ops::Not::not")]
+    pub go_template: bool,
     /// How changes are rolled out. Absent: to all applications simultaneously.
     pub strategy: Option<ApplicationSetStrategy>,
     /// Permitted changes of applications by the controller.
@@ -132,6 +135,12 @@ pub struct Template {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateMetadata {
+    /// Of each application. Empty: that of its cluster.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Of each application, beside those of its cluster. Steps select by them.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// With any, a deleted application exists until its resources are gone.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,

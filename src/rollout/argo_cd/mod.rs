@@ -25,8 +25,8 @@
 //! that is Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] fixes the
 //! two that upstream knows as bugs.
 //!
-//! Left out: generators and templates (the view contains their results), JQ rules for ignored differences, the
-//! template's sync options, and the queue's back-off after errors.
+//! Left out: generators and most of the templates (the view contains their results), JQ rules for ignored differences,
+//! the template's sync options, and the queue's back-off after errors.
 
 mod action;
 mod barrier;
@@ -45,6 +45,7 @@ mod retry;
 mod row;
 mod status;
 mod steps;
+mod template;
 #[cfg(test)]
 mod tests;
 mod triggers;

@@ -93,7 +93,8 @@ pub(super) struct Field<'r, A: Agent> {
     agents: Vec<A>,
     /// The revision that the recording rolls out; here it is always the new one.
     newest: u32,
-    stopped: bool,
+    /// A person has stopped the rollout.
+    pub(super) stopped: bool,
     /// What is to come, by the number of its event.
     agenda: BTreeMap<u32, Due<A::Step>>,
     events: u32,
@@ -279,11 +280,11 @@ impl<'r, A: Agent> Field<'r, A> {
                 }
             }
             Due::TakesEffect(news) => self.takes_effect(&news, control, queue),
-            Due::Change(change) => match control.controller.change(&change, queue.now()) {
-                Some(true) => control.changed(queue),
-                Some(false) => {}
-                None => self.unknown = Some(change),
-            },
+            Due::Change(change) => {
+                if control.change(&change, queue).is_none() {
+                    self.unknown = Some(change);
+                }
+            }
         }
     }
 

@@ -27,13 +27,15 @@ pub(super) struct FleetAgent {
     applied: u32,
     known: Vec<u32>,
     ready: bool,
+    /// Why it fails to apply or to run what was told last; empty if it does not.
+    failing: String,
     offline: bool,
     missed: bool,
     owes: bool,
     watches: SimTime,
     timer: bool,
-    /// The status as it was written last.
-    written: (u32, bool),
+    /// The status as it was written last: what is applied, whether that is ready, and whether something fails.
+    written: (u32, bool, bool),
 }
 
 impl FleetAgent {
@@ -42,7 +44,7 @@ impl FleetAgent {
         let spec = (revision > 0).then_some((revision, false));
         let known = vec![revision];
         let ready = revision > 0;
-        let written = (revision, ready);
+        let written = (revision, ready, false);
         let reads = 1 + u64::from(has_values);
         Self { spec, reads, told: revision, applied: revision, known, ready, offline, written, ..Self::default() }
     }
@@ -53,7 +55,8 @@ impl FleetAgent {
             return;
         }
         if self.spec.is_none() && self.told != 0 {
-            (self.told, self.applied, self.ready, self.written) = (0, 0, false, (0, false));
+            (self.told, self.applied, self.ready, self.written) = (0, 0, false, (0, false, false));
+            self.failing.clear();
             sight.deployed(0);
         }
         let Some((id, false)) = self.spec else { return };
@@ -78,14 +81,17 @@ impl FleetAgent {
             return;
         }
         let Some((id, _)) = self.spec else { return };
-        // While the newest id is not applied, the status keeps the readiness of before.
-        if self.applied != self.told {
-            return;
-        }
-        let ready = if id == self.applied { self.ready } else { self.written.1 };
-        if self.written != (self.applied, ready) {
-            self.written = (self.applied, ready);
-            sight.report(self.applied, ready);
+        let fails = !self.failing.is_empty();
+        let (applied, was_ready, failed) = self.written;
+        // While the newest id is not applied, the status keeps the readiness of before, and a failure until it is.
+        let now = match (self.applied == self.told, id == self.applied) {
+            (false, _) => (applied, was_ready, failed || fails),
+            (true, true) => (self.applied, self.ready && !fails, fails),
+            (true, false) => (self.applied, was_ready, false),
+        };
+        if self.written != now {
+            self.written = now;
+            sight.report_health(now.0, now.1, now.2);
         }
     }
 }
@@ -139,6 +145,7 @@ impl Agent for FleetAgent {
                 sight.after(SETTLING, Step::Watch);
             }
             (self.applied, self.ready) = (revision, false);
+            self.failing.clear();
             (changed, applied) = (true, true);
         }
         if let Some(ready) = news.ready
@@ -146,6 +153,12 @@ impl Agent for FleetAgent {
             && news.applied.is_none_or(|revision| revision == self.applied)
         {
             (self.ready, changed) = (ready, true);
+        }
+        if let Some(reason) = news.failing.as_ref().filter(|reason| **reason != self.failing) {
+            self.failing.clone_from(reason);
+            changed = true;
+            // The apply of what was told last has failed: that is its result.
+            applied |= self.applied != self.told;
         }
         if applied {
             self.report(sight);

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
+use serde_json::json;
+
 use crate::products::ControlLoop;
 use crate::scenario::{Overrides, Scenario, load};
 use crate::units::SimDuration;
@@ -24,7 +26,7 @@ use argo_cd_agent::ArgoCdAgent;
 use field::{Agent, Field};
 use fleet_agent::FleetAgent;
 use kubefleet_agent::KubeFleetAgent;
-use recording::{Recording, recordings};
+use recording::{Recording, are_all, recordings};
 use words::Shows;
 
 /// Beside one API request: the real controllers keep the events of one instant apart by nanoseconds.
@@ -47,6 +49,8 @@ enum Verdict {
     Refused,
     /// The native loop cannot express the case.
     LeftOut(String),
+    /// The native loop fails.
+    Panics,
 }
 
 /// The recording's fleet and strategy as an experiment. The error: why it is refused.
@@ -66,8 +70,15 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
          workloads: [{{kind: Deployment, image: app}}]\nstrategies:\n  replayed: {{{strategy}}}\n"
     )
     .expect("text");
+    let mut groups = Vec::new();
     for (name, content) in &recording.hello.files {
-        fs::write(folder.path().join(name), content).expect("a file of the strategy");
+        let documents = content.split("---\n");
+        let (given, rest): (Vec<_>, Vec<_>) = documents.partition(|document| document.contains("kind: ClusterGroup\n"));
+        groups.extend(given.into_iter().map(cluster_group));
+        fs::write(folder.path().join(name), rest.join("---\n")).expect("a file of the strategy");
+    }
+    if !groups.is_empty() {
+        writeln!(text, "clusterGroups: {}", serde_json::Value::from(groups)).expect("text");
     }
     let file = folder.path().join("experiment.yaml");
     fs::write(&file, text).expect("an experiment");
@@ -77,10 +88,25 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     }
 }
 
-/// The latencies of the recording, with the product's own limit of requests.
+/// A ClusterGroup as an entry of the experiment's `clusterGroups`.
+fn cluster_group(document: &str) -> serde_json::Value {
+    let group: serde_json::Value = serde_saphyr::from_str(document).expect("a ClusterGroup");
+    let (name, labels) = (&group["metadata"]["name"], &group["metadata"]["labels"]);
+    let labels = if labels.is_null() { json!({}) } else { labels.clone() };
+    json!({"name": name, "labels": labels, "selector": group["spec"]["selector"]})
+}
+
+/// The latencies of the recording, with the product's own limit of requests. The recorded API server lets a nanosecond
+/// pass after each thing that it does.
 fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     let latency = &recording.hello.latency;
-    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), ..product.clone() }
+    let between_writes = SimDuration::from_nanos(1);
+    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), between_writes, ..product.clone() }
+}
+
+/// One recording that fails does not hide the others.
+fn unless_it_panics(play: impl FnOnce() -> Verdict) -> Verdict {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_or(Verdict::Panics)
 }
 
 fn compare(recording: &Recording, deploys: &[(u64, usize, u32)], tolerance: SimDuration) -> Verdict {
@@ -140,7 +166,7 @@ fn replay<A: Agent>(
     recording: &Recording,
     strategy: &str,
     agent: impl Fn(u32, bool) -> A,
-    first_wait: SimDuration,
+    (first_wait, is_paused): (SimDuration, bool),
     shows: &mut Shows,
 ) -> Verdict {
     let product = strategy.split_once(':').expect("a product's key").0;
@@ -151,7 +177,7 @@ fn replay<A: Agent>(
     };
     let timing = timing(recording, &product.control_loop);
     let mut field = Field::new(recording, agent);
-    field.first_wait = first_wait;
+    (field.first_wait, field.stopped) = (first_wait, is_paused);
     field.play(&scenario, &timing);
     show_passes(recording, &field);
     match &field.unknown {
@@ -171,10 +197,11 @@ fn refused(recording: &Recording, refusal: &str) -> Verdict {
 fn is_same_refusal(own: &str, refusal: &str) -> bool {
     // The product's words, and what stands for them here.
     let pairs = [
-        (
-            "must be int or percentage (ending with %): many",
-            "`many` is neither a whole number above 0 nor a percentage",
-        ),
+        ("invalid maxUnavailable, must be int or percentage", "is neither a whole number above 0 nor a percentage"),
+        ("failed to parse ", "is not a percentage"),
+        ("is not a valid label selector operator", "is not an operator"),
+        // The recorded release updates nothing and says nothing; later ones refuse the set.
+        ("is OutOfSync", "strategy.rollingSync.steps is empty"),
         ("appears in more than one stages", "appears in more than one stages"),
         ("some clusters are not placed in any stage, total 19", "some clusters are not placed in any stage, total 19"),
     ];
@@ -200,7 +227,7 @@ fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
     for (id, text) in shows.different.iter().chain(&shows.contradicted) {
         println!("  {id}: {text}");
     }
-    assert!(shows.contradicted.is_empty(), "every reason agrees with the product's words");
+    assert!(!are_all() || shows.contradicted.is_empty(), "every reason agrees with the product's words");
     [shows.equal, shows.in_time, shows.held]
 }
 
@@ -208,14 +235,18 @@ fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
 fn rancher_fleet_follows_its_recordings() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("fleet") {
-        let has_values = recording.hello.files.values().any(|file| file.contains("values:"));
+        let file = recording.hello.files.get("rollout.yaml").and_then(|file| file.split("---\n").next());
+        let file: serde_json::Value = serde_saphyr::from_str(file.unwrap_or("{}")).expect("a fleet.yaml");
+        let has_values = !file["helm"]["values"].is_null();
         let agent = |revision, offline| FleetAgent::new(revision, offline, has_values);
         let strategy = "rancherFleet: {file: rollout.yaml}";
-        let verdict = replay(&recording, strategy, agent, SimDuration::ZERO, &mut shows);
+        let is_paused = file["paused"] == true;
+        let verdict =
+            unless_it_panics(|| replay(&recording, strategy, agent, (SimDuration::ZERO, is_paused), &mut shows));
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("Rancher Fleet", &verdicts), report_words("Rancher Fleet", &shows));
-    assert_eq!(found, ([1, 71, 70], [50, 32, 12]), "{COUNTED}");
+    assert!(!are_all() || found == ([1, 79, 78], [77, 77, 12]), "{COUNTED}: {found:?}");
 }
 
 /// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time.
@@ -232,16 +263,18 @@ const FIRST_WAIT: SimDuration = SimDuration::from_millis(200);
 
 /// The environment of the ApplicationSet controller, as settings of the experiment and of the loop.
 fn with_settings(recording: &Recording, strategy: &mut String, timing: &mut ControlLoop) {
-    for (name, value) in &recording.hello.settings {
-        let number: u32 = value.parse().expect("a number");
-        match name.as_str() {
-            "ARGOCD_K8S_CLIENT_QPS" => (timing.client_qps, timing.client_burst) = (number, 2 * number),
-            "ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES" => {
-                let given = format!("argoCd: {{concurrentApplicationUpdates: {number}, ");
-                *strategy = strategy.replace("argoCd: {", &given);
-            }
-            other => unreachable!("no recording has {other}"),
-        }
+    let settings = &recording.hello.settings;
+    let number = |value: &String| value.parse::<u32>().expect("a whole number");
+    if let Some(qps) = settings.get("ARGOCD_K8S_CLIENT_QPS").map(number) {
+        (timing.client_qps, timing.client_burst) = (qps, 2 * qps);
+    }
+    timing.client_burst = settings.get("ARGOCD_K8S_CLIENT_BURST").map_or(timing.client_burst, number);
+    if let Some(updates) = settings.get("ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES") {
+        *strategy = strategy.replace("argoCd: {", &format!("argoCd: {{concurrentApplicationUpdates: {updates}, "));
+    }
+    if let Some(timeout) = settings.get("ARGOCD_K8S_TCP_TIMEOUT") {
+        let given = format!("applicationController: {{tcpTimeout: {timeout}, ");
+        *strategy = strategy.replace("applicationController: {", &given);
     }
 }
 
@@ -273,10 +306,11 @@ fn replay_argo_cd(recording: &Recording, shows: &mut Shows) -> Verdict {
 fn argo_cd_follows_its_recordings() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("argocd") {
-        verdicts.insert(recording.id.clone(), replay_argo_cd(&recording, &mut shows));
+        let verdict = unless_it_panics(|| replay_argo_cd(&recording, &mut shows));
+        verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("Argo CD", &verdicts), report_words("Argo CD", &shows));
-    assert_eq!(found, ([0, 67, 64], [36, 9, 9]), "{COUNTED}");
+    assert!(!are_all() || found == ([0, 75, 72], [44, 16, 10]), "{COUNTED}: {found:?}");
 }
 
 /// The recorded process had just started: a run that is initialized has the cache of member clusters filled, and looks
@@ -299,15 +333,23 @@ fn kubefleet_follows_its_recordings() {
         let run = if recording.hello.files.contains_key("run.yaml") { ", runs: [{file: run.yaml}]" } else { "" };
         let is_first = recording.hello.release.installed == 0;
         let read = if is_first { FIRST_READ } else { SimDuration::ZERO };
-        let verdict = if recording.id.starts_with("staged") {
-            let strategy = format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}}}");
-            replay(&recording, &strategy, KubeFleetAgent::new, SimDuration::from_secs(1) + read, &mut shows)
-        } else {
-            let strategy = if has_file { "kubeFleetRolling: {file: rollout.yaml}" } else { "kubeFleetRolling: {}" };
-            replay(&recording, strategy, KubeFleetAgent::new, SimDuration::ZERO, &mut shows)
-        };
+        let verdict = unless_it_panics(|| {
+            if recording.id.starts_with("staged") {
+                let strategy = format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}}}");
+                replay(
+                    &recording,
+                    &strategy,
+                    KubeFleetAgent::new,
+                    (SimDuration::from_secs(1) + read, false),
+                    &mut shows,
+                )
+            } else {
+                let strategy = if has_file { "kubeFleetRolling: {file: rollout.yaml}" } else { "kubeFleetRolling: {}" };
+                replay(&recording, strategy, KubeFleetAgent::new, (SimDuration::ZERO, false), &mut shows)
+            }
+        });
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("KubeFleet", &verdicts), report_words("KubeFleet", &shows));
-    assert_eq!(found, ([2, 73, 68], [73, 39, 10]), "{COUNTED}");
+    assert!(!are_all() || found == ([2, 73, 68], [73, 39, 10]), "{COUNTED}: {found:?}");
 }

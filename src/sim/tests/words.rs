@@ -28,6 +28,9 @@ pub(super) struct Shows {
     pub(super) contradicted: BTreeMap<String, String>,
 }
 
+/// The rows of larger sets are not shown here, only their number by status.
+const ROWS_SHOWN: usize = 100;
+
 /// Conditions that recordings contain as well.
 fn is_recorded(object: &str, condition: &str) -> bool {
     match object.split_once('/').expect("kind and name").0 {
@@ -38,22 +41,36 @@ fn is_recorded(object: &str, condition: &str) -> bool {
     }
 }
 
-/// A Fleet message without the messages of single resources.
+/// A Fleet message without the messages of single resources, and without those of failed applies.
 fn without_resources(message: &str) -> String {
     let parts = message.split("; ").filter(|part| !part.starts_with("deployment.apps "));
-    parts.collect::<Vec<_>>().join("; ")
+    let named = |part: &str| match part.split_once(": ").filter(|_| part.starts_with("ErrApplied(")) {
+        Some((cluster, _)) => format!("{cluster}]"),
+        None => part.to_owned(),
+    };
+    parts.map(named).collect::<Vec<_>>().join("; ")
 }
 
 /// The words by condition, where they change. `before` is what is shown at the start.
 fn by_condition<'w>(
     words: impl Iterator<Item = (u64, &'w str, &'w str, [&'w str; 3])>,
     before: &BTreeMap<String, [String; 3]>,
+    has_rows: bool,
 ) -> BTreeMap<String, Words> {
     let mut found: BTreeMap<String, Words> = BTreeMap::new();
     for (at, object, condition, [status, reason, message]) in words {
-        if !is_recorded(object, condition) {
+        let is_row = condition.starts_with("applicationStatus/");
+        // A row that is gone is not recorded.
+        if !is_recorded(object, condition) || is_row && (!has_rows || status.is_empty()) {
             continue;
         }
+        // The message names the address of a cluster that is not known.
+        let message = if message.starts_with("application destination spec is invalid") { "" } else { message };
+        // Rows are called by their clusters here, and by the template's names in the recording.
+        let condition = match condition.split_once("cluster-") {
+            Some((_, number)) if is_row => format!("applicationStatus/cluster-{number}"),
+            _ => condition.to_owned(),
+        };
         let name = format!("{object} {condition}");
         let words = [status.to_owned(), reason.to_owned(), without_resources(message)];
         let empty = [String::new(), String::new(), String::new()];
@@ -80,14 +97,15 @@ impl Shows {
     /// Adds a recording that was played.
     pub(super) fn add<A: Agent>(&mut self, recording: &Recording, field: &Field<'_, A>) {
         let (start, later): (Vec<_>, Vec<_>) = field.statuses.iter().map(of_row).partition(|(at, ..)| *at == 0);
-        let before = by_condition(start.into_iter(), &BTreeMap::new());
+        let has_rows = recording.hello.targets.len() <= ROWS_SHOWN;
+        let before = by_condition(start.into_iter(), &BTreeMap::new(), has_rows);
         let mut before: BTreeMap<String, [String; 3]> =
             before.into_iter().map(|(name, words)| (name, words[0].1.clone())).collect();
         // A bundle without a status has a zero there.
         let zero = ["0".to_owned(), String::new(), String::new()];
         before.entry("Bundle/app unavailablePartitions".to_owned()).or_insert(zero);
-        let found = by_condition(later.into_iter(), &before);
-        let wanted = by_condition(recording.conditions.iter().map(of_shown), &before);
+        let found = by_condition(later.into_iter(), &before, has_rows);
+        let wanted = by_condition(recording.conditions.iter().map(of_shown), &before, has_rows);
         let mut latest = 0;
         for name in wanted.keys().chain(found.keys()) {
             let none = Vec::new();
@@ -143,7 +161,7 @@ fn is_same_rule(own: &str, rule: &str) -> bool {
         "UpdateRunInitializedFailed" => rule == "Initialized",
         "UpdateRunFailed" => rule == "Succeeded",
         "RolloutNotStartedYet" => rule == "maxUnavailable",
-        "" | "ApplicationSetModified" | "Synced" => !rule.is_empty(),
+        "" | "ApplicationSetModified" | "Synced" | "OutOfSync" => !rule.is_empty(),
         own => own == rule,
     }
 }

@@ -90,6 +90,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
         2 => Arc::new(BaselineStrategy(Baseline::Doubling(luck.number(1, 3)))),
         _ => Arc::new(RancherFleetStrategy {
             has_values: false,
+            paused: false,
             rules: if luck.chance(0.5) { RuleSet::Shipped } else { RuleSet::Documented },
             strategy: RolloutStrategy {
                 max_unavailable: limit(luck),

@@ -73,9 +73,15 @@ impl Moment<'_> {
         match self.controller.release {
             ArgoCdRelease::Commit => NEW,
             ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => {
-                Revision(self.live(application).spec.parameters)
+                let now = self.now;
+                self.place(application).spec(now)
             }
         }
+    }
+
+    /// What the running operation of an application applies.
+    fn applies_what(&mut self, application: usize) -> Revision {
+        self.place(application).applies.expect("an operation that runs has begun")
     }
 
     /// Changes an object, and notes whether that starts a pass.
@@ -98,7 +104,7 @@ impl Moment<'_> {
             return;
         }
         self.controller.compare(application, now);
-        if is_applying && self.resolved(application) == report.applied {
+        if is_applying && self.place(application).applies == Some(report.applied) {
             self.attempt_ends(application);
         }
     }
@@ -133,7 +139,9 @@ impl Moment<'_> {
 
     fn begins(&mut self, application: usize) {
         let state = OperationState { phase: OperationPhase::Running, started_at: self.now };
-        self.place(application).state = Some(state);
+        let revision = self.resolved(application);
+        let place = self.place(application);
+        (place.state, place.applies) = (Some(state), Some(revision));
         self.show(application, Shown::Operation(state, false));
         self.attempt(application);
     }
@@ -176,7 +184,7 @@ impl Moment<'_> {
             }
         } else {
             self.place(application).attempt = Some(Attempt::Failing);
-            let revision = self.resolved(application);
+            let revision = self.applies_what(application);
             self.happened.pushes.push((cluster, revision));
             let timeout = now + self.controller.settings.tcp_timeout;
             self.controller.schedule(timeout, Due::AttemptEnds(application));
@@ -184,7 +192,7 @@ impl Moment<'_> {
     }
 
     fn requests_made(&mut self, application: usize) {
-        let revision = self.resolved(application);
+        let revision = self.applies_what(application);
         if self.place(application).applied == Some(revision) {
             self.place(application).attempt = Some(Attempt::Idle);
             let end = self.now + self.controller.settings.idle_sync;
@@ -195,7 +203,7 @@ impl Moment<'_> {
     }
 
     fn applies(&mut self, application: usize) {
-        let revision = self.resolved(application);
+        let revision = self.applies_what(application);
         self.place(application).attempt = Some(Attempt::Applying);
         self.happened.pushes.push((ClusterId(application as u32), revision));
     }
@@ -227,7 +235,7 @@ impl Moment<'_> {
     }
 
     fn operation_ends(&mut self, application: usize, phase: OperationPhase) {
-        let (now, revision) = (self.now, self.resolved(application));
+        let (now, revision) = (self.now, self.applies_what(application));
         let place = self.place(application);
         (place.failed, place.attempted, place.operation) = (0, Some(revision), None);
         let state = OperationState { phase, ..place.state.expect("an operation ends that ran") };

@@ -1,0 +1,84 @@
+//! What a bundle's status shows after passes that follow one another.
+//!
+//! A pass writes its status as a patch: the fields that differ from the bundle in its cache (`updateStatus` in
+//! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). A pass that begins before the cache has
+//! the status of the last one compares with an older status. A field that is back at its older value is then in no
+//! patch, and the bundle keeps showing the value in between until another pass writes the field. The recorded rollouts
+//! in `tests/conformance/closed-loop/fleet` show this.
+
+use crate::rollout::ObjectCondition;
+use crate::units::{SimDuration, SimTime};
+
+/// The writes of one bundle's status.
+pub(super) struct StatusWrites {
+    watch_delay: SimDuration,
+    /// When the last pass began, and when its status was written.
+    began: SimTime,
+    ended: SimTime,
+    /// What was shown from when on: the newest that passes may have in their caches, and all after it.
+    shown: Vec<(SimTime, Vec<ObjectCondition>)>,
+}
+
+impl StatusWrites {
+    pub(super) const fn new(watch_delay: SimDuration) -> Self {
+        Self { watch_delay, began: SimTime::ZERO, ended: SimTime::ZERO, shown: Vec::new() }
+    }
+
+    /// A pass begins.
+    pub(super) const fn begins(&mut self, now: SimTime) {
+        self.began = now;
+    }
+
+    /// Its status is written at `at`.
+    pub(super) const fn ends(&mut self, at: SimTime) {
+        self.ended = at;
+    }
+
+    /// What the bundle shows after the last pass, which has found these conditions.
+    pub(super) fn show(&mut self, found: Vec<ObjectCondition>) -> &[ObjectCondition] {
+        let (began, watch_delay) = (self.began, self.watch_delay);
+        let cached = self.shown.iter().rposition(|(at, _)| *at + watch_delay <= began).unwrap_or(0);
+        self.shown.drain(..cached);
+        let is_shown = self.shown.last().is_some_and(|(at, _)| *at == self.ended);
+        if !is_shown {
+            let field = |list: &[ObjectCondition], of: &ObjectCondition| {
+                list.iter().find(|known| known.condition == of.condition).cloned()
+            };
+            let all = found.into_iter().map(|found| match (self.shown.first(), self.shown.last()) {
+                (Some((_, cached)), Some((_, last))) if field(cached, &found).as_ref() == Some(&found) => {
+                    field(last, &found).unwrap_or(found)
+                }
+                _ => found,
+            });
+            let all = all.collect();
+            self.shown.push((self.ended, all));
+        }
+        &self.shown.last().expect("something is shown").1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_is_back_at_its_value_in_the_cache_is_not_written() {
+        let millis = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
+        let mut writes = StatusWrites::new(SimDuration::from_millis(5));
+        // Begin and end of a pass, what it finds, what is shown, why.
+        let cases = [
+            (0, 40, "30", "30", "the first"),
+            (100, 140, "29", "29", "it has the first in its cache"),
+            (140, 180, "30", "29", "as in its cache, which does not have the second"),
+            (180, 220, "28", "28", "its cache has the second"),
+            (300, 340, "30", "30", "its cache has all"),
+        ];
+        for (began, ended, found, shown, why) in cases {
+            writes.begins(millis(began));
+            writes.ends(millis(ended));
+            let found = vec![ObjectCondition::field("Bundle/app", "display.state", found)];
+            assert_eq!(writes.show(found.clone())[0].status, shown, "{why}");
+            assert_eq!(writes.show(found)[0].status, shown, "{why}, and asked again");
+        }
+    }
+}
