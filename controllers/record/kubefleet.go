@@ -118,6 +118,12 @@ func kubefleetRolling() []Case {
 	add("update-100-latency-1", "requests of 1 ms", 100, "", latency(time.Millisecond, time.Millisecond))
 	add("update-100-latency-20", "requests of 20 ms, watches of 50 ms", 100, "",
 		latency(20*time.Millisecond, 50*time.Millisecond))
+	add("update-600-max-10", "update of 600 with maxUnavailable 10%, ready after 1 min", 600, rolling("10%", "", ""),
+		ready(minute))
+	add("update-250-spread", "ready after 30 s to 5 min, maxUnavailable 20%", 250, rolling("20%", "", ""),
+		spread(30*second, 5*minute))
+	add("update-400-latency-2", "requests of 2 ms, watches of 10 ms", 400, rolling("30%", "", ""),
+		latency(2*time.Millisecond, 10*time.Millisecond))
 	return all
 }
 
@@ -147,6 +153,10 @@ func kubefleetRollingTroubles() []Case {
 		selected(25*second, 3, false), selected(25*second, 20, false), selected(25*second, 49, false))
 	add("selected-50", "a cluster leaves after 25 s and is selected again after 2 min", 50, rolling("10%", "", ""),
 		selected(25*second, 7, false), selected(2*minute, 7, true))
+	add("failing-200", "every 25th cluster fails, maxUnavailable 10%", 200, rolling("10%", "", ""), failing(25, 2),
+		until(2*time.Hour))
+	add("offline-300", "every 20th cluster is cut off from 30 s to 10 min", 300, "", cut(20, 30*second, 10*minute))
+	add("release-300", "another release after 50 s", 300, "", release(50*second, 3))
 	return all
 }
 

@@ -21,6 +21,11 @@ const JITTER: f64 = 0.1;
 /// `tools/cache/shared_informer.go`; `pkg/cache/internal/informers.go` of controller-runtime waits with it.
 const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
 
+/// Requests of one instant are admitted one after the other, in their order, which tells them apart. Those that wait
+/// for tokens are as far apart as their tokens. It matters where all requests take the same time, as in recorded
+/// rollouts; drawn times tell requests apart.
+const INSTANT: SimDuration = SimDuration::from_nanos(1);
+
 /// The hub agent's client.
 pub(super) struct HubClient {
     request: DurationModel,
@@ -29,6 +34,8 @@ pub(super) struct HubClient {
     limits: Option<[Reservations; 2]>,
     /// From when on the cache of member clusters is full. `None`: nobody has asked for one.
     members_cached: Option<SimTime>,
+    /// When the latest request was admitted.
+    admitted: SimTime,
 }
 
 /// The kinds of objects that have a limit.
@@ -46,6 +53,7 @@ impl HubClient {
             draws: streams.stream("controller", "work generator"),
             limits: timing.client_limit().map(|limit| [limit.clone(), limit]),
             members_cached: is_warm.then_some(SimTime::ZERO),
+            admitted: SimTime::ZERO,
         }
     }
 
@@ -59,9 +67,13 @@ impl HubClient {
         self.request.sample(&mut self.draws)
     }
 
-    /// When a request that is sent now is answered.
+    /// When a request that is sent now is answered. Calls come in the order of time.
     pub(super) fn answer(&mut self, kind: HubKind, now: SimTime) -> SimTime {
-        let sent = self.limits.as_mut().map_or(now, |limits| limits[kind as usize].reserve(now));
+        self.admitted = match self.request {
+            DurationModel::Constant(_) => now.max(self.admitted) + INSTANT,
+            _ => now,
+        };
+        let sent = self.limits.as_mut().map_or(self.admitted, |limits| limits[kind as usize].reserve(self.admitted));
         sent + self.request.sample(&mut self.draws)
     }
 

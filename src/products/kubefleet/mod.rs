@@ -6,6 +6,7 @@ mod explain;
 mod hub_client;
 mod members;
 mod own_file;
+mod requeues;
 mod rolling_adapter;
 mod rollout_pass;
 mod runs;

@@ -4,7 +4,8 @@
 //! controller.go`). As long as RolloutStarted, a second write, is not in its cache, it puts the binding back into its
 //! queue. That queue's limiter is controller-runtime's default: the larger of a back-off from 5 ms that doubles for
 //! each binding, and one bucket of 10 a second (burst 100) for the whole controller. It is a race that most bindings
-//! lose twice, so a rollout instructs ten clusters a second after its first hundred requeues. Then the generator writes
+//! lose twice, so a rollout instructs ten clusters a second after its first hundred requeues. Timers of that queue that
+//! go off at one instant have the order of its heap ([`super::requeues`]). Then the generator writes
 //! the Work, which the member agent watches, and the binding's status. A changed status of a Work wakes it again.
 //!
 //! The hub agent's client has a limit for each kind of object, which the generator shares with the rolling update: both
@@ -17,6 +18,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::hub_client::{HubClient, HubKind, RETRIES};
+use super::requeues::Requeues;
 use super::status_write::StatusWrite;
 use crate::engine::{Reservations, Streams};
 use crate::products::ControlLoop;
@@ -67,7 +69,6 @@ enum GeneratorStep {
     LooksAgain(usize),
     /// A worker is done with a binding.
     Finished(usize),
-    Requeued(usize),
     Deleted(usize),
     /// The finalizer of a new binding is answered that the generator had looked at then.
     Finalized {
@@ -108,7 +109,6 @@ struct Item {
     written: Option<SimTime>,
     /// How often the write of its finalizer was refused.
     refused: u32,
-    timer: Option<SimTime>,
     /// The step that sends the status of its rolled binding.
     starts: Option<Turn>,
     /// Its Work is older than the rollout, and what it says is available.
@@ -130,6 +130,8 @@ pub(super) struct WorkGenerator {
     /// From a write of a status until the rollout's controller takes it into account.
     visible_after: SimDuration,
     limiter: Reservations,
+    /// Timers of bindings that were put back.
+    requeues: Requeues,
     /// Workers that are at a binding, and bindings that wait for one.
     busy: usize,
     waiting: VecDeque<usize>,
@@ -153,6 +155,7 @@ impl WorkGenerator {
             watch_delay: timing.watch_delay,
             visible_after,
             limiter: Reservations::new(REQUEUES_PER_SECOND, REQUEUE_BURST),
+            requeues: Requeues::default(),
             busy: 0,
             waiting: VecDeque::new(),
             items,
@@ -230,7 +233,9 @@ impl WorkGenerator {
             None if item.was_installed => WorkState::Available,
             None => WorkState::Applying,
         };
-        self.send(StatusWrite { has_worker: false, ..StatusWrite::new(cluster, revision, state, now) }, now);
+        // The rollout's pass starts at the same event, and lists first.
+        let status = StatusWrite { has_worker: false, ..StatusWrite::new(cluster, revision, state, now) };
+        self.schedule(now, GeneratorStep::Sends(status));
     }
 
     /// A binding is gone.
@@ -259,18 +264,26 @@ impl WorkGenerator {
     }
 
     pub(super) fn next(&self) -> Option<SimTime> {
-        self.agenda.keys().next().map(|&(at, ..)| at)
+        self.agenda.keys().next().map(|&(at, ..)| at).into_iter().chain(self.requeues.next()).min()
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.agenda.is_empty()
+        self.agenda.is_empty() && self.requeues.next().is_none()
     }
 
     /// The next effect until now. `None`: there is none yet.
     pub(super) fn advance(&mut self, now: SimTime) -> Option<Effect> {
         loop {
-            let entry = self.agenda.first_entry().filter(|entry| entry.key().0 <= now)?;
-            let at = entry.key().0;
+            let first = self.agenda.first_entry().filter(|entry| entry.key().0 <= now);
+            let due = first.as_ref().map_or(now, |entry| entry.key().0);
+            // Timers go off before the events of their instant.
+            let timers = self.requeues.due(due);
+            if !timers.is_empty() {
+                timers.into_iter().for_each(|(at, cluster)| self.take_up(cluster, at));
+                continue;
+            }
+            let entry = first?;
+            let at = due;
             match entry.remove() {
                 GeneratorStep::Does(effect) => return Some(effect),
                 GeneratorStep::Look(cluster) => self.take_up(cluster, at),
@@ -291,11 +304,6 @@ impl WorkGenerator {
                 }
                 GeneratorStep::Sends(write) => self.send(write, at),
                 GeneratorStep::Answered(write) => self.answered(write, at),
-                GeneratorStep::Requeued(cluster) => {
-                    if self.items[cluster].timer.take_if(|timer| *timer <= at).is_some() {
-                        self.take_up(cluster, at);
-                    }
-                }
             }
         }
     }
@@ -445,11 +453,7 @@ impl WorkGenerator {
         let wait = (FIRST_WAIT * (1 << item.failures.min(18))).min(LONGEST_WAIT);
         item.failures += 1;
         let at = turn.max(now + wait);
-        // The queue keeps the earliest timer of a binding.
-        if item.timer.is_none_or(|timer| at < timer) {
-            item.timer = Some(at);
-            self.schedule(at, GeneratorStep::Requeued(cluster));
-        }
+        self.requeues.insert(cluster, at);
     }
 }
 
@@ -475,7 +479,8 @@ mod tests {
         while let Some(at) = generator.next() {
             while let Some(effect) = generator.advance(at) {
                 if let Effect::Instruct(cluster, _) = effect {
-                    instructed.push((at, cluster.index()));
+                    // Requests of one instant are nanoseconds apart.
+                    instructed.push((SimTime::from_nanos(at.as_nanos() / 1_000 * 1_000), cluster.index()));
                 }
             }
         }

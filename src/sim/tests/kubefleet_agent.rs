@@ -11,8 +11,9 @@ const SLOW: f64 = 2.0;
 const MOST_SLOW: f64 = 15.0;
 const MOST_FAST: f64 = 900.0;
 
-/// When the looks of what was installed before time 0 began, in seconds.
-const INSTALLED: f64 = -109.845;
+/// When what is installed at time 0 was given to the controllers, in seconds, and how long they waited for a cache.
+const GIVEN: f64 = -110.0;
+const CACHE_WAIT: f64 = 0.1;
 
 /// What an agent does at some time.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +46,10 @@ pub(super) struct KubeFleetAgent {
 }
 
 impl KubeFleetAgent {
-    /// An agent whose cluster runs a revision, ready, and was looked at more and more rarely.
-    pub(super) fn new(revision: u32, offline: bool) -> Self {
+    /// An agent whose cluster runs a revision, ready, and was looked at more and more rarely. Its first report came two
+    /// requests after its Work, which came six requests and two watch delays after the bindings. No limit of requests
+    /// held then.
+    pub(super) fn new(revision: u32, offline: bool, request: SimDuration, watch: SimDuration) -> Self {
         if revision == 0 {
             return Self { offline, ..Self::default() };
         }
@@ -60,10 +63,11 @@ impl KubeFleetAgent {
             written: Some((1, true)),
             ..Self::default()
         };
-        let mut at = INSTALLED;
+        let (request, watch) = (request.as_secs_f64(), watch.as_secs_f64());
+        let mut at = GIVEN + CACHE_WAIT + 2.0 * watch + 8.0 * request + agent.delay();
         while at <= 0.0 {
             // A look takes three requests.
-            at += agent.delay() + 0.015;
+            at += agent.delay() + 3.0 * request;
         }
         agent.timer = Some(SimTime::ZERO + SimDuration::from_secs_f64(at));
         agent.sequence = 1;

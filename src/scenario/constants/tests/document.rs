@@ -25,6 +25,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("products/kubefleet/staged_run.rs", "REQUESTS_OF_A_NEW_RUN", "counted in the product's source"),
     ("products/kubefleet/hub_client.rs", "CACHE_POLL", "client-go's `syncedPollPeriod`"),
     ("products/kubefleet/hub_client.rs", "FIRST_RETRY", "client-go's `DefaultBackoff`"),
+    ("products/kubefleet/hub_client.rs", "INSTANT", "tells requests of one instant apart, and is no duration"),
     ("products/kubefleet/hub_client.rs", "JITTER", "as above"),
     ("products/kubefleet/hub_client.rs", "RETRIES", "as above"),
     ("products/kubefleet/hub_client.rs", "RETRY_FACTOR", "as above"),
