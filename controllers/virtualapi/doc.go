@@ -39,7 +39,8 @@
 // generateName; selectors by label and field; timestamps in whole seconds; the size limit of etcd.
 //
 // A request is carried out and answered one latency after it was sent, an event reaches a watch one watch delay after its
-// write. Discovery takes no time: clients ask while they hold locks, and virtual time stands still while anybody waits
+// write. A request whose caller gives up while it waits for its client's limit is not sent; what is sent is carried out.
+// Discovery takes no time: clients ask while they hold locks, and virtual time stands still while anybody waits
 // for a lock.
 //
 // # Order

@@ -26,6 +26,11 @@ type call struct {
 	name        string
 	subresource string
 	body        []byte
+	// sent is when the client's limit lets it go, after a wait in this bucket.
+	sent   time.Time
+	bucket *bucket
+	// abandoned: its caller has given up before that.
+	abandoned bool
 }
 
 // RoundTrip answers a request.
@@ -60,9 +65,22 @@ func (c *client) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Request = request
 		return response, nil
 	case <-request.Context().Done():
+		s.abandon(made)
 		return nil, request.Context().Err()
 	case <-s.closed:
 		return nil, errors.New("the server is closed")
+	}
+}
+
+// abandon keeps a call from being sent that still waits for its client's limit. What is under way is carried out.
+func (s *Server) abandon(made *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	made.abandoned = made.bucket != nil && made.sent.After(now)
+	if made.abandoned {
+		// All that give up in one instant do so before tokens are given back.
+		s.push(&operation{due: now, class: classEvent, key: "limit", run: made.bucket.abandon})
 	}
 }
 
@@ -78,6 +96,9 @@ func (s *Server) enqueue(made *call, done chan<- *http.Response) {
 	execute := func(wait time.Duration) {
 		latency := s.latency(c.name, made.verb, request.URL.Path)
 		s.push(&operation{due: time.Now().Add(wait + latency), class: classRequest, key: order, run: func() {
+			if made.abandoned {
+				return
+			}
 			s.count(made.verb, resource)
 			response, failure := s.execute(made)
 			if failure != nil {
@@ -94,8 +115,8 @@ func (s *Server) enqueue(made *call, done chan<- *http.Response) {
 	s.push(&operation{due: time.Now(), class: classRequest, key: order, run: func() {
 		if c.limit.QPS <= 0 {
 			execute(0)
-		} else {
-			execute(c.admit(time.Now(), made.kind.qualified()))
+		} else if request.Context().Err() == nil {
+			execute(c.admit(time.Now(), made))
 		}
 	}})
 }

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"net/http"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -184,12 +185,14 @@ type client struct {
 }
 
 type bucket struct {
-	tokens float64 // negative: requests wait for tokens that are still to come
-	filled time.Time
+	tokens  float64 // negative: requests wait for tokens that are still to come
+	filled  time.Time
+	waiting []*call // in the order of their tokens
 }
 
 // admit takes a token and returns how long the request waits for it.
-func (c *client) admit(now time.Time, resource string) time.Duration {
+func (c *client) admit(now time.Time, made *call) time.Duration {
+	resource := made.kind.qualified()
 	if !c.limit.PerResource {
 		resource = ""
 	}
@@ -204,7 +207,22 @@ func (c *client) admit(now time.Time, resource string) time.Duration {
 	if b.tokens >= 0 {
 		return 0
 	}
-	return time.Duration(-b.tokens / c.limit.QPS * float64(time.Second))
+	wait := time.Duration(-b.tokens / c.limit.QPS * float64(time.Second))
+	sent := func(before *call) bool { return !before.sent.After(now) }
+	made.sent, made.bucket = now.Add(wait), b
+	b.waiting = append(slices.DeleteFunc(b.waiting, sent), made)
+	return wait
+}
+
+// abandon gives the tokens of requests back that nobody waits for any more. As in golang.org/x/time/rate, a token is
+// lost if a later request has one already.
+func (b *bucket) abandon() {
+	last := len(b.waiting)
+	for last > 0 && b.waiting[last-1].abandoned {
+		last--
+		b.tokens++
+	}
+	b.waiting = b.waiting[:last]
 }
 
 // latency of one request. Discovery takes no time and does not come here.

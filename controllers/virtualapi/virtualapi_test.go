@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -269,6 +270,36 @@ func TestLatenciesAndLimits(t *testing.T) {
 				t.Fatalf("counted %v", counts)
 			}
 		})
+}
+
+func TestRequestsThatAreGivenUpWhileTheyWaitAreNotSentAndGiveTheirTokensBack(t *testing.T) {
+	bubble(t, Options{}, func(s *Server, _ dynamic.Interface) {
+		limited := dynamic.NewForConfigOrDie(config(s, "limited", Limit{QPS: 10, Burst: 1})).Resource(widgets).Namespace("a")
+		create := func(within context.Context, name string) error {
+			_, err := limited.Create(within, widget(name), metav1.CreateOptions{})
+			return err
+		}
+		patient, stop := context.WithCancel(ctx)
+		var given sync.WaitGroup
+		for _, name := range []string{"x", "y", "z"} {
+			given.Go(func() {
+				if err := create(patient, name); (err == nil) != (name == "x") {
+					t.Errorf("creating %s: %v", name, err)
+				}
+			})
+		}
+		time.Sleep(50 * time.Millisecond)
+		stop()
+		given.Wait()
+		// The next token comes after 100 ms, and the request takes 5 ms.
+		start := time.Now()
+		if err := create(ctx, "w"); err != nil || time.Since(start).Round(time.Millisecond) != 55*time.Millisecond {
+			t.Errorf("the next request took %v: %v", time.Since(start), err)
+		}
+		if counts := s.Counts(); counts["create widgets"] != 2 {
+			t.Errorf("counted %v", counts)
+		}
+	})
 }
 
 func TestInformersSeeEveryChange(t *testing.T) {
