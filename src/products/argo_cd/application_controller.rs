@@ -68,7 +68,7 @@ struct Place {
     /// The operation that is requested or running, and its state.
     operation: Option<Operation>,
     state: Option<OperationState>,
-    /// What the operation applies: what the source resolved to when it began.
+    /// The revision that the operation applies: that of the source when it began.
     applies: Option<Revision>,
     /// The revision of the spec, and another one that is written at some time.
     spec: Option<Revision>,

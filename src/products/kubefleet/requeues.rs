@@ -65,7 +65,7 @@ impl Requeues {
         }
     }
 
-    /// Whether anything moved among the first `len`.
+    /// Returns whether anything moved among the first `len`.
     fn down(&mut self, from: usize, len: usize) -> bool {
         let mut place = from;
         loop {

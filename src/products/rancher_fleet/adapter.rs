@@ -243,7 +243,7 @@ impl Controller for BundleController<'_> {
         // The report of an agent whose deployment was deleted meanwhile.
         let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else { return false };
         let before = *deployment;
-        // What was to be applied has failed, or what is applied has; then the messages of its resources change, too.
+        // An apply has failed, or a running revision has; then the messages of its resources change, too.
         deployment.failed = report.degraded && deployment.deployed != Some(report.applied);
         let is_degraded = report.degraded && !deployment.failed;
         deployment.applied = Some(report.applied);

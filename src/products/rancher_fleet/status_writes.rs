@@ -1,4 +1,4 @@
-//! What a bundle's status shows after passes that follow one another.
+//! A bundle's status after passes that follow one another.
 //!
 //! A pass writes its status as a patch: the fields that differ from the bundle in its cache (`updateStatus` in
 //! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). A pass that begins before the cache has
@@ -15,7 +15,7 @@ pub(super) struct StatusWrites {
     /// When the last pass began, and when its status was written.
     began: SimTime,
     ended: SimTime,
-    /// What was shown from when on: the newest that passes may have in their caches, and all after it.
+    /// Statuses and their times: the newest that passes may have in their caches, and all after it.
     shown: Vec<(SimTime, Vec<ObjectCondition>)>,
 }
 
@@ -34,7 +34,7 @@ impl StatusWrites {
         self.ended = at;
     }
 
-    /// What the bundle shows after the last pass, which has found these conditions.
+    /// The conditions that the bundle shows after the last pass, which has found these.
     pub(super) fn show(&mut self, found: Vec<ObjectCondition>) -> &[ObjectCondition] {
         let (began, watch_delay) = (self.began, self.watch_delay);
         let cached = self.shown.iter().rposition(|(at, _)| *at + watch_delay <= began).unwrap_or(0);

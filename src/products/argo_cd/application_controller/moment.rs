@@ -79,7 +79,7 @@ impl Moment<'_> {
         }
     }
 
-    /// What the running operation of an application applies.
+    /// The revision that the running operation of an application applies.
     fn applies_what(&mut self, application: usize) -> Revision {
         self.place(application).applies.expect("an operation that runs has begun")
     }
