@@ -78,7 +78,7 @@ fn anchors(page: &str) -> Vec<String> {
     headings.map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
 }
 
-/// Whether a link from a page in `folder`, or from `text` itself, leads to a file and to a heading in it.
+/// Returns whether a link from a page in `folder`, or from `text` itself, leads to a file and to a heading in it.
 fn leads(folder: &Path, text: &str, link: &str) -> bool {
     let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
     let file = folder.join(path);

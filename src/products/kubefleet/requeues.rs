@@ -6,30 +6,36 @@
 //! that of the heap, which depends on all that was put in and taken out before; so the heap is the same here. The
 //! recorded rollouts show that order.
 
+use std::collections::BTreeMap;
+
 use crate::units::SimTime;
 
 /// Timers of bindings, at most one for each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requeues {
     heap: Vec<(SimTime, usize)>,
+    /// The same timers by binding, so that only one which gets an earlier time is looked for in the heap.
+    times: BTreeMap<usize, SimTime>,
 }
 
 impl Requeues {
     /// Sets a timer. The earlier one counts.
     pub(super) fn insert(&mut self, cluster: usize, at: SimTime) {
-        match self.heap.iter().position(|&(_, known)| known == cluster) {
-            Some(place) if at < self.heap[place].0 => {
+        match self.times.get(&cluster) {
+            Some(&known) if known <= at => return,
+            Some(_) => {
+                let place = self.heap.iter().position(|&(_, known)| known == cluster).expect("it has a timer");
                 self.heap[place].0 = at;
                 if !self.down(place, self.heap.len()) {
                     self.up(place);
                 }
             }
-            Some(_) => {}
             None => {
                 self.heap.push((at, cluster));
                 self.up(self.heap.len() - 1);
             }
         }
+        self.times.insert(cluster, at);
     }
 
     /// When the next timer goes off.
@@ -51,7 +57,9 @@ impl Requeues {
         let last = self.heap.len().checked_sub(1)?;
         self.heap.swap(0, last);
         self.down(0, last);
-        self.heap.pop()
+        let timer = self.heap.pop()?;
+        self.times.remove(&timer.1);
+        Some(timer)
     }
 
     fn up(&mut self, mut place: usize) {

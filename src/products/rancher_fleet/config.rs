@@ -173,7 +173,7 @@ fn has_values(document: &Document) -> bool {
     ["values", "valuesFiles", "valuesFrom", "templateValues"].iter().any(is_given)
 }
 
-/// Whether a fleet.yaml pauses its bundle.
+/// Returns whether a fleet.yaml pauses its bundle.
 fn is_paused(document: &Document) -> bool {
     matches!(document.tree.get(&Path::of("paused")).map(|node| &node.value), Some(Value::Bool(true)))
 }

@@ -34,7 +34,7 @@ pub struct ApplicationSetSpec {
     /// The generators of applications. Here they only determine the interval of their timer.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<Generator>,
-    /// Whether the template's expressions are those of Go.
+    /// The template's expressions are those of Go.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "std::ops::Not::not")]
     pub go_template: bool,
     /// How changes are rolled out. Absent: to all applications simultaneously.

@@ -173,7 +173,7 @@ impl Ready {
     }
 }
 
-/// Whether the recordings are all those of the repository, so that their numbers are known.
+/// Returns whether the recordings are all those of the repository, so that their numbers are known.
 pub(super) fn are_all() -> bool {
     ["RECORDINGS", "REPLAY"].iter().all(|name| std::env::var_os(name).is_none())
 }
