@@ -37,6 +37,11 @@ impl Reservations {
         // A token that is complete except for rounding counts.
         if self.tokens >= -1e-9 { now } else { now + SimDuration::from_secs_f64(-self.tokens / self.per_second) }
     }
+
+    /// Returns a token that is handed out and that nobody waits for any more.
+    pub fn give_back(&mut self) {
+        self.tokens += 1.0;
+    }
 }
 
 #[cfg(test)]
@@ -52,5 +57,18 @@ mod tests {
         // 0.25 s bring 2.5 tokens for the two that were handed out in advance: the next lacks half a token.
         assert_eq!(bucket.reserve(at(250)), at(300));
         assert_eq!(bucket.reserve(SimTime::from_secs(100)), SimTime::from_secs(100), "it is full again");
+    }
+
+    #[test]
+    fn a_token_that_is_given_back_goes_to_the_next_caller() {
+        let mut bucket = Reservations::new(10.0, 1);
+        let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
+        let turns: Vec<SimTime> = (0..3).map(|_| bucket.reserve(SimTime::ZERO)).collect();
+        assert_eq!(turns, [at(0), at(100), at(200)]);
+        bucket.give_back();
+        assert_eq!(bucket.reserve(at(50)), at(200));
+        bucket.give_back();
+        bucket.give_back();
+        assert_eq!(bucket.reserve(at(60)), at(100));
     }
 }

@@ -1,8 +1,11 @@
 //! The client of KubeFleet's hub agent: its limits of requests, its waits after refused writes, and a cache.
 //!
 //! controller-runtime makes a REST client, and so a limit, for each kind of object. A cache of a kind is filled when
-//! its first object is asked for; whoever asks before it is full looks again every 100 ms. Left out: all other caches,
-//! which a manager fills before its controllers start.
+//! its first object is asked for; whoever asks before it is full looks again every 100 ms. A request that is given up
+//! while it waits for the limit is not sent. Its token goes back unless a later request has one already (`Wait` of
+//! golang.org/x/time/rate). Left out: all other caches, which a manager fills before its controllers start.
+
+use std::collections::VecDeque;
 
 use crate::engine::{Reservations, Stream, Streams, dist};
 use crate::products::ControlLoop;
@@ -36,6 +39,17 @@ pub(super) struct HubClient {
     members_cached: Option<SimTime>,
     /// When the latest request was admitted.
     admitted: SimTime,
+    /// Requests for bindings that wait for the limit, in the order of their tokens: when each is sent, and whether it is
+    /// one of a rollout's pass, which may be given up.
+    waiting: VecDeque<(SimTime, bool)>,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct HubRequest {
+    /// The limit lets it go then.
+    pub(super) sent: SimTime,
+    pub(super) answered: SimTime,
 }
 
 /// The kinds of objects that have a limit.
@@ -54,6 +68,7 @@ impl HubClient {
             limits: timing.client_limit().map(|limit| [limit.clone(), limit]),
             members_cached: is_warm.then_some(SimTime::ZERO),
             admitted: SimTime::ZERO,
+            waiting: VecDeque::new(),
         }
     }
 
@@ -67,14 +82,35 @@ impl HubClient {
         self.request.sample(&mut self.draws)
     }
 
-    /// When a request that is sent now is answered. Calls come in the order of time.
+    /// When a request of now is answered. Calls come in the order of time.
     pub(super) fn answer(&mut self, kind: HubKind, now: SimTime) -> SimTime {
+        self.request(kind, false, now).answered
+    }
+
+    /// A pass makes a request for a binding, which it may give up.
+    pub(super) fn request_of_pass(&mut self, now: SimTime) -> HubRequest {
+        self.request(HubKind::Binding, true, now)
+    }
+
+    /// A pass gives up its requests that wait for the limit.
+    pub(super) fn give_up(&mut self, now: SimTime) {
+        let Some([bindings, _]) = &mut self.limits else { return };
+        while self.waiting.pop_back_if(|(sent, is_of_pass)| *is_of_pass && *sent > now).is_some() {
+            bindings.give_back();
+        }
+    }
+
+    fn request(&mut self, kind: HubKind, is_of_pass: bool, now: SimTime) -> HubRequest {
         self.admitted = match self.request {
             DurationModel::Constant(_) => now.max(self.admitted) + INSTANT,
             _ => now,
         };
         let sent = self.limits.as_mut().map_or(self.admitted, |limits| limits[kind as usize].reserve(self.admitted));
-        sent + self.request.sample(&mut self.draws)
+        if matches!(kind, HubKind::Binding) && sent > self.admitted {
+            while self.waiting.pop_front_if(|(before, _)| *before <= now).is_some() {}
+            self.waiting.push_back((sent, is_of_pass));
+        }
+        HubRequest { sent, answered: sent + self.request.sample(&mut self.draws) }
     }
 
     /// Reads a member cluster from the cache. Returns how long that takes if the cache is not full.

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use super::hub_client::HubRequest;
 use super::members::{Members, Unavailable};
 use super::rollout_pass::{PassStage, RolloutPass};
 use super::work_generator::{Effect, WorkGenerator};
@@ -166,13 +167,12 @@ impl RollingController {
         let group = self.group(stage, decided);
         if stage == PassStage::Starting {
             // Each status is sent when its spec is written.
-            let started = |cluster: usize| Some((cluster, self.generator.started(cluster, now)?));
-            let writes = group.into_iter().filter_map(started).filter(|(_, at)| *at > now);
-            return pass.begin(stage, writes.collect());
+            let started = |cluster: usize| self.generator.started(cluster, now);
+            return pass.starts(group.into_iter().filter_map(started).filter(|written| *written > now).max());
         }
-        let writes: Vec<_> = group.into_iter().map(|cluster| (cluster, self.generator.answer(now))).collect();
+        let writes: Vec<_> = group.into_iter().map(|cluster| (cluster, self.generator.request_of_pass(now))).collect();
         if stage == PassStage::Patching {
-            writes.iter().for_each(|(_, written)| self.generator.wake(*written));
+            writes.iter().for_each(|(_, write)| self.generator.wake(write.answered));
         }
         if stage == PassStage::Rolling {
             self.roll(decided, &writes, pass.began);
@@ -181,9 +181,9 @@ impl RollingController {
     }
 
     /// Specs and deletions are written at these times.
-    fn roll(&mut self, decided: &Pass<RollingAction, RollingStatus>, writes: &[(usize, SimTime)], began: SimTime) {
+    fn roll(&mut self, decided: &Pass<RollingAction, RollingStatus>, writes: &[(usize, HubRequest)], began: SimTime) {
         self.view.store_actions(began, &decided.actions);
-        for (action, &(cluster, written)) in decided.actions.iter().zip(writes) {
+        for (action, &(cluster, HubRequest { answered: written, .. })) in decided.actions.iter().zip(writes) {
             match *action {
                 RollingAction::Deploy(_, revision) => self.generator.rolls(cluster, revision, written),
                 RollingAction::Delete(_) => self.generator.deleted(cluster, written),
@@ -195,6 +195,9 @@ impl RollingController {
     /// A group of writes is over.
     fn close(&mut self, pass: &mut RolloutPass, now: SimTime) {
         self.has_failed = pass.has_failed(now);
+        if self.has_failed {
+            self.generator.give_up(now);
+        }
         match (pass.stage, &pass.decided) {
             (PassStage::Listing, _) => {
                 pass.listed();
@@ -206,9 +209,10 @@ impl RollingController {
                 pass.decided = Some(decided);
             }
             (PassStage::Patching, Some(decided)) => self.view.store_patched(&decided.status),
-            (PassStage::Blocking, Some(decided)) => self.block(pass.began, &decided.status.blocked),
+            (PassStage::Blocking, Some(decided)) => self.block(pass, &decided.status.blocked, now),
             (PassStage::Refreshing, Some(decided)) => {
-                self.view.store_started(pass.began, &decided.status.restarted, true);
+                let written = pass.written_of(&decided.status.restarted, now);
+                self.view.store_started(pass.began, &written, true);
             }
             _ => {}
         }
@@ -222,11 +226,11 @@ impl RollingController {
     }
 
     /// Bindings say that they are held back: those that did not say so, and those that have changed since.
-    fn block(&mut self, began: SimTime, new: &[TargetId]) {
+    fn block(&mut self, pass: &RolloutPass, new: &[TargetId], now: SimTime) {
         let changed = self.view.bindings.changed().iter().map(TargetId);
         let again: Vec<TargetId> = changed.filter(|target| self.scheduler.is_blocked(*target, &self.view)).collect();
-        self.view.store_started(began, new, false);
-        self.view.store_started(began, &again, false);
+        self.view.store_started(pass.began, &pass.written_of(new, now), false);
+        self.view.store_started(pass.began, &pass.written_of(&again, now), false);
     }
 
     /// A binding has another version from now on, which may end the pass in progress.

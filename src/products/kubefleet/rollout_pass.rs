@@ -4,7 +4,8 @@
 //! all at once (`errgroup`, in kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/rollout/controller.go`): the
 //! status of those that are held back, the status of those that are up to date, changed or not, and the spec of those
 //! that it rolls, each followed by its status. Each write carries the version that was listed. If the work generator
-//! has written the binding since then, the write is refused, and the pass ends with an error before the next group.
+//! has written the binding since then, the write is refused, and the pass ends with an error before the next group. It
+//! gives up those writes of the group that wait for the client's limit; those that are sent are carried out.
 //!
 //! Left out: conflicts of a binding that is rolled; the generator writes none of these meanwhile unless a release
 //! overtakes another one.
@@ -12,8 +13,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::rollout::Pass;
+use super::hub_client::HubRequest;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingStatus};
+use crate::rollout::{Pass, TargetId};
 use crate::units::SimTime;
 
 /// What a pass does at one time.
@@ -55,8 +57,8 @@ pub(super) struct RolloutPass {
     /// What it has decided. `None`: it is listing.
     pub(super) decided: Option<Pass<RollingAction, RollingStatus>>,
     pub(super) complete: bool,
-    /// The group in progress: bindings by number, and when each is written.
-    writes: Vec<(usize, SimTime)>,
+    /// The group in progress, by binding.
+    writes: Vec<(usize, HubRequest)>,
     /// When the first write of the group in progress is refused.
     refused: Option<SimTime>,
     /// Bindings that the generator has written since the list, and when it did so first.
@@ -82,13 +84,20 @@ impl RolloutPass {
     }
 
     /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict.
-    pub(super) fn begin(&mut self, stage: PassStage, mut writes: Vec<(usize, SimTime)>) -> Option<SimTime> {
-        let last = writes.iter().map(|&(_, at)| at).max();
+    pub(super) fn begin(&mut self, stage: PassStage, mut writes: Vec<(usize, HubRequest)>) -> Option<SimTime> {
+        let last = writes.iter().map(|(_, write)| write.answered).max();
         writes.sort_unstable_by_key(|&(cluster, _)| cluster);
         (self.stage, self.writes) = (stage, writes);
         let refused = self.changed.iter().filter_map(|(&cluster, &changed)| self.refusal(cluster, changed));
         self.refused = refused.min();
         self.refused.or(last)
+    }
+
+    /// Statuses of rolled bindings are written until then. Returns that time.
+    pub(super) fn starts(&mut self, last: Option<SimTime>) -> Option<SimTime> {
+        (self.stage, self.refused) = (PassStage::Starting, None);
+        self.writes.clear();
+        last
     }
 
     /// The generator has written a binding. Returns when that ends the group in progress, if it does.
@@ -105,8 +114,22 @@ impl RolloutPass {
         if !matches!(self.stage, PassStage::Blocking | PassStage::Refreshing) {
             return None;
         }
+        Some(self.write(cluster)?.answered).filter(|written| changed < *written)
+    }
+
+    fn write(&self, cluster: usize) -> Option<HubRequest> {
         let at = self.writes.binary_search_by_key(&cluster, |&(of, _)| of).ok()?;
-        Some(self.writes[at].1).filter(|written| changed < *written)
+        Some(self.writes[at].1)
+    }
+
+    /// Those of these bindings that the group writes which ends now.
+    pub(super) fn written_of(&self, targets: &[TargetId], now: SimTime) -> Vec<TargetId> {
+        targets.iter().copied().filter(|target| self.has_written(target.index(), now)).collect()
+    }
+
+    fn has_written(&self, cluster: usize, now: SimTime) -> bool {
+        let is_refused = self.changed.get(&cluster).is_some_and(|changed| self.refusal(cluster, *changed).is_some());
+        !is_refused && self.write(cluster).is_some_and(|write| write.sent <= now)
     }
 
     /// Whether the group that ends now had a conflict.
@@ -123,26 +146,40 @@ mod tests {
         SimTime::from_nanos(millis * 1_000_000)
     }
 
+    /// A write that is sent 5 ms before its answer.
+    fn write(cluster: usize, answered: u64) -> (usize, HubRequest) {
+        (cluster, HubRequest { sent: at(answered - 5), answered: at(answered) })
+    }
+
     #[test]
     fn a_binding_that_was_written_since_the_list_ends_the_pass_at_its_own_write() {
         let mut pass = RolloutPass::new(at(0));
         pass.changes(7, at(3));
         pass.listed();
-        assert_eq!(pass.begin(PassStage::Blocking, vec![(6, at(10)), (7, at(12))]), Some(at(12)), "as it was listed");
+        assert_eq!(pass.begin(PassStage::Blocking, vec![write(6, 10), write(7, 12)]), Some(at(12)), "as it was listed");
         assert!(!pass.has_failed(at(12)));
         assert_eq!(pass.changes(8, at(13)), None, "it is in no group yet");
-        assert_eq!(pass.begin(PassStage::Refreshing, vec![(1, at(20)), (8, at(21)), (2, at(40))]), Some(at(21)));
+        assert_eq!(
+            pass.begin(PassStage::Refreshing, vec![write(1, 20), write(8, 21), write(2, 40), write(3, 24)]),
+            Some(at(21))
+        );
         assert_eq!(pass.changes(2, at(15)), Some(at(21)), "the earlier conflict counts");
         assert!(pass.has_failed(at(21)));
+        let targets = [1, 2, 3, 8].map(TargetId);
+        assert_eq!(
+            pass.written_of(&targets, at(21)),
+            [1, 3].map(TargetId),
+            "8 is refused, and 2 would be sent at 35 ms"
+        );
     }
 
     #[test]
     fn what_the_generator_writes_after_the_pass_is_no_conflict() {
         let mut pass = RolloutPass::new(at(0));
         pass.listed();
-        pass.begin(PassStage::Blocking, vec![(6, at(10)), (7, at(20))]);
+        pass.begin(PassStage::Blocking, vec![write(6, 10), write(7, 20)]);
         assert_eq!(pass.changes(6, at(15)), None, "it was written before");
         assert!(!pass.has_failed(at(20)));
-        assert_eq!(pass.begin(PassStage::Rolling, vec![(6, at(30))]), Some(at(30)));
+        assert_eq!(pass.begin(PassStage::Rolling, vec![write(6, 30)]), Some(at(30)));
     }
 }

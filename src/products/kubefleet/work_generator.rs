@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::hub_client::{HubClient, HubKind, RETRIES};
+use super::hub_client::{HubClient, HubKind, HubRequest, RETRIES};
 use super::requeues::Requeues;
 use super::status_write::StatusWrite;
 use crate::engine::{Reservations, Streams};
@@ -194,6 +194,16 @@ impl WorkGenerator {
     /// The rollout's controller reads or writes a binding now. Returns when it has the answer.
     pub(super) fn answer(&mut self, now: SimTime) -> SimTime {
         self.client.answer(HubKind::Binding, now)
+    }
+
+    /// The rollout's controller writes a binding in a group of writes, which it may give up.
+    pub(super) fn request_of_pass(&mut self, now: SimTime) -> HubRequest {
+        self.client.request_of_pass(now)
+    }
+
+    /// The rollout's controller gives up its writes that wait for the client's limit.
+    pub(super) fn give_up(&mut self, now: SimTime) {
+        self.client.give_up(now);
     }
 
     /// A binding's spec is written by a rolling update, which sends the status when it has the answer.
