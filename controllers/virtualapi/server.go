@@ -207,7 +207,8 @@ func (c *client) admit(now time.Time, made *call) time.Duration {
 	if b.tokens >= 0 {
 		return 0
 	}
-	wait := time.Duration(-b.tokens / c.limit.QPS * float64(time.Second))
+	// Rounded: requests at equal distances stay so, and timers that they set go off at one instant.
+	wait := time.Duration(math.Round(-b.tokens / c.limit.QPS * float64(time.Second)))
 	sent := func(before *call) bool { return !before.sent.After(now) }
 	made.sent, made.bucket = now.Add(wait), b
 	b.waiting = append(slices.DeleteFunc(b.waiting, sent), made)

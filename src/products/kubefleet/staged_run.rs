@@ -216,6 +216,10 @@ impl<'s> StagedRun<'s> {
         self.asked = self.view.approval_requests.values().filter(|request| !request.accepted).count();
         self.accept(now);
         let before = self.progress();
+        if before.is_none() {
+            // Its finalizer; the requests of that are in this pass.
+            self.scheduler.has_met_conflict();
+        }
         std::mem::swap(&mut self.view.bindings, bindings);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.changed.clear();

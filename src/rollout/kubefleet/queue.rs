@@ -47,6 +47,11 @@ impl WorkQueue {
         self.key.timer = self.key.timer.filter(|timer| *timer > now);
     }
 
+    /// A pass has failed, and its backoff is over: the next one is longer.
+    pub(super) fn has_failed(&mut self) {
+        self.key.failures += 1;
+    }
+
     /// The pass has ended immediately. See [`WorkQueue::end_later`] for the returned time.
     pub(super) fn end(&mut self, now: SimTime, next: QueueRequest) -> Option<SimTime> {
         (self.before, self.next) = (self.key, next);

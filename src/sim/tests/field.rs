@@ -146,10 +146,11 @@ impl<A: Agent> Clusters for Field<'_, A> {
 }
 
 impl<'r, A: Agent> Field<'r, A> {
-    pub(super) fn new(recording: &'r Recording, agent: impl Fn(u32, bool) -> A) -> Self {
+    pub(super) fn new(recording: &'r Recording, agent: impl Fn(usize, u32, bool) -> A) -> Self {
         let targets = &recording.hello.targets;
         let installed = recording.hello.release.installed;
-        let agents = targets.iter().map(|target| agent(target.revision.unwrap_or(installed), target.offline));
+        let agents = targets.iter().enumerate();
+        let agents = agents.map(|(nth, target)| agent(nth, target.revision.unwrap_or(installed), target.offline));
         Self {
             recording,
             agents: agents.collect(),

@@ -48,8 +48,8 @@ pub(super) struct KubeFleetAgent {
 impl KubeFleetAgent {
     /// An agent whose cluster runs a revision, ready, and was looked at more and more rarely. Its first report came two
     /// requests after its Work, which came six requests and two watch delays after the bindings. No limit of requests
-    /// held then.
-    pub(super) fn new(revision: u32, offline: bool, request: SimDuration, watch: SimDuration) -> Self {
+    /// held then, but the work generator's hundred workers made three requests for each binding.
+    pub(super) fn new(nth: usize, revision: u32, offline: bool, (request, watch): (SimDuration, SimDuration)) -> Self {
         if revision == 0 {
             return Self { offline, ..Self::default() };
         }
@@ -64,7 +64,8 @@ impl KubeFleetAgent {
             ..Self::default()
         };
         let (request, watch) = (request.as_secs_f64(), watch.as_secs_f64());
-        let mut at = GIVEN + CACHE_WAIT + 2.0 * watch + 8.0 * request + agent.delay();
+        let before = (nth / 100) as f64;
+        let mut at = GIVEN + CACHE_WAIT + 2.0 * watch + (8.0 + 3.0 * before) * request + agent.delay();
         while at <= 0.0 {
             // A look takes three requests.
             at += agent.delay() + 3.0 * request;

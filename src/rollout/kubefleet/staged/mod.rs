@@ -188,6 +188,11 @@ impl StagedUpdateRun {
         self.queue.end(now, QueueRequest::Error);
     }
 
+    /// A pass has met a conflict before the first one that counts, and its back-off is over.
+    pub fn has_met_conflict(&mut self) {
+        self.queue.has_failed();
+    }
+
     /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
     /// Returns the time of the next call, replacing its `wake_at`; a time before `end` means immediately after it.
     pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
