@@ -37,8 +37,9 @@ pub(super) struct HubClient {
     limits: Option<[Reservations; 2]>,
     /// From when on the cache of member clusters is full. `None`: nobody has asked for one.
     members_cached: Option<SimTime>,
-    /// When the latest request was admitted.
+    /// When the latest request was admitted, and the first of its instant.
     admitted: SimTime,
+    instant: SimTime,
     /// Requests for bindings that wait for the limit, in the order of their tokens: when each is sent, and whether it is
     /// one of a rollout's pass, which may be given up.
     waiting: VecDeque<(SimTime, bool)>,
@@ -68,6 +69,7 @@ impl HubClient {
             limits: timing.client_limit().map(|limit| [limit.clone(), limit]),
             members_cached: is_warm.then_some(SimTime::ZERO),
             admitted: SimTime::ZERO,
+            instant: SimTime::ZERO,
             waiting: VecDeque::new(),
         }
     }
@@ -100,7 +102,15 @@ impl HubClient {
         }
     }
 
+    /// When somebody else's request is admitted that comes at `at`, which may lie back: after those of its instant.
+    pub(super) fn admits(&self, at: SimTime) -> SimTime {
+        if self.instant <= at { at.max(self.admitted) } else { at }
+    }
+
     fn request(&mut self, kind: HubKind, is_of_pass: bool, now: SimTime) -> HubRequest {
+        if now > self.admitted {
+            self.instant = now;
+        }
         self.admitted = match self.request {
             DurationModel::Constant(_) => now.max(self.admitted) + INSTANT,
             _ => now,

@@ -270,7 +270,9 @@ impl WorkGenerator {
     pub(super) fn reported(&mut self, report: Report, now: SimTime) {
         let cluster = report.cluster.index();
         self.items[cluster].report = Some(report);
-        self.schedule(now, GeneratorStep::Look(cluster));
+        let written = SimTime::from_nanos(now.as_nanos().saturating_sub(self.watch_delay.as_nanos()));
+        let late = self.client.admits(written).since(written);
+        self.schedule(now + late, GeneratorStep::Look(cluster));
     }
 
     pub(super) fn next(&self) -> Option<SimTime> {
