@@ -147,7 +147,7 @@ impl RollingController {
     }
 
     /// The bindings of a group of writes.
-    fn group(&self, stage: PassStage, pass: &Pass<RollingAction, RollingStatus>) -> Vec<usize> {
+    fn group(&self, stage: PassStage, pass: &Pass<RollingAction, RollingStatus>, up_to_date: &[usize]) -> Vec<usize> {
         let indices = |targets: &[TargetId]| targets.iter().map(|target| target.index()).collect();
         // Where anything is left to roll, the status of each binding that is up to date is written anew, changed or
         // not.
@@ -155,7 +155,7 @@ impl RollingController {
         match stage {
             PassStage::Patching => indices(&pass.status.patched),
             PassStage::Blocking => indices(&self.scheduler.blocked(pass, &self.view)),
-            PassStage::Refreshing if is_rolling => self.up_to_date(),
+            PassStage::Refreshing if is_rolling => up_to_date.to_vec(),
             PassStage::Refreshing => indices(&pass.status.restarted),
             _ => pass.actions.iter().map(|action| action.target().index()).collect(),
         }
@@ -164,7 +164,7 @@ impl RollingController {
     /// A group of writes begins. Returns when it ends; `None`: there is none.
     fn begin(&mut self, pass: &mut RolloutPass, stage: PassStage, now: SimTime) -> Option<SimTime> {
         let decided = pass.decided.as_ref().expect("a pass decides when it has listed the bindings");
-        let group = self.group(stage, decided);
+        let group = self.group(stage, decided, &pass.up_to_date);
         if stage == PassStage::Starting {
             // Each status is sent when its spec is written.
             let started = |cluster: usize| self.generator.started(cluster, now);
@@ -203,6 +203,7 @@ impl RollingController {
                 pass.listed();
                 let decided = self.reconcile(pass.began);
                 pass.complete = self.scheduler.is_done(&self.view);
+                pass.up_to_date = self.up_to_date();
                 let status = &decided.status;
                 self.was_quiet = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
                 self.is_news = false;

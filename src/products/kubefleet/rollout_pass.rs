@@ -57,6 +57,8 @@ pub(super) struct RolloutPass {
     /// What it has decided. `None`: it is listing.
     pub(super) decided: Option<Pass<RollingAction, RollingStatus>>,
     pub(super) complete: bool,
+    /// Bindings that were bound to the newest resources when it listed them.
+    pub(super) up_to_date: Vec<usize>,
     /// The group in progress, by binding.
     writes: Vec<(usize, HubRequest)>,
     /// When the first write of the group in progress is refused.
@@ -72,6 +74,7 @@ impl RolloutPass {
             stage: PassStage::Listing,
             decided: None,
             complete: false,
+            up_to_date: Vec::new(),
             writes: Vec::new(),
             refused: None,
             changed: BTreeMap::new(),
