@@ -12,9 +12,8 @@
 //! then those that are up to date, then those that it rolls, their spec before their status. So a pass lasts
 //! a few requests, until the limit of the hub agent's client slows it down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::hub_client::HubRequest;
 use super::members::{Members, Unavailable};
 use super::rollout_pass::{PassStage, RolloutPass};
 use super::work_generator::{Effect, WorkGenerator};
@@ -24,7 +23,7 @@ use crate::rollout::kubefleet::rolling::{RollingAction, RollingStatus, RollingUp
 use crate::rollout::kubefleet::{
     ApplyStrategy, Binding, BindingState, KubeFleetBugs, binding_name, placement_conditions,
 };
-use crate::rollout::{Hold, Pass, TargetId};
+use crate::rollout::{Hold, Pass, Revision, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -40,6 +39,8 @@ pub(super) struct RollingController {
     pass: Option<RolloutPass>,
     /// The last pass ended with an error.
     has_failed: bool,
+    /// Bindings whose spec is on its way, and for whose answer nobody waits.
+    given_up: BTreeSet<ClusterId>,
     /// The pass in progress ends earlier.
     ends_at: Option<SimTime>,
     /// Bindings were created at the release, and no pass has seen them.
@@ -84,6 +85,7 @@ impl RollingController {
             generator: WorkGenerator::new(timing, SimDuration::ZERO, run.streams, Members::works(world)),
             pass: None,
             has_failed: false,
+            given_up: BTreeSet::new(),
             ends_at: None,
             are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
             is_news: false,
@@ -167,7 +169,7 @@ impl RollingController {
         let group = self.group(stage, decided, &pass.up_to_date);
         if stage == PassStage::Starting {
             // Each status is sent when its spec is written.
-            let started = |cluster: usize| self.generator.started(cluster, now);
+            let started = |cluster: usize| self.generator.started(cluster);
             return pass.starts(group.into_iter().filter_map(started).filter(|written| *written > now).max());
         }
         let writes: Vec<_> = group.into_iter().map(|cluster| (cluster, self.generator.request_of_pass(now))).collect();
@@ -175,27 +177,64 @@ impl RollingController {
             writes.iter().for_each(|(_, write)| self.generator.wake(write.answered));
         }
         if stage == PassStage::Rolling {
-            self.roll(decided, &writes, pass.began);
+            let deleted = |action: &&RollingAction| matches!(action, RollingAction::Delete(_));
+            let deleted: Vec<_> =
+                decided.actions.iter().filter(deleted).map(|action| action.target().index()).collect();
+            for (action, (cluster, write)) in decided.actions.iter().zip(&writes) {
+                let revision = match action {
+                    RollingAction::Deploy(_, revision) => Some(*revision),
+                    RollingAction::Delete(_) => None,
+                };
+                self.generator.rolls(*cluster, revision, write.answered);
+            }
+            pass.deletes(deleted.into_iter());
         }
         pass.begin(stage, writes)
     }
 
-    /// Specs and deletions are written at these times.
-    fn roll(&mut self, decided: &Pass<RollingAction, RollingStatus>, writes: &[(usize, HubRequest)], began: SimTime) {
-        self.view.store_actions(began, &decided.actions);
-        for (action, &(cluster, HubRequest { answered: written, .. })) in decided.actions.iter().zip(writes) {
-            match *action {
-                RollingAction::Deploy(_, revision) => self.generator.rolls(cluster, revision, written),
-                RollingAction::Delete(_) => self.generator.deleted(cluster, written),
-            }
-            self.generator.wake(written);
+    /// The write of a spec or of a deletion is answered.
+    fn roll(&mut self, pass: Option<&RolloutPass>, cluster: ClusterId, revision: Option<Revision>, now: SimTime) {
+        if pass.is_some_and(|pass| pass.is_refused(cluster.index())) {
+            return;
         }
+        let target = TargetId(cluster.0);
+        if self.view.bindings.get(target).is_none() {
+            return;
+        }
+        if let Some(revision) = revision {
+            let has_given_up = self.given_up.remove(&cluster);
+            self.view.store_actions(now, &[RollingAction::Deploy(target, revision)]);
+            if has_given_up {
+                self.view.store_started(now, &[target], false);
+            }
+            self.generator.write_spec(cluster.index(), revision, has_given_up, now);
+        } else {
+            self.view.store_actions(now, &[RollingAction::Delete(target)]);
+            self.generator.deleted(cluster.index(), now);
+            self.generator.wake(now);
+        }
+    }
+
+    /// A group of specs is over at `now`: those of this instant are written, and those that wait are given up.
+    fn close_rolls(&mut self, pass: &RolloutPass, now: SimTime) {
+        let decided = pass.decided.as_ref().expect("a pass decides before it rolls");
+        for action in &decided.actions {
+            let cluster = action.target().index();
+            if self.generator.will_roll(cluster).is_some_and(|written| written <= now)
+                && let Some(Effect::Rolled(cluster, revision)) = self.generator.takes_back(cluster)
+            {
+                self.roll(Some(pass), cluster, revision, now);
+            }
+        }
+        let [waiting, sent] = pass.unanswered(now);
+        waiting.into_iter().for_each(|cluster| _ = self.generator.takes_back(cluster));
+        self.given_up.extend(sent.into_iter().map(|cluster| ClusterId(cluster as u32)));
     }
 
     /// A group of writes is over.
     fn close(&mut self, pass: &mut RolloutPass, now: SimTime) {
-        self.has_failed = pass.has_failed(now);
-        if self.has_failed {
+        if pass.fails(now) {
+            pass.has_failed = true;
             self.generator.give_up(now);
         }
         match (pass.stage, &pass.decided) {
@@ -214,7 +253,9 @@ impl RollingController {
             (PassStage::Refreshing, Some(decided)) => {
                 let written = pass.written_of(&decided.status.restarted, now);
                 self.view.store_started(pass.began, &written, true);
+                written.iter().for_each(|target| self.generator.restarts(target.index(), now));
             }
+            (PassStage::Rolling, Some(_)) => self.close_rolls(pass, now),
             _ => {}
         }
     }
@@ -296,7 +337,8 @@ impl Controller for RollingController {
             return decision;
         };
         self.close(&mut pass, now);
-        let mut stage = pass.stage.next().filter(|_| !self.has_failed);
+        // Whose spec is written gets its status, too.
+        let mut stage = pass.stage.next().filter(|next| !pass.has_failed || *next == PassStage::Starting);
         while let Some(next) = stage {
             if let Some(end) = self.begin(&mut pass, next, now) {
                 let decided = pass.decided.as_ref().filter(|_| next == PassStage::Rolling);
@@ -307,6 +349,7 @@ impl Controller for RollingController {
             }
             stage = next.next();
         }
+        self.has_failed = pass.has_failed;
         decision.complete = pass.complete && !self.has_failed && self.snapshot_delay.is_none();
         decision
     }
@@ -327,6 +370,11 @@ impl Controller for RollingController {
         let mut happened = Happened { starts_pass: self.makes_snapshot(now), ..Happened::default() };
         while let Some(effect) = self.generator.advance(now) {
             match effect {
+                Effect::Rolled(cluster, revision) => {
+                    let pass = self.pass.take();
+                    self.roll(pass.as_ref(), cluster, revision, now);
+                    self.pass = pass;
+                }
                 Effect::Instruct(cluster, revision) if self.members.is_registered(cluster) => {
                     happened.instructions.push((cluster, revision));
                 }

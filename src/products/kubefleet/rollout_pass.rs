@@ -7,11 +7,11 @@
 //! has written the binding since then, the write is refused, and the pass ends with an error before the next group. It
 //! gives up those writes of the group that wait for the client's limit; those that are sent are carried out.
 //!
-//! Left out: conflicts of a binding that is rolled; the generator writes none of these meanwhile unless a release
-//! overtakes another one.
+//! A binding that is rolled meets a conflict where a release overtakes another one. The pass then still writes the
+//! statuses of those whose spec it has the answer of. Left out: conflicts of bindings that are patched.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::hub_client::HubRequest;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingStatus};
@@ -63,6 +63,10 @@ pub(super) struct RolloutPass {
     writes: Vec<(usize, HubRequest)>,
     /// When the first write of the group in progress is refused.
     refused: Option<SimTime>,
+    /// A group before this one had a conflict.
+    pub(super) has_failed: bool,
+    /// Bindings that the group deletes, whatever their version.
+    deleted: BTreeSet<usize>,
     /// Bindings that the generator has written since the list, and when it did so first.
     changed: BTreeMap<usize, SimTime>,
 }
@@ -77,6 +81,8 @@ impl RolloutPass {
             up_to_date: Vec::new(),
             writes: Vec::new(),
             refused: None,
+            has_failed: false,
+            deleted: BTreeSet::new(),
             changed: BTreeMap::new(),
         }
     }
@@ -94,6 +100,11 @@ impl RolloutPass {
         let refused = self.changed.iter().filter_map(|(&cluster, &changed)| self.refusal(cluster, changed));
         self.refused = refused.min();
         self.refused.or(last)
+    }
+
+    /// The group that begins next deletes these bindings.
+    pub(super) fn deletes(&mut self, clusters: impl Iterator<Item = usize>) {
+        self.deleted = clusters.collect();
     }
 
     /// Statuses of rolled bindings are written until then. Returns that time.
@@ -114,7 +125,8 @@ impl RolloutPass {
 
     /// When the write of a binding is refused that the generator has written at `changed`.
     fn refusal(&self, cluster: usize, changed: SimTime) -> Option<SimTime> {
-        if !matches!(self.stage, PassStage::Blocking | PassStage::Refreshing) {
+        let has_version = matches!(self.stage, PassStage::Blocking | PassStage::Refreshing | PassStage::Rolling);
+        if !has_version || self.deleted.contains(&cluster) {
             return None;
         }
         Some(self.write(cluster)?.answered).filter(|written| changed < *written)
@@ -125,19 +137,30 @@ impl RolloutPass {
         Some(self.writes[at].1)
     }
 
+    /// Whether the write of a binding is refused.
+    pub(super) fn is_refused(&self, cluster: usize) -> bool {
+        self.changed.get(&cluster).is_some_and(|changed| self.refusal(cluster, *changed).is_some())
+    }
+
     /// Those of these bindings that the group writes which ends now.
     pub(super) fn written_of(&self, targets: &[TargetId], now: SimTime) -> Vec<TargetId> {
         targets.iter().copied().filter(|target| self.has_written(target.index(), now)).collect()
     }
 
     fn has_written(&self, cluster: usize, now: SimTime) -> bool {
-        let is_refused = self.changed.get(&cluster).is_some_and(|changed| self.refusal(cluster, *changed).is_some());
-        !is_refused && self.write(cluster).is_some_and(|write| write.sent <= now)
+        !self.is_refused(cluster) && self.write(cluster).is_some_and(|write| write.sent <= now)
     }
 
     /// Whether the group that ends now had a conflict.
-    pub(super) fn has_failed(&self, now: SimTime) -> bool {
+    pub(super) fn fails(&self, now: SimTime) -> bool {
         self.refused.is_some_and(|at| at <= now)
+    }
+
+    /// Writes of the group in progress that are sent after `now`, and those that are on their way.
+    pub(super) fn unanswered(&self, now: SimTime) -> [Vec<usize>; 2] {
+        let (waiting, sent): (Vec<_>, Vec<_>) =
+            self.writes.iter().filter(|(_, write)| write.answered > now).partition(|(_, write)| write.sent > now);
+        [waiting, sent].map(|writes| writes.into_iter().map(|(cluster, _)| cluster).collect())
     }
 }
 
@@ -160,14 +183,14 @@ mod tests {
         pass.changes(7, at(3));
         pass.listed();
         assert_eq!(pass.begin(PassStage::Blocking, vec![write(6, 10), write(7, 12)]), Some(at(12)), "as it was listed");
-        assert!(!pass.has_failed(at(12)));
+        assert!(!pass.fails(at(12)));
         assert_eq!(pass.changes(8, at(13)), None, "it is in no group yet");
         assert_eq!(
             pass.begin(PassStage::Refreshing, vec![write(1, 20), write(8, 21), write(2, 40), write(3, 24)]),
             Some(at(21))
         );
         assert_eq!(pass.changes(2, at(15)), Some(at(21)), "the earlier conflict counts");
-        assert!(pass.has_failed(at(21)));
+        assert!(pass.fails(at(21)));
         let targets = [1, 2, 3, 8].map(TargetId);
         assert_eq!(
             pass.written_of(&targets, at(21)),
@@ -182,7 +205,12 @@ mod tests {
         pass.listed();
         pass.begin(PassStage::Blocking, vec![write(6, 10), write(7, 20)]);
         assert_eq!(pass.changes(6, at(15)), None, "it was written before");
-        assert!(!pass.has_failed(at(20)));
-        assert_eq!(pass.begin(PassStage::Rolling, vec![write(6, 30)]), Some(at(30)));
+        assert!(!pass.fails(at(20)));
+        pass.deletes([6].into_iter());
+        assert_eq!(pass.begin(PassStage::Rolling, vec![write(6, 30)]), Some(at(30)), "deleted in any version");
+        pass.deletes(std::iter::empty());
+        let writes = vec![write(5, 30), write(6, 34), write(7, 38), write(8, 42)];
+        assert_eq!(pass.begin(PassStage::Rolling, writes), Some(at(34)));
+        assert_eq!(pass.unanswered(at(34)), [vec![8], vec![7]], "7 is sent at 33 ms");
     }
 }

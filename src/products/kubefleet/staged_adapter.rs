@@ -273,7 +273,7 @@ impl Controller for StagedController<'_> {
                         self.generator.waits_for(cluster, now);
                     }
                 }
-                Effect::Instruct(..) | Effect::Seen(_) | Effect::Reworded(_) | Effect::Wake => {}
+                Effect::Rolled(..) | Effect::Instruct(..) | Effect::Seen(_) | Effect::Reworded(_) | Effect::Wake => {}
             }
         }
         happened

@@ -46,6 +46,8 @@ const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
 /// What the generator does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Effect {
+    /// The rollout's controller writes a binding: the spec, or for `None` its deletion.
+    Rolled(ClusterId, Option<Revision>),
     /// A Work is written: the cluster's agent is instructed.
     Instruct(ClusterId, Revision),
     /// The status of a binding to this revision is written, and the rollout's controller sees it.
@@ -75,8 +77,8 @@ enum GeneratorStep {
         cluster: usize,
         looked: SimTime,
     },
-    /// The status of a binding that is rolled is sent.
-    Starts(usize),
+    /// The rollout's controller has the answer to the write of a spec, or of a deletion.
+    Rolled(usize, Option<Revision>),
     /// The status of a binding is sent.
     Sends(StatusWrite),
     /// It is answered.
@@ -109,8 +111,8 @@ struct Item {
     written: Option<SimTime>,
     /// How often the write of its finalizer was refused.
     refused: u32,
-    /// The step that sends the status of its rolled binding.
-    starts: Option<Turn>,
+    /// The step in which its spec or its deletion is written.
+    rolls: Option<Turn>,
     /// Its Work is older than the rollout, and what it says is available.
     was_installed: bool,
 }
@@ -206,23 +208,43 @@ impl WorkGenerator {
         self.client.give_up(now);
     }
 
-    /// A binding's spec is written by a rolling update, which sends the status when it has the answer.
-    pub(super) fn rolls(&mut self, cluster: usize, revision: Revision, spec: SimTime) {
-        let item = &mut self.items[cluster];
-        (item.revision, item.started) = (Some(revision), Some(SimTime::MAX));
-        if item.starts.is_none() {
-            item.starts = Some((spec, true, self.scheduled));
-        }
-        self.schedule(spec, GeneratorStep::Starts(cluster));
-        self.schedule(spec + self.watch_delay, GeneratorStep::Look(cluster));
+    /// A rolling update sends a binding's spec, or for `None` its deletion, which is answered at `written`.
+    pub(super) fn rolls(&mut self, cluster: usize, revision: Option<Revision>, written: SimTime) {
+        self.items[cluster].rolls = Some((written, true, self.scheduled));
+        self.schedule(written, GeneratorStep::Rolled(cluster, revision));
     }
 
-    /// When the status of a binding whose spec is written by now is written.
-    pub(super) fn started(&mut self, cluster: usize, now: SimTime) -> Option<SimTime> {
-        if let Some(key) = self.items[cluster].starts.take_if(|key| key.0 <= now) {
-            self.agenda.remove(&key);
-            self.items[cluster].started = Some(self.client.answer(HubKind::Binding, key.0));
+    /// When a binding is written that a rolling update has sent.
+    pub(super) fn will_roll(&self, cluster: usize) -> Option<SimTime> {
+        self.items[cluster].rolls.map(|(written, ..)| written)
+    }
+
+    /// A binding that a rolling update has sent is not sent after all, or is written now.
+    pub(super) fn takes_back(&mut self, cluster: usize) -> Option<Effect> {
+        let key = self.items[cluster].rolls.take()?;
+        let Some(GeneratorStep::Rolled(_, revision)) = self.agenda.remove(&key) else { unreachable!("it is pending") };
+        Some(Effect::Rolled(ClusterId(cluster as u32), revision))
+    }
+
+    /// A binding's spec is written by a rolling update, which sends the status unless it has given up.
+    pub(super) fn write_spec(&mut self, cluster: usize, revision: Revision, has_given_up: bool, now: SimTime) {
+        let started = if has_given_up { SimTime::MAX } else { self.client.answer(HubKind::Binding, now) };
+        let item = &mut self.items[cluster];
+        (item.revision, item.started) = (Some(revision), Some(started));
+        item.written = Some(now);
+        self.schedule(now + self.watch_delay, GeneratorStep::Look(cluster));
+        self.wake(now);
+    }
+
+    /// The rolling update writes RolloutStarted of a binding again.
+    pub(super) fn restarts(&mut self, cluster: usize, now: SimTime) {
+        if self.items[cluster].started == Some(SimTime::MAX) {
+            self.items[cluster].started = Some(now);
         }
+    }
+
+    /// When the status of a binding whose spec is written is written.
+    pub(super) fn started(&self, cluster: usize) -> Option<SimTime> {
         self.items[cluster].started.filter(|started| *started != SimTime::MAX)
     }
 
@@ -250,9 +272,9 @@ impl WorkGenerator {
 
     /// A binding is gone.
     pub(super) fn forgets(&mut self, cluster: usize) {
-        // A status that is on its way is still sent.
-        let Item { starts, waits, is_taken, is_dirty, .. } = self.items[cluster];
-        self.items[cluster] = Item { starts, waits, is_taken, is_dirty, ..Item::default() };
+        // What is on its way is still written.
+        let Item { rolls, waits, is_taken, is_dirty, .. } = self.items[cluster];
+        self.items[cluster] = Item { rolls, waits, is_taken, is_dirty, ..Item::default() };
     }
 
     /// A binding is marked for deletion.
@@ -310,9 +332,9 @@ impl WorkGenerator {
                     self.schedule(removed + self.watch_delay, GeneratorStep::Does(Effect::Gone(id)));
                 }
                 GeneratorStep::Finalized { cluster, looked } => self.finalized(cluster, looked, at),
-                GeneratorStep::Starts(cluster) => {
-                    self.items[cluster].starts = None;
-                    self.items[cluster].started = Some(self.client.answer(HubKind::Binding, at));
+                GeneratorStep::Rolled(cluster, revision) => {
+                    self.items[cluster].rolls = None;
+                    return Some(Effect::Rolled(ClusterId(cluster as u32), revision));
                 }
                 GeneratorStep::Sends(write) => self.send(write, at),
                 GeneratorStep::Answered(write) => self.answered(write, at),
