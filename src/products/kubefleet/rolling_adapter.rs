@@ -173,6 +173,14 @@ impl RollingController {
             return pass.starts(group.into_iter().filter_map(started).filter(|written| *written > now).max());
         }
         let writes: Vec<_> = group.into_iter().map(|cluster| (cluster, self.generator.request_of_pass(now))).collect();
+        let marked: BTreeSet<TargetId> = match stage {
+            PassStage::Blocking => decided.status.blocked.iter().copied().collect(),
+            PassStage::Refreshing => decided.status.restarted.iter().copied().collect(),
+            _ => BTreeSet::new(),
+        };
+        for (cluster, write) in writes.iter().filter(|(cluster, _)| marked.contains(&TargetId(*cluster as u32))) {
+            self.generator.marks(*cluster, write.answered);
+        }
         if stage == PassStage::Patching {
             writes.iter().for_each(|(_, write)| self.generator.wake(write.answered));
         }
@@ -227,8 +235,18 @@ impl RollingController {
             }
         }
         let [waiting, sent] = pass.unanswered(now);
-        waiting.into_iter().for_each(|cluster| _ = self.generator.takes_back(cluster));
+        let (refused, sent): (Vec<_>, Vec<_>) = sent.into_iter().partition(|cluster| pass.is_refused(*cluster));
+        waiting.into_iter().chain(refused).for_each(|cluster| _ = self.generator.takes_back(cluster));
         self.given_up.extend(sent.into_iter().map(|cluster| ClusterId(cluster as u32)));
+    }
+
+    /// A group of statuses is over: the last ones are written at this instant.
+    fn mark_last(&mut self, pass: &RolloutPass, written: &[TargetId], now: SimTime) {
+        for target in written {
+            if pass.write(target.index()).is_some_and(|write| write.answered == now) {
+                self.generator.marked(target.index(), now);
+            }
+        }
     }
 
     /// A group of writes is over.
@@ -249,9 +267,14 @@ impl RollingController {
                 pass.decided = Some(decided);
             }
             (PassStage::Patching, Some(decided)) => self.view.store_patched(&decided.status),
-            (PassStage::Blocking, Some(decided)) => self.block(pass, &decided.status.blocked, now),
+            (PassStage::Blocking, Some(decided)) => {
+                let written = pass.written_of(&decided.status.blocked, now);
+                self.mark_last(pass, &written, now);
+                self.block(pass, &written, now);
+            }
             (PassStage::Refreshing, Some(decided)) => {
                 let written = pass.written_of(&decided.status.restarted, now);
+                self.mark_last(pass, &written, now);
                 self.view.store_started(pass.began, &written, true);
                 written.iter().for_each(|target| self.generator.restarts(target.index(), now));
             }
@@ -271,7 +294,7 @@ impl RollingController {
     fn block(&mut self, pass: &RolloutPass, new: &[TargetId], now: SimTime) {
         let changed = self.view.bindings.changed().iter().map(TargetId);
         let again: Vec<TargetId> = changed.filter(|target| self.scheduler.is_blocked(*target, &self.view)).collect();
-        self.view.store_started(pass.began, &pass.written_of(new, now), false);
+        self.view.store_started(pass.began, new, false);
         self.view.store_started(pass.began, &pass.written_of(&again, now), false);
     }
 
@@ -370,6 +393,12 @@ impl Controller for RollingController {
         let mut happened = Happened { starts_pass: self.makes_snapshot(now), ..Happened::default() };
         while let Some(effect) = self.generator.advance(now) {
             match effect {
+                Effect::Marked(cluster) => {
+                    let writes = |pass: &RolloutPass| pass.writes_status() && !pass.is_refused(cluster.index());
+                    if self.pass.as_ref().is_some_and(writes) {
+                        self.generator.marked(cluster.index(), now);
+                    }
+                }
                 Effect::Rolled(cluster, revision) => {
                     let pass = self.pass.take();
                     self.roll(pass.as_ref(), cluster, revision, now);

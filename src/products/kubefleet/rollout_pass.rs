@@ -125,16 +125,22 @@ impl RolloutPass {
 
     /// When the write of a binding is refused that the generator has written at `changed`.
     fn refusal(&self, cluster: usize, changed: SimTime) -> Option<SimTime> {
-        let has_version = matches!(self.stage, PassStage::Blocking | PassStage::Refreshing | PassStage::Rolling);
+        let has_version = self.writes_status() || self.stage == PassStage::Rolling;
         if !has_version || self.deleted.contains(&cluster) {
             return None;
         }
         Some(self.write(cluster)?.answered).filter(|written| changed < *written)
     }
 
-    fn write(&self, cluster: usize) -> Option<HubRequest> {
+    /// The write of a binding in the group in progress.
+    pub(super) fn write(&self, cluster: usize) -> Option<HubRequest> {
         let at = self.writes.binary_search_by_key(&cluster, |&(of, _)| of).ok()?;
         Some(self.writes[at].1)
+    }
+
+    /// Whether the group in progress writes statuses.
+    pub(super) const fn writes_status(&self) -> bool {
+        matches!(self.stage, PassStage::Blocking | PassStage::Refreshing)
     }
 
     /// Whether the write of a binding is refused.

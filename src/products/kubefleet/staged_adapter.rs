@@ -273,7 +273,12 @@ impl Controller for StagedController<'_> {
                         self.generator.waits_for(cluster, now);
                     }
                 }
-                Effect::Rolled(..) | Effect::Instruct(..) | Effect::Seen(_) | Effect::Reworded(_) | Effect::Wake => {}
+                Effect::Rolled(..)
+                | Effect::Marked(_)
+                | Effect::Instruct(..)
+                | Effect::Seen(_)
+                | Effect::Reworded(_)
+                | Effect::Wake => {}
             }
         }
         happened

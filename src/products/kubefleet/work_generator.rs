@@ -48,6 +48,8 @@ const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
 pub(super) enum Effect {
     /// The rollout's controller writes a binding: the spec, or for `None` its deletion.
     Rolled(ClusterId, Option<Revision>),
+    /// The rollout's controller writes a binding's RolloutStarted, which was another one before.
+    Marked(ClusterId),
     /// A Work is written: the cluster's agent is instructed.
     Instruct(ClusterId, Revision),
     /// The status of a binding to this revision is written, and the rollout's controller sees it.
@@ -106,7 +108,7 @@ struct Item {
     /// A worker is at it, and must look again when it is done.
     is_taken: bool,
     is_dirty: bool,
-    /// What the generator has written last into its status, and when that last changed.
+    /// What the generator has written last into its status, and when anybody last changed that.
     says: Option<(Revision, WorkState, bool)>,
     written: Option<SimTime>,
     /// How often the write of its finalizer was refused.
@@ -212,6 +214,16 @@ impl WorkGenerator {
     pub(super) fn rolls(&mut self, cluster: usize, revision: Option<Revision>, written: SimTime) {
         self.items[cluster].rolls = Some((written, true, self.scheduled));
         self.schedule(written, GeneratorStep::Rolled(cluster, revision));
+    }
+
+    /// A rolling update sends a binding's RolloutStarted, which was another one before.
+    pub(super) fn marks(&mut self, cluster: usize, written: SimTime) {
+        self.schedule(written, GeneratorStep::Does(Effect::Marked(ClusterId(cluster as u32))));
+    }
+
+    /// Somebody else has written a binding's status: what the generator has read before is refused.
+    pub(super) fn marked(&mut self, cluster: usize, now: SimTime) {
+        self.items[cluster].written = Some(now);
     }
 
     /// When a binding is written that a rolling update has sent.
