@@ -7,6 +7,9 @@ use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
 use crate::units::SimTime;
 
+/// The words of a status that count, and the second in which they were made.
+pub(super) type Saying = (Revision, WorkState, bool, Option<u64>);
+
 /// A status that the generator writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StatusWrite {
@@ -17,6 +20,8 @@ pub(super) struct StatusWrite {
     pub(super) is_later: bool,
     /// When the binding was read from the cache.
     pub(super) read: SimTime,
+    /// When its conditions were made. They carry the second, so that the same words in another second are a change.
+    pub(super) made: Option<SimTime>,
     /// How often it was refused.
     pub(super) refused: u32,
     /// A worker waits for the answer.
@@ -26,7 +31,17 @@ pub(super) struct StatusWrite {
 impl StatusWrite {
     /// Of a worker that reads the binding now.
     pub(super) const fn new(cluster: usize, revision: Revision, state: WorkState, read: SimTime) -> Self {
-        Self { cluster, revision, state, is_later: false, read, refused: 0, has_worker: true }
+        Self { cluster, revision, state, is_later: false, read, made: None, refused: 0, has_worker: true }
+    }
+
+    /// Sent at `now`, perhaps again.
+    pub(super) fn sent(self, now: SimTime) -> Self {
+        Self { made: self.made.or(Some(now)), ..self }
+    }
+
+    /// What it says, and in which second.
+    pub(super) fn says(&self) -> Saying {
+        (self.revision, self.state, self.is_later, self.made.map(|made| made.as_nanos() / 1_000_000_000))
     }
 
     pub(super) const fn later(self, is_later: bool) -> Self {

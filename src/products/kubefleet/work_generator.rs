@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::hub_client::{HubClient, HubKind, HubRequest, RETRIES};
 use super::requeues::Requeues;
-use super::status_write::StatusWrite;
+use super::status_write::{Saying, StatusWrite};
 use crate::engine::{Reservations, Streams};
 use crate::products::ControlLoop;
 use crate::rollout::Revision;
@@ -60,7 +60,7 @@ pub(super) enum Effect {
     Gone(ClusterId),
     /// A written status has reached the caches.
     Seen(ClusterId),
-    /// A binding's status is written in other words that mean the same to the rollout.
+    /// A binding's status is written with another content, which need not mean anything else to the rollout.
     Reworded(ClusterId),
     /// Something that the rollout's controller watches has changed.
     Wake,
@@ -109,7 +109,7 @@ struct Item {
     is_taken: bool,
     is_dirty: bool,
     /// What the generator has written last into its status, and when anybody last changed that.
-    says: Option<(Revision, WorkState, bool)>,
+    says: Option<Saying>,
     written: Option<SimTime>,
     /// How often the write of its finalizer was refused.
     refused: u32,
@@ -122,7 +122,7 @@ struct Item {
 impl Item {
     /// A binding as it is before the rollout.
     fn installed(work: Option<Revision>) -> Self {
-        let says = work.map(|revision| (revision, WorkState::Available, false));
+        let says = work.map(|revision| (revision, WorkState::Available, false, None));
         Self { revision: work, work, says, was_installed: work.is_some(), ..Self::default() }
     }
 }
@@ -466,12 +466,12 @@ impl WorkGenerator {
     /// A binding's status is sent.
     fn send(&mut self, write: StatusWrite, now: SimTime) {
         let answered = self.client.answer(HubKind::Binding, now);
-        self.schedule(answered, GeneratorStep::Answered(write));
+        self.schedule(answered, GeneratorStep::Answered(write.sent(now)));
     }
 
     /// A binding's status is written, unless another one was since the binding had been read. Then it is read anew.
     fn answered(&mut self, write: StatusWrite, now: SimTime) {
-        let StatusWrite { cluster, revision, state, is_later, read, refused, has_worker } = write;
+        let StatusWrite { cluster, revision, state, read, refused, has_worker, .. } = write;
         let item = &mut self.items[cluster];
         if item.written.is_some_and(|written| written + self.watch_delay > read) && refused <= RETRIES {
             let wait = self.client.retry_wait(refused);
@@ -479,12 +479,10 @@ impl WorkGenerator {
             self.schedule(now + wait, GeneratorStep::Sends(again));
             return;
         }
-        let says = (revision, state, is_later);
+        let says = write.says();
         if item.says.replace(says) != Some(says) {
             item.written = Some(now);
-            if is_later {
-                self.schedule(now, GeneratorStep::Does(Effect::Reworded(ClusterId(cluster as u32))));
-            }
+            self.schedule(now, GeneratorStep::Does(Effect::Reworded(ClusterId(cluster as u32))));
         }
         let effect = Effect::Status(ClusterId(cluster as u32), revision, state);
         self.schedule(now + self.visible_after, GeneratorStep::Does(effect));
