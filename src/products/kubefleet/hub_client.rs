@@ -27,7 +27,7 @@ const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
 /// Requests of one instant are admitted one after the other, in their order, which tells them apart. Those that wait
 /// for tokens are as far apart as their tokens. It matters where all requests take the same time, as in recorded
 /// rollouts; drawn times tell requests apart.
-const INSTANT: SimDuration = SimDuration::from_nanos(1);
+pub(super) const INSTANT: SimDuration = SimDuration::from_nanos(1);
 
 /// The hub agent's client.
 pub(super) struct HubClient {

@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::hub_client::{HubClient, HubKind, HubRequest, RETRIES};
+use super::hub_client::{HubClient, HubKind, HubRequest, INSTANT, RETRIES};
 use super::requeues::Requeues;
 use super::status_write::{Saying, StatusWrite};
 use crate::engine::{Reservations, Streams};
@@ -81,6 +81,8 @@ enum GeneratorStep {
     },
     /// The rollout's controller has the answer to the write of a spec, or of a deletion.
     Rolled(usize, Option<Revision>),
+    /// The Work of a binding is sent, by a look that began then.
+    WritesWork(usize, Revision, SimTime),
     /// The status of a binding is sent.
     Sends(StatusWrite),
     /// It is answered.
@@ -348,6 +350,7 @@ impl WorkGenerator {
                     self.items[cluster].rolls = None;
                     return Some(Effect::Rolled(ClusterId(cluster as u32), revision));
                 }
+                GeneratorStep::WritesWork(cluster, revision, looked) => self.write_work(cluster, revision, looked, at),
                 GeneratorStep::Sends(write) => self.send(write, at),
                 GeneratorStep::Answered(write) => self.answered(write, at),
             }
@@ -431,7 +434,10 @@ impl WorkGenerator {
                 self.requeue(cluster, now);
                 self.schedule(now, GeneratorStep::Finished(cluster));
             }
-            Some(revision) if item.work != Some(revision) => self.write_work(cluster, revision, now),
+            Some(revision) if item.work != Some(revision) => {
+                // A pass that begins at this instant lists first.
+                self.schedule(now + INSTANT, GeneratorStep::WritesWork(cluster, revision, now));
+            }
             Some(revision) => {
                 self.items[cluster].failures = 0;
                 let (state, is_later) = match item.report.filter(|report| report.applied == revision) {
@@ -447,7 +453,7 @@ impl WorkGenerator {
     }
 
     /// The Work of a binding is written, and then the binding's status.
-    fn write_work(&mut self, cluster: usize, revision: Revision, now: SimTime) {
+    fn write_work(&mut self, cluster: usize, revision: Revision, looked: SimTime, now: SimTime) {
         let written = self.client.answer(HubKind::Work, now);
         let item = &mut self.items[cluster];
         item.failures = 0;
@@ -459,7 +465,7 @@ impl WorkGenerator {
             // The Work says another snapshot now, which wakes the generator. A new Work does not.
             self.schedule(written + self.watch_delay, GeneratorStep::Look(cluster));
         }
-        let status = StatusWrite::new(cluster, revision, WorkState::Applying, now);
+        let status = StatusWrite::new(cluster, revision, WorkState::Applying, looked);
         self.schedule(written, GeneratorStep::Sends(status));
     }
 
