@@ -157,6 +157,9 @@ func kubefleetRollingTroubles() []Case {
 		until(2*time.Hour))
 	add("offline-300", "every 20th cluster is cut off from 30 s to 10 min", 300, "", cut(20, 30*second, 10*minute))
 	add("release-300", "another release after 50 s", 300, "", release(50*second, 3))
+	add("release-500", "another release after 40 s", 500, "", release(40*second, 3))
+	add("release-350-late", "another release after 90 s, ready after 70 s, maxUnavailable 15%", 350, rolling("15%", "", ""),
+		release(90*second, 3), ready(70*second))
 	return all
 }
 
