@@ -10,7 +10,8 @@
 //!
 //! That controller writes the bindings of a group all at the same time (`errgroup`): first those that are held back,
 //! then those that are up to date, then those that it rolls, their spec before their status. So a pass lasts
-//! a few requests, until the limit of the hub agent's client slows it down.
+//! a few requests, until the limit of the hub agent's client slows it down. A write of a binding that has another
+//! version by then is refused ([`super::rollout_pass`]). Specs and deletions take effect when they are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -202,15 +203,12 @@ impl RollingController {
 
     /// The write of a spec or of a deletion is answered.
     fn roll(&mut self, pass: Option<&RolloutPass>, cluster: ClusterId, revision: Option<Revision>, now: SimTime) {
-        if pass.is_some_and(|pass| pass.is_refused(cluster.index())) {
-            return;
-        }
-        let target = TargetId(cluster.0);
-        if self.view.bindings.get(target).is_none() {
+        let (target, has_given_up) = (TargetId(cluster.0), self.given_up.remove(&cluster));
+        let is_refused = pass.is_some_and(|pass| pass.is_refused(cluster.index()));
+        if is_refused || self.view.bindings.get(target).is_none() {
             return;
         }
         if let Some(revision) = revision {
-            let has_given_up = self.given_up.remove(&cluster);
             self.view.store_actions(now, &[RollingAction::Deploy(target, revision)]);
             if has_given_up {
                 self.view.store_started(now, &[target], false);

@@ -10,14 +10,17 @@
 //!
 //! The hub agent's client has a limit for each kind of object, which the generator shares with the rolling update: both
 //! write bindings. The finalizer of a new binding is refused if its status was written since the cache was read, and is
-//! tried again after 10 ms. A status of a binding is refused for the same reason, and is sent again at once. One worker
+//! tried again after 10 ms. A status of a binding is refused for the same reason, and is sent again at once. Conditions
+//! carry the second in which they were made, so the same words in another second are another version. One worker
 //! at a time is at a binding: what wakes the generator meanwhile has it look again afterwards, often before the cache
 //! shows what it has just written. In a first deployment the hub agent has just started, and has no member clusters in
 //! its cache. Left out: the limit that staged runs share, whose requests are few.
 
+mod pass_writes;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use super::hub_client::{HubClient, HubKind, HubRequest, INSTANT, RETRIES};
+use super::hub_client::{HubClient, HubKind, INSTANT, RETRIES};
 use super::requeues::Requeues;
 use super::status_write::{Saying, StatusWrite};
 use crate::engine::{Reservations, Streams};
@@ -200,66 +203,6 @@ impl WorkGenerator {
     /// The rollout's controller reads or writes a binding now. Returns when it has the answer.
     pub(super) fn answer(&mut self, now: SimTime) -> SimTime {
         self.client.answer(HubKind::Binding, now)
-    }
-
-    /// The rollout's controller writes a binding in a group of writes, which it may give up.
-    pub(super) fn request_of_pass(&mut self, now: SimTime) -> HubRequest {
-        self.client.request_of_pass(now)
-    }
-
-    /// The rollout's controller gives up its writes that wait for the client's limit.
-    pub(super) fn give_up(&mut self, now: SimTime) {
-        self.client.give_up(now);
-    }
-
-    /// A rolling update sends a binding's spec, or for `None` its deletion, which is answered at `written`.
-    pub(super) fn rolls(&mut self, cluster: usize, revision: Option<Revision>, written: SimTime) {
-        self.items[cluster].rolls = Some((written, true, self.scheduled));
-        self.schedule(written, GeneratorStep::Rolled(cluster, revision));
-    }
-
-    /// A rolling update sends a binding's RolloutStarted, which was another one before.
-    pub(super) fn marks(&mut self, cluster: usize, written: SimTime) {
-        self.schedule(written, GeneratorStep::Does(Effect::Marked(ClusterId(cluster as u32))));
-    }
-
-    /// Somebody else has written a binding's status: what the generator has read before is refused.
-    pub(super) fn marked(&mut self, cluster: usize, now: SimTime) {
-        self.items[cluster].written = Some(now);
-    }
-
-    /// When a binding is written that a rolling update has sent.
-    pub(super) fn will_roll(&self, cluster: usize) -> Option<SimTime> {
-        self.items[cluster].rolls.map(|(written, ..)| written)
-    }
-
-    /// A binding that a rolling update has sent is not sent after all, or is written now.
-    pub(super) fn takes_back(&mut self, cluster: usize) -> Option<Effect> {
-        let key = self.items[cluster].rolls.take()?;
-        let Some(GeneratorStep::Rolled(_, revision)) = self.agenda.remove(&key) else { unreachable!("it is pending") };
-        Some(Effect::Rolled(ClusterId(cluster as u32), revision))
-    }
-
-    /// A binding's spec is written by a rolling update, which sends the status unless it has given up.
-    pub(super) fn write_spec(&mut self, cluster: usize, revision: Revision, has_given_up: bool, now: SimTime) {
-        let started = if has_given_up { SimTime::MAX } else { self.client.answer(HubKind::Binding, now) };
-        let item = &mut self.items[cluster];
-        (item.revision, item.started) = (Some(revision), Some(started));
-        item.written = Some(now);
-        self.schedule(now + self.watch_delay, GeneratorStep::Look(cluster));
-        self.wake(now);
-    }
-
-    /// The rolling update writes RolloutStarted of a binding again.
-    pub(super) fn restarts(&mut self, cluster: usize, now: SimTime) {
-        if self.items[cluster].started == Some(SimTime::MAX) {
-            self.items[cluster].started = Some(now);
-        }
-    }
-
-    /// When the status of a binding whose spec is written is written.
-    pub(super) fn started(&self, cluster: usize) -> Option<SimTime> {
-        self.items[cluster].started.filter(|started| *started != SimTime::MAX)
     }
 
     /// A binding's spec is written, and then its RolloutStarted.
