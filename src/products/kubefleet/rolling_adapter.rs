@@ -152,13 +152,10 @@ impl RollingController {
     /// The bindings of a group of writes.
     fn group(&self, stage: PassStage, pass: &Pass<RollingAction, RollingStatus>, up_to_date: &[usize]) -> Vec<usize> {
         let indices = |targets: &[TargetId]| targets.iter().map(|target| target.index()).collect();
-        // Where anything is left to roll, the status of each binding that is up to date is written anew, changed or
-        // not.
-        let is_rolling = !pass.actions.is_empty() || pass.status.blocked_count > 0;
         match stage {
             PassStage::Patching => indices(&pass.status.patched),
             PassStage::Blocking => indices(&self.scheduler.blocked(pass, &self.view)),
-            PassStage::Refreshing if is_rolling => up_to_date.to_vec(),
+            PassStage::Refreshing if is_rolling(pass) => up_to_date.to_vec(),
             PassStage::Refreshing => indices(&pass.status.restarted),
             _ => pass.actions.iter().map(|action| action.target().index()).collect(),
         }
@@ -258,10 +255,12 @@ impl RollingController {
                 pass.listed();
                 let decided = self.reconcile(pass.began);
                 pass.complete = self.scheduler.is_done(&self.view);
-                pass.up_to_date = self.up_to_date();
                 let status = &decided.status;
                 self.was_quiet = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
                 self.is_news = false;
+                if is_rolling(&decided) {
+                    pass.up_to_date = self.up_to_date();
+                }
                 pass.decided = Some(decided);
             }
             (PassStage::Patching, Some(decided)) => self.view.store_patched(&decided.status),
@@ -317,6 +316,11 @@ impl RollingController {
             }
         }
     }
+}
+
+/// Whether anything is left to roll: then the status of each binding that is up to date is written anew, changed or not.
+fn is_rolling(pass: &Pass<RollingAction, RollingStatus>) -> bool {
+    !pass.actions.is_empty() || pass.status.blocked_count > 0
 }
 
 impl Controller for RollingController {
