@@ -40,8 +40,8 @@ pub(super) struct HubClient {
     /// When the latest request was admitted, and the first of its instant.
     admitted: SimTime,
     instant: SimTime,
-    /// Requests for bindings that wait for the limit, in the order of their tokens: when each is sent, and whether it is
-    /// one of a rollout's pass, which may be given up.
+    /// Requests for bindings that wait for the limit, in the order of their tokens: when each is sent, and whether a
+    /// pass has made it, which may give it up.
     waiting: VecDeque<(SimTime, bool)>,
 }
 
@@ -102,7 +102,7 @@ impl HubClient {
         }
     }
 
-    /// When somebody else's request is admitted that comes at `at`, which may lie back: after those of its instant.
+    /// When a request of another client is admitted: after those of its instant. `at`, when it comes, may lie back.
     pub(super) fn admits(&self, at: SimTime) -> SimTime {
         if self.instant <= at { at.max(self.admitted) } else { at }
     }

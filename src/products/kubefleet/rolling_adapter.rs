@@ -318,7 +318,7 @@ impl RollingController {
     }
 }
 
-/// Whether anything is left to roll: then the status of each binding that is up to date is written anew, changed or not.
+/// Whether anything is left to roll. The status of each binding that is up to date is then written, changed or not.
 fn is_rolling(pass: &Pass<RollingAction, RollingStatus>) -> bool {
     !pass.actions.is_empty() || pass.status.blocked_count > 0
 }
