@@ -318,7 +318,7 @@ impl RollingController {
     }
 }
 
-/// Whether anything is left to roll. The status of each binding that is up to date is then written, changed or not.
+/// True if anything is left to roll. The status of each binding that is up to date is then written, changed or not.
 fn is_rolling(pass: &Pass<RollingAction, RollingStatus>) -> bool {
     !pass.actions.is_empty() || pass.status.blocked_count > 0
 }
@@ -362,7 +362,7 @@ impl Controller for RollingController {
             return decision;
         };
         self.close(&mut pass, now);
-        // Whose spec is written gets its status, too.
+        // A binding whose spec is written gets its status, too.
         let mut stage = pass.stage.next().filter(|next| !pass.has_failed || *next == PassStage::Starting);
         while let Some(next) = stage {
             if let Some(end) = self.begin(&mut pass, next, now) {

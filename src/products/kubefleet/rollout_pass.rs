@@ -138,12 +138,12 @@ impl RolloutPass {
         Some(self.writes[at].1)
     }
 
-    /// Whether the group in progress writes statuses.
+    /// The group in progress writes statuses.
     pub(super) const fn writes_status(&self) -> bool {
         matches!(self.stage, PassStage::Blocking | PassStage::Refreshing)
     }
 
-    /// Whether the write of a binding is refused.
+    /// The write of a binding is refused.
     pub(super) fn is_refused(&self, cluster: usize) -> bool {
         self.changed.get(&cluster).is_some_and(|changed| self.refusal(cluster, *changed).is_some())
     }

@@ -39,7 +39,7 @@ impl StatusWrite {
         Self { made: self.made.or(Some(now)), ..self }
     }
 
-    /// What it says, and in which second.
+    /// Its words, with their second.
     pub(super) fn says(&self) -> Saying {
         (self.revision, self.state, self.is_later, self.made.map(|made| made.as_nanos() / 1_000_000_000))
     }

@@ -113,7 +113,7 @@ struct Item {
     /// A worker is at it, and must look again when it is done.
     is_taken: bool,
     is_dirty: bool,
-    /// What the generator has written last into its status, and when anybody last changed that.
+    /// The generator's last words in its status, and when anybody last changed that.
     says: Option<Saying>,
     written: Option<SimTime>,
     /// How often the write of its finalizer was refused.
@@ -229,7 +229,7 @@ impl WorkGenerator {
 
     /// A binding is gone.
     pub(super) fn forgets(&mut self, cluster: usize) {
-        // What is on its way is still written.
+        // A write on its way is still carried out.
         let Item { rolls, waits, is_taken, is_dirty, .. } = self.items[cluster];
         self.items[cluster] = Item { rolls, waits, is_taken, is_dirty, ..Item::default() };
     }

@@ -1,4 +1,4 @@
-//! What a rolling update writes into bindings, as far as the work generator has to do with it.
+//! The writes of a rolling update into bindings, as far as the work generator has to do with them.
 //!
 //! A spec or a deletion is sent at one time and written at another one. Until then the pass may give it up, or be
 //! refused. Writes of a status change the version of a binding, which refuses what the generator has read before.
