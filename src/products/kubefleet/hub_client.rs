@@ -138,3 +138,25 @@ impl HubClient {
         wait.mul_f64(1.0 + JITTER * dist::unit(&mut self.draws))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_that_gives_up_gets_the_tokens_back_that_nobody_has_reserved_behind() {
+        let millis = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
+        let latency = SimDuration::from_millis(5);
+        let timing =
+            ControlLoop { request: latency.into(), client_qps: 100, client_burst: 1, ..ControlLoop::kubernetes() };
+        let mut client = HubClient::new(&timing, Streams::new(1, 0), true);
+        let mut sent = || client.request_of_pass(SimTime::ZERO).sent;
+        assert_eq!([sent(), sent(), sent()].map(|at| at.as_nanos() / 1_000_000), [0, 10, 20]);
+        // The generator's token at 30 ms keeps those before it from going back.
+        assert_eq!(client.answer(HubKind::Binding, SimTime::ZERO).as_nanos() / 1_000_000, 35);
+        assert_eq!(client.request_of_pass(SimTime::ZERO).sent.as_nanos() / 1_000_000, 40);
+        assert_eq!(client.request_of_pass(SimTime::ZERO).sent.as_nanos() / 1_000_000, 50);
+        client.give_up(millis(15));
+        assert_eq!(client.answer(HubKind::Binding, millis(15)).as_nanos() / 1_000_000, 45, "the token at 40 ms");
+    }
+}

@@ -275,7 +275,8 @@ impl WorkGenerator {
             }
             let entry = first?;
             let at = due;
-            match entry.remove() {
+            let (key, step) = entry.remove_entry();
+            match step {
                 GeneratorStep::Does(effect) => return Some(effect),
                 GeneratorStep::Look(cluster) => self.take_up(cluster, at),
                 GeneratorStep::LooksAgain(cluster) => self.look(cluster, at),
@@ -290,7 +291,7 @@ impl WorkGenerator {
                 }
                 GeneratorStep::Finalized { cluster, looked } => self.finalized(cluster, looked, at),
                 GeneratorStep::Rolled(cluster, revision) => {
-                    self.items[cluster].rolls = None;
+                    self.items[cluster].rolls.take_if(|rolls| *rolls == key);
                     return Some(Effect::Rolled(ClusterId(cluster as u32), revision));
                 }
                 GeneratorStep::WritesWork(cluster, revision, looked) => self.write_work(cluster, revision, looked, at),
