@@ -1,25 +1,24 @@
 #!/usr/bin/env python3
-"""Measures the source code: repeated settings, repeated type names, lengths, lines and import circles.
+"""Measures the source code: sizes, repeated type names, import circles, and what the control plane exists for.
 
-usage: .ci/house.py [COMMIT ...]      no commit: the work tree beside the baseline, 3ccbb15
-       .ci/house.py --details [...]   also lists every repeated field and type name with its places
+usage: .ci/house.py [COMMIT ...]      no commit: the work tree beside the baseline, f82c250
+       .ci/house.py --details [...]   also lists every repeated type name with its places
 
 How each number is counted. "Code" is every file in src/ without tests: no `tests/` folders, no `tests.rs`, `testing.rs`
 or `synthetic.rs`, and no item under `#[cfg(test)]`.
 
-settings   A field of a struct or struct-like enum variant that derives or implements `Deserialize` in scenario/ or
-           products/, without the JSON formats of other programs (files `inventory` and `manifest`, folder `import`), and
-           without groups of settings that are written in their parent's map. It
-           is declared twice when a struct or enum of world/ or rollout/ that is not read from files itself has a field of
-           the same name.
 types      Names of structs, enums, traits and type aliases that are defined in more than one place in code.
            Associated types of traits and impls do not count.
 functions  Lines from `fn` to its closing brace, both included. Functions without a body do not count.
 files      All lines of a source file; this row alone counts tests and files of tests too.
-lines      All lines of code, and those that are neither blank nor only a comment.
+lines      All lines of code, and code lines: those that are neither blank nor only a comment.
 circles    Files of one room (a folder or file directly below src/) that import each other. An import is a `super::`,
            `self::`, `crate::` path or a `use` of one; a name that a `mod.rs` passes on counts as an import of the file that
            defines it. A `mod.rs` is not a file of its own here, because it declares its children and they may use it.
+agendas    Fields in products/ and sim/ that order steps by time beside the engine's queue: `agenda`, or a map from time.
+clients    Types with a rate limit that may be absent, as a client's may.
+back-offs  Files that define the longest wait of client-go, 1,000 s.
+replays    Patterns below that occur: each is a field or a branch that only a replay of a recording needs.
 """
 
 import io
@@ -31,11 +30,20 @@ import tarfile
 from collections import defaultdict
 from pathlib import Path
 
-BASELINE = "3ccbb15"
+BASELINE = "f82c250"
 ROOT = Path(__file__).resolve().parent.parent
-# Modules that read what other programs write.
-OTHERS_FORMATS = {"inventory", "manifest", "import"}
 TEST_FILES = {"tests.rs", "testing.rs", "synthetic.rs"}
+AGENDA = re.compile(r"^ +(?:pub(?:\([^)]*\))? )?(?:agenda: BTreeMap<|\w+: BTreeMap<\(SimTime)", re.M)
+CLIENT_LIMIT = re.compile(r"Option<\[?Reservations\b")
+LONGEST_WAIT = re.compile(r"= SimDuration::from_secs\(1_?000\);")
+FOR_REPLAYS = [
+    r"\bpub between_writes:",
+    r"\bconst INSTANT: SimDuration",
+    r"DurationModel::Constant\(_\) => now",
+    r"\bends_last:",
+    r"\bnow \+ INSTANT\b",
+    r"\bmod requeues;",
+]
 
 
 def git(*arguments):
@@ -160,38 +168,6 @@ def fields(body):
     return re.findall(r"(?:^|[{,])\s*(?:pub(?:\([^)]*\))?\s+)?([a-z_]\w*)\s*:(?!:)", depthless, re.M)
 
 
-# A field that stands for a group of settings, which are written in its parent's map; nobody writes the group's own name.
-GROUP = re.compile(r'rename = "~[^"]*"[^\]]*\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(\w+)\s*:')
-
-
-def settings(files):
-    """All fields that are read from files: (type, field, path), and the subset that is declared twice."""
-    by_hand = set()
-    for file in files:
-        by_hand.update((file.room, name) for name in re.findall(r"Deserialize<'\w+>\s+for\s+(\w+)", file.code))
-    read = lambda file, name, attributes: "Deserialize" in attributes or (file.room, name) in by_hand
-    inner = defaultdict(set)
-    for file in files:
-        if file.room in ("world", "rollout"):
-            for name, attributes, kind, body in file.types():
-                if kind in ("struct", "enum") and not read(file, name, attributes):
-                    for field in fields(body):
-                        inner[field].add(f"{file.path}:{name}")
-    every, twice = [], []
-    for file in files:
-        if file.room in ("scenario", "products") and not OTHERS_FORMATS.intersection(file.module):
-            groups = set(GROUP.findall(file.text))
-            for name, attributes, kind, body in file.types():
-                if kind in ("struct", "enum") and read(file, name, attributes):
-                    for field in fields(body):
-                        if field in groups:
-                            continue
-                        every.append((name, field, file.path))
-                        if field in inner:
-                            twice.append((name, field, file.path, sorted(inner[field])))
-    return every, twice
-
-
 def repeated_types(files):
     places = defaultdict(list)
     for file in files:
@@ -248,11 +224,12 @@ def imports_of_rooms(files):
         for _ in range(8):
             for length in range(len(parts), 0, -1):
                 key = tuple(parts[:length])
+                # A parent may pass on a function that has the name of its module: the path leads to the module.
+                if key in by_module:
+                    return by_module[key]
                 if key in passed_on and list(passed_on[key]) != parts[:length]:
                     parts = list(passed_on[key]) + parts[length:]
                     break
-                if key in by_module:
-                    return by_module[key]
             else:
                 return None
         return None
@@ -313,25 +290,30 @@ def spread(values):
 def measure(commit):
     texts = sources(commit)
     files = [File(path, text) for path, text in texts.items() if not is_test(path)]
-    every, twice = settings(files)
-    holders = {(name, path) for name, _, path in every}
+    bodies = {(kind, name): body for file in files for name, _, kind, body in file.types()}
+    of_rooms = lambda *rooms: sum(file.lines_of_code() for file in files if file.room in rooms)
     functions = [(length, file.path, name) for file in files for name, length in file.functions()]
     lengths = sorted(((text.count("\n"), path) for path, text in texts.items()), reverse=True)
     return {
         "files": files,
-        "settings": (every, twice),
         "types": repeated_types(files),
         "circles": circles(imports_of_rooms(files)),
         "rows": {
-            "settings declared twice": f"{len(twice)} of {len(every)}",
-            "types that are read from files": len(holders),
             "type names defined more than once": len(repeated_types(files)),
             "functions: median / p90 / max lines": spread([length for length, *_ in functions]),
             "functions": len(functions),
             "files: median / p90 / max lines": spread([length for length, _ in lengths]),
             "files": len(lengths),
             "lines": sum(file.lines() for file in files),
-            "lines without comments and blanks": sum(file.lines_of_code() for file in files),
+            "code lines": sum(file.lines_of_code() for file in files),
+            "code lines of products/, rollout/": of_rooms("products", "rollout"),
+            "code lines of control_plane/": of_rooms("control_plane"),
+            "methods of trait Controller": len(re.findall(r"\bfn \w", bodies.get(("trait", "Controller"), ""))),
+            "fields of the loop": len(fields(bodies.get(("struct", "ControllerLoop"), bodies.get(("struct", "ControlPlane"), "")))),
+            "private agendas": sum(len(AGENDA.findall(file.code)) for file in files if file.room in ("products", "sim")),
+            "rate-limited clients": sum(bool(CLIENT_LIMIT.search(body)) for body in bodies.values()),
+            "copies of back-off": sum(bool(LONGEST_WAIT.search(file.code)) for file in files),
+            "for replays alone": sum(any(re.search(it, file.code) for file in files) for it in FOR_REPLAYS),
             "import circles in rooms": len(circles(imports_of_rooms(files))),
         },
         "longest": sorted(functions, reverse=True)[:5],
@@ -361,9 +343,6 @@ def main():
         print(f"\nType names defined more than once ({name}):")
         for type_name, places in last["types"].items():
             print(f"  {type_name}: {', '.join(places)}")
-        print(f"\nSettings declared twice ({name}):")
-        for holder, field, path, twins in last["settings"][1]:
-            print(f"  {path} {holder}.{field}: {', '.join(twins[:3])}{' …' if len(twins) > 3 else ''}")
 
 
 if __name__ == "__main__":

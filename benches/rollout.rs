@@ -10,9 +10,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fleetsim::control_plane::ControlLoop;
+use fleetsim::products::Strategy;
 use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
-use fleetsim::products::{ControlLoop, Strategy};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, RuleSet};
 use fleetsim::scenario::{Scenario, Variant};

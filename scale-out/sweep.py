@@ -13,12 +13,11 @@ sweep can be started again at any time.
 
 import argparse
 import ctypes
+import os
+import shutil
 import signal
 import subprocess
 import sys
-
-import dask
-from distributed import Client, LocalCluster, as_completed
 
 # Exit codes of fleetsim after which another attempt would end in the same way: wrong usage or invalid input.
 FINAL = (2,)
@@ -44,6 +43,8 @@ def cluster_for(args):
     """The cluster to use; None: a running one, by its address or file. Its sizes come from Dask's configuration files."""
     if args.scheduler or args.scheduler_file:
         return None
+    from distributed import LocalCluster
+
     if args.cluster == "kubernetes":
         from dask_kubernetes.operator import KubeCluster
 
@@ -60,6 +61,8 @@ def cluster_for(args):
 
 def simulate_round(client, args, round_number):
     """Simulates all shards of a round. Returns an exit code."""
+    from distributed import as_completed
+
     tasks = [
         client.submit(
             simulate,
@@ -91,6 +94,7 @@ def arguments():
     parser.add_argument("--shards", type=int, required=True, help="number of shards; several for each worker")
     parser.add_argument("--out", required=True, help="folder for the shards, on a file system that all workers share")
     parser.add_argument("--results", help="folder for the merged results [default: results/<experiment>]")
+    parser.add_argument("--junit", help="write the asserted limits to this file as a JUnit report")
     parser.add_argument("--rounds", type=int, default=1, help="rounds of shards; what is left is simulated by the merge")
     parser.add_argument("--retries", type=int, default=3, help="further attempts at a shard that fails [default: 3]")
     parser.add_argument("--program", default="fleetsim", help="the fleetsim program on the workers and here")
@@ -105,11 +109,29 @@ def arguments():
     args.command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if len(args.command) < 2 or args.command[0] not in ("run", "plan", "sensitivity"):
         parser.error("after `--`, name a fleetsim command and its experiment, such as: -- run experiments/01")
+    if args.command[1].startswith("-"):
+        parser.error(f"the experiment must follow `{args.command[0]}`, before the flags")
+    if args.junit and args.command[0] != "run":
+        parser.error("--junit needs the command `run`; other results assert no limits")
+    for flag in ("--shard", "--round", "--out", "--junit"):
+        if any(word == flag or word.startswith(flag + "=") for word in args.command):
+            parser.error(f"the fleetsim command must not have {flag}; an option of sweep.py decides it")
+    for name, least in (("shards", 1), ("rounds", 1), ("retries", 0), ("workers", 1)):
+        if getattr(args, name) < least:
+            parser.error(f"--{name} must be at least {least}")
+    if shutil.which(args.program) is None:
+        parser.error(f"there is no program `{args.program}`; name it with --program")
+    if not os.path.exists(args.command[1]):
+        parser.error(f"there is no experiment `{args.command[1]}`")
     return args
 
 
 def main():
     args = arguments()
+    # Loading Dask takes seconds, and wrong arguments need none.
+    import dask
+    from distributed import Client
+
     # As often as a task may fail, a worker may die below it.
     dask.config.set({"distributed.scheduler.allowed-failures": args.retries})
     cluster = cluster_for(args)
@@ -122,7 +144,9 @@ def main():
         cluster.close()
     merge = [args.program, "merge", args.out, "--experiment", args.command[1]]
     merge += ["--allow-commands"] if "--allow-commands" in args.command else []
-    return subprocess.run(merge + (["--out", args.results] if args.results else [])).returncode
+    merge += ["--out", args.results] if args.results else []
+    merge += ["--junit", args.junit] if args.junit else []
+    return subprocess.run(merge).returncode
 
 
 if __name__ == "__main__":

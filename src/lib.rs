@@ -15,6 +15,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`io`] | files that others name, and text of others on a terminal |
 //! | [`units`] | quantities with their unit in the type: time, bytes, rates, shares |
 //! | [`stats`] | quantiles, intervals, paired differences |
 //! | [`engine`] | discrete events in virtual time, and a random stream per entity and purpose |
@@ -24,12 +25,13 @@
 //! | [`world`] | the simulated truth: clusters, nodes, pulls, registries and faults |
 //! | [`process`] | processes that take part in a run, and the protocol with them |
 //! | [`results`] | the records of runs, and how they are stored |
-//! | [`products`] | one folder per product: its configuration, its adapter to the world, its explanation |
+//! | [`control_plane`] | a management cluster as far as rollouts feel it: clients, work queues, timers |
+//! | [`products`] | one folder per product: its configuration, its controller, its explanation |
 //! | [`scenario`] | experiments: reading and checking what users write |
 //! | [`import`] | from exports of real fleets to an experiment |
 //! | [`sim`] | one run: a product's scheduler drives a world |
 //! | [`study`] | many runs in parallel, and the search of a plan |
-//! | [`calibrate`] | constants of the model from recorded events, metrics and histories |
+//! | [`calibrate`] | constants of the model from recorded events and metrics |
 //! | [`report`] | charts, tables and pages, from recorded results alone |
 //!
 //! The program itself (`src/main.rs`, `src/cli/`) uses only this public library.
@@ -56,10 +58,12 @@
 //! ```
 
 pub mod calibrate;
+pub mod control_plane;
 pub mod document;
 pub mod engine;
 pub mod flow;
 pub mod import;
+pub mod io;
 pub mod process;
 pub mod products;
 pub mod report;

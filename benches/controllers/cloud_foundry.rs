@@ -1,7 +1,7 @@
 //! A process of which instances start or become routable. The load is the only part of a pass that looked at all
 //! instances: counting them by state.
 
-use fleetsim::rollout::cloud_foundry::{InstanceCounts, InstanceReports, LrpState};
+use fleetsim::rollout::cloud_foundry::{InstanceReports, LrpState};
 
 use super::{CHANGES, Load};
 
@@ -27,7 +27,7 @@ impl Load for ProcessLoad {
 
     fn pass(&mut self, is_full: bool) -> u64 {
         let wanted = self.reports.len() as u32;
-        let counts = if is_full { InstanceCounts::of(wanted, &self.reports) } else { self.reports.counts(wanted) };
-        u64::from(counts.unhealthy)
+        let again = is_full.then(|| InstanceReports::from(self.reports.to_vec()));
+        u64::from(again.as_ref().unwrap_or(&self.reports).counts(wanted).unhealthy)
     }
 }

@@ -15,9 +15,11 @@ import (
 // What follows stands for Argo CD's application controller, in the fewest rules that give the set something to see.
 //
 //   - It sees an Application's new spec or operation one watch delay after the write, and its own writes take one
-//     request. Little else takes time: processors and comparisons are the simulator's.
+//     request.
 //   - A new spec is compared with the cluster: Synced if the cluster has applied the template's revision, OutOfSync
-//     otherwise; in both cases at that revision.
+//     otherwise; in both cases at that revision. So is news of the cluster, and the end of an operation.
+//   - A comparison takes a status processor and its time, and an operation takes an operation processor while it does
+//     not wait for its retry (processors.go). Without settings there is no limit, and neither takes any time.
 //   - An operation is Running from the controller's first write on; with that write the instruction to deploy reaches
 //     the cluster. It has Succeeded when the cluster has applied the revision. An operation that finds the revision
 //     applied deploys nothing and takes a second: a guess, as in fleetsim's own application controller.
@@ -35,8 +37,10 @@ type application struct {
 	offline  bool
 	// The cluster's state, and what the controller knows of it.
 	cluster, seen workload
-	compared      int // the revision of the last comparison
+	compared      int  // the revision of the last comparison
+	asking        bool // for the manifests of another one
 	comparing     bool
+	processing    bool // it has an operation processor
 	synced        bool
 	operation     operation
 	attempted     int // the revision of the last operation that has ended
@@ -54,9 +58,6 @@ type operation struct {
 	retries    int64
 	attempting bool
 }
-
-// idle is how long an operation takes that finds everything applied.
-const idle = time.Second
 
 const finalizer = "resources-finalizer.argocd.argoproj.io"
 
@@ -100,6 +101,7 @@ func (p *product) observeApplication(w virtualapi.World, change virtualapi.Chang
 	}
 	if change.Type == "DELETED" {
 		a.name, a.operation, a.compared, a.attempted = "", operation{}, 0, 0
+		p.done(w, a)
 		return
 	}
 	a.name = child(change.Object, "metadata")["name"].(string)
@@ -126,16 +128,39 @@ func (p *product) see(w virtualapi.World, a *application) {
 		p.finalize(w, a)
 		return
 	}
-	if wanted(object) != a.compared && !a.comparing {
-		a.comparing = true
+	if wanted(object) != a.compared && !a.asking {
+		a.asking = true
 		p.request(w, "comparison", a, func(w virtualapi.World) {
-			a.comparing = false
-			p.report(w, a, nil)
+			a.asking = false
+			p.compare(w, a, nil)
 		})
 	}
 	if object["operation"] != nil && !a.operation.running {
 		p.begin(w, a)
 	}
+}
+
+// compare reports on an Application once it was compared, with another change in the same write. What is asked for
+// before a comparison ends is part of it. A comparison that takes time does not wait with the change.
+func (p *product) compare(w virtualapi.World, a *application, change func(virtualapi.Object)) {
+	if p.options.comparison == 0 {
+		p.report(w, a, change)
+		return
+	}
+	if change != nil && p.object(w, a) != nil {
+		must(w.Update(group, "applications", namespace, a.name, false, change))
+	}
+	if a.comparing {
+		return
+	}
+	a.comparing = true
+	p.comparers.take(w, func(w virtualapi.World) {
+		w.Later(p.options.comparison, p.key("compared", a), func(w virtualapi.World) {
+			a.comparing = false
+			p.report(w, a, nil)
+			p.comparers.free(w)
+		})
+	})
 }
 
 // report writes what is known of the cluster, with another change in the same write.
@@ -193,26 +218,42 @@ func (l workload) health() string {
 // begin starts the operation that an Application has.
 func (p *product) begin(w virtualapi.World, a *application) {
 	a.operation = operation{running: true}
-	p.request(w, "operation", a, func(w virtualapi.World) {
-		object := p.object(w, a)
-		if object == nil {
-			return
-		}
-		a.operation.revision = wanted(object)
-		must(w.Update(group, "applications", namespace, a.name, false, func(o virtualapi.Object) {
-			status := child(o, "status")
-			status["operationState"] = virtualapi.Object{
-				"operation": o["operation"], "phase": "Running", "startedAt": now(),
+	p.process(w, a, func(w virtualapi.World) {
+		p.request(w, "operation", a, func(w virtualapi.World) {
+			object := p.object(w, a)
+			if object == nil {
+				p.done(w, a)
+				return
 			}
-			o["status"] = status
-		}))
-		p.attempt(w, a)
+			a.operation.revision = wanted(object)
+			must(w.Update(group, "applications", namespace, a.name, false, func(o virtualapi.Object) {
+				status := child(o, "status")
+				status["operationState"] = virtualapi.Object{
+					"operation": o["operation"], "phase": "Running", "startedAt": now(),
+				}
+				o["status"] = status
+			}))
+			p.attempt(w, a)
+		})
 	})
 }
 
-// attempt lets the cluster apply, if it answers.
+// attempt lets the cluster apply, if it answers, after the attempt's own requests and computing.
 func (p *product) attempt(w virtualapi.World, a *application) {
+	var wait time.Duration
+	if !a.offline {
+		wait = p.options.syncs.sync()
+	}
+	if wait > 0 {
+		w.Later(wait, p.key("sync", a), func(w virtualapi.World) { p.apply(w, a) })
+	} else {
+		p.apply(w, a)
+	}
+}
+
+func (p *product) apply(w virtualapi.World, a *application) {
 	if !a.operation.running {
+		p.done(w, a)
 		return
 	}
 	switch {
@@ -222,7 +263,7 @@ func (p *product) attempt(w virtualapi.World, a *application) {
 			p.attemptFails(w, a, "dial tcp: i/o timeout")
 		})
 	case a.seen.applied == a.operation.revision || !p.started:
-		w.Later(idle, p.key("end", a), func(w virtualapi.World) {
+		w.Later(p.options.idleSync, p.key("end", a), func(w virtualapi.World) {
 			p.end(w, a, "Succeeded", "successfully synced (no more tasks)")
 		})
 	default:
@@ -238,6 +279,7 @@ func (p *product) attemptFails(w virtualapi.World, a *application, message strin
 		return
 	}
 	a.operation.attempting = false
+	p.done(w, a)
 	var strategy argo.RetryStrategy
 	convert(child(child(object, "operation"), "retry"), &strategy)
 	if strategy.Limit >= 0 && a.operation.retries >= strategy.Limit {
@@ -251,7 +293,9 @@ func (p *product) attemptFails(w virtualapi.World, a *application, message strin
 		p.end(w, a, "Failed", message)
 		return
 	}
-	w.Later(time.Until(at), p.key("retry", a), func(w virtualapi.World) { p.attempt(w, a) })
+	w.Later(time.Until(at), p.key("retry", a), func(w virtualapi.World) {
+		p.process(w, a, func(w virtualapi.World) { p.attempt(w, a) })
+	})
 }
 
 // end is the end of an operation, and a comparison.
@@ -261,7 +305,8 @@ func (p *product) end(w virtualapi.World, a *application, phase, message string)
 	}
 	a.attempted = a.operation.revision
 	a.operation = operation{}
-	p.report(w, a, func(o virtualapi.Object) {
+	p.done(w, a)
+	p.compare(w, a, func(o virtualapi.Object) {
 		delete(o, "operation")
 		state := child(child(o, "status"), "operationState")
 		state["phase"], state["message"], state["finishedAt"] = phase, message, now()
@@ -308,7 +353,7 @@ func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News
 	if news.Labels != nil {
 		p.s.Hello.Targets[a.target].Labels = *news.Labels
 	}
-	if news.Selected != nil && *news.Selected != a.selected {
+	if news.Selected != nil && *news.Selected != a.selected && *p.s.Hello.Targets[a.target].Registered {
 		a.selected = *news.Selected
 		if a.selected {
 			p.register(w, a.target)
@@ -332,10 +377,10 @@ func (p *product) learn(w virtualapi.World, a *application) {
 	case a.operation.attempting && a.seen.applied == a.operation.revision:
 		p.end(w, a, "Succeeded", "successfully synced (all tasks run)")
 	case a.operation.attempting && a.seen.failing != "":
-		p.report(w, a, nil)
+		p.compare(w, a, nil)
 		p.attemptFails(w, a, a.seen.failing)
 	default:
-		p.report(w, a, nil)
+		p.compare(w, a, nil)
 	}
 }
 

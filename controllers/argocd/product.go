@@ -19,6 +19,7 @@ import (
 	argosettings "github.com/argoproj/argo-cd/v3/util/settings"
 	"github.com/go-logr/logr"
 	"github.com/sirupsen/logrus"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -51,8 +52,10 @@ type product struct {
 	// started says that time 0 is past, held that a person holds the set.
 	started, held bool
 	applications  []*application
-	byName        map[string]int // of targets
-	known         bookkeeping
+	// comparers are status processors, syncers operation processors.
+	comparers, syncers processors
+	byName             map[string]int // of targets
+	known              bookkeeping
 }
 
 // options are flags and variables of the controllers that an experiment may set.
@@ -61,11 +64,18 @@ type options struct {
 	burst       int
 	updates     int
 	connections time.Duration
+	// Of the application controller, which is a model.
+	comparers, syncers   int
+	comparison, idleSync time.Duration
+	syncs                costs
 }
 
-// Names of settings are those of the environment of Argo CD's controllers.
+// Names of settings are those of the environment of Argo CD's controllers. What has no variable, or one that both
+// controllers read, has the name of fleetsim's own setting.
 func (o *options) read(settings map[string]string) error {
-	*o = options{qps: 50, burst: -1, updates: 1, connections: 30 * time.Second}
+	*o = options{qps: 50, burst: -1, updates: 1, connections: 30 * time.Second, idleSync: time.Second}
+	var clientQPS float64
+	var clientBurst int
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		var err error
 		switch value := settings[name]; name {
@@ -77,6 +87,22 @@ func (o *options) read(settings map[string]string) error {
 			o.updates, err = strconv.Atoi(value)
 		case "ARGOCD_K8S_TCP_TIMEOUT":
 			o.connections, err = time.ParseDuration(value)
+		case "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS":
+			o.comparers, err = strconv.Atoi(value)
+		case "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS":
+			o.syncers, err = strconv.Atoi(value)
+		case "applicationController.comparison":
+			o.comparison, err = time.ParseDuration(value)
+		case "applicationController.idleSync":
+			o.idleSync, err = time.ParseDuration(value)
+		case "applicationController.requestsPerSync":
+			o.syncs.requests, err = strconv.Atoi(value)
+		case "applicationController.syncsPerSecond":
+			o.syncs.second, err = strconv.ParseFloat(value, 64)
+		case "applicationController.clientQps":
+			clientQPS, err = strconv.ParseFloat(value, 64)
+		case "applicationController.clientBurst":
+			clientBurst, err = strconv.Atoi(value)
 		default:
 			err = fmt.Errorf("this adapter knows no such setting")
 		}
@@ -86,6 +112,9 @@ func (o *options) read(settings map[string]string) error {
 	}
 	if o.burst < 0 {
 		o.burst = int(2 * o.qps)
+	}
+	if clientQPS > 0 {
+		o.syncs.client = rate.NewLimiter(rate.Limit(clientQPS), clientBurst)
 	}
 	return nil
 }
@@ -97,6 +126,7 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	if err := p.options.read(s.Hello.Settings); err != nil {
 		return cosim.Ready{}, err
 	}
+	p.comparers.limit, p.syncers.limit = p.options.comparers, p.options.syncers
 	for i, target := range s.Hello.Targets {
 		if revision := *target.Revision; revision != 0 && revision != p.latest {
 			return cosim.Ready{}, fmt.Errorf("the targets of one ApplicationSet run one revision: %s runs %d and not 0 or %d",
@@ -232,6 +262,9 @@ func (p *product) News(news cosim.News, delay time.Duration) error {
 
 // Passes counts reconciliations.
 func (p *product) Passes() map[string]int { return map[string]int{"applicationset": p.passes.count()} }
+
+// Loop is the only controller.
+func (p *product) Loop() string { return "applicationset" }
 
 func must(err error) {
 	if err != nil {

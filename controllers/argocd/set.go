@@ -132,7 +132,7 @@ func (p *product) before(w virtualapi.World) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.set.Spec.Template.Spec.Project},
 	}))
 	for i, target := range p.s.Hello.Targets {
-		if *target.Revision == p.latest {
+		if *target.Revision == p.latest && *target.Registered {
 			p.register(w, i)
 		}
 	}
@@ -144,7 +144,7 @@ func (p *product) before(w virtualapi.World) {
 // timeZero is when the run starts: clusters join, and a person writes the release.
 func (p *product) timeZero(w virtualapi.World) {
 	for i, target := range p.s.Hello.Targets {
-		if *target.Revision != p.latest {
+		if *target.Revision != p.latest && *target.Registered {
 			p.register(w, i)
 		}
 	}

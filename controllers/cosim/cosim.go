@@ -39,6 +39,8 @@ type Product interface {
 	Hold() Hold
 	// Passes counts the passes of each controller so far, in a map of its own.
 	Passes() map[string]int
+	// Loop is the controller in this map whose passes decide on the rollout.
+	Loop() string
 }
 
 // A Session is the run as a product sees it. Its methods may be called from any goroutine of the bubble and never block.
@@ -229,6 +231,9 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 			return Ready{}, fmt.Errorf("names of targets must be unique and not empty; target %d is %q", i, target.Name)
 		}
 		names[target.Name] = true
+		if target.Registered == nil {
+			target.Registered = new(true)
+		}
 		if target.Revision == nil {
 			target.Revision = &hello.Release.Installed
 		}
@@ -317,9 +322,7 @@ func (c *conversation) run(run Run) (*Reply, error) {
 		reply.Conditions[i].At = min(reply.Conditions[i].At, reply.Now)
 	}
 	s.now = reply.Now
-	for _, count := range less(passes, s.passes) {
-		reply.Passes += count
-	}
+	reply.Passes = passes[c.product.Loop()] - s.passes[c.product.Loop()]
 	s.passes = passes
 	total := s.API.Total()
 	reply.Requests, s.requests = total-s.requests, total

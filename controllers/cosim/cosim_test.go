@@ -97,7 +97,11 @@ func (b *batches) News(news News, delay time.Duration) error {
 func (b *batches) Hold() Hold {
 	return Hold{Rule: "one by one", Explanation: "One cluster is being updated."}
 }
-func (b *batches) Passes() map[string]int { return map[string]int{"loop": b.passes} }
+func (b *batches) Passes() map[string]int {
+	return map[string]int{"loop": b.passes, "other": 2 * b.passes}
+}
+
+func (b *batches) Loop() string { return "loop" }
 
 // talk returns the answers to lines.
 func talk(t *testing.T, lines ...string) ([]string, error) {
@@ -142,7 +146,7 @@ func TestARolloutOverTheProtocol(t *testing.T) {
 		`{"now":15015000002,"deploy":[{"target":1,"revision":2}],"passes":1,"requests":2,"status":"2 of 2"}`,
 		`{"hold":{"rule":"one by one","explanation":"One cluster is being updated."}}`,
 		`{"now":30015000002,"passes":1,"completed":2}`,
-		`{"bye":{"requests":{"get clusters":1,"patch clusters":2},"passes":{"loop":3}}}`,
+		`{"bye":{"requests":{"get clusters":1,"patch clusters":2},"passes":{"loop":3,"other":6}}}`,
 	}
 	for i, line := range want {
 		if i >= len(got) || got[i] != line {

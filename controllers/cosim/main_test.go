@@ -38,7 +38,7 @@ func TestAProcessSaysNothingButAnswersAndEndsWell(t *testing.T) {
 	out, words, code := process(hello, `{"run": {"until": 10000000}}`, `{"bye": {}}`)
 	want := `{"ready":{"name":"batches","lookahead":5000000}}
 {"now":5000002,"deploy":[{"target":0,"revision":2}],"passes":1,"requests":1,"status":"1 of 2"}
-{"bye":{"requests":{"patch clusters":1},"passes":{"loop":1}}}
+{"bye":{"requests":{"patch clusters":1},"passes":{"loop":1,"other":2}}}
 `
 	if out != want || code != 0 || !strings.Contains(words, "starting") {
 		t.Errorf("exit code %d, answers\n%s\nand words\n%s", code, out, words)

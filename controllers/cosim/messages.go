@@ -23,6 +23,9 @@ type Target struct {
 	Group    string            `json:"group,omitempty"`
 	Revision *int              `json:"revision,omitempty"`
 	Offline  bool              `json:"offline,omitempty"`
+	Paused   bool              `json:"paused,omitempty"`
+	// Registered is true if it is left out.
+	Registered *bool `json:"registered,omitempty"`
 }
 
 // Release is what is rolled out.

@@ -69,8 +69,10 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	// Informers hand over the objects of their first list in any order: clusters come when they have started.
 	p.settle()
 	p.api.Later(0, "clusters", func(w virtualapi.World) {
-		for _, target := range s.Hello.Targets {
-			p.register(w, target.Name, target.Labels)
+		for i, target := range s.Hello.Targets {
+			if *target.Registered {
+				p.register(w, i)
+			}
 		}
 		for _, clusters := range p.input.groups {
 			must(w.Create(group, "clustergroups", clusters))
@@ -80,6 +82,7 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	if err := p.install(); err != nil {
 		return cosim.Ready{}, err
 	}
+	p.strangers()
 	for i, target := range s.Hello.Targets {
 		p.agents[i].offline = target.Offline
 	}
@@ -117,7 +120,7 @@ func (p *product) install() error {
 		strategy := &fleet.RolloutStrategy{MaxNew: &everything, AutoPartitionSize: &all}
 		named := 0
 		for _, target := range targets {
-			if *target.Revision == revision {
+			if *target.Revision == revision && *target.Registered {
 				named++
 				if mixed {
 					strategy.Partitions = append(strategy.Partitions, fleet.Partition{ClusterName: target.Name})
@@ -137,12 +140,31 @@ func (p *product) install() error {
 		p.settle()
 	}
 	for i, target := range targets {
-		if a := p.agents[i]; a.revision() != *target.Revision {
+		if a := p.agents[i]; *target.Registered && a.revision() != *target.Revision {
 			return fmt.Errorf("%s runs revision %d after the warm-up and not %d: the bundle's targets must select it",
 				target.Name, a.revision(), *target.Revision)
 		}
 	}
 	return nil
+}
+
+// strangers brings clusters that people have paused, and such whose agents never registered. Neither take part in the
+// installation of what the others run.
+func (p *product) strangers() {
+	p.api.Later(0, "strangers", func(w virtualapi.World) {
+		for i, target := range p.session.Hello.Targets {
+			switch {
+			case !*target.Registered:
+				p.register(w, i)
+			case target.Paused:
+				must(w.Update(group, "clusters", workspace, target.Name, false, func(o virtualapi.Object) {
+					o["spec"] = fleet.ClusterSpec{Paused: true}
+				}))
+			}
+		}
+	})
+	// The controllers never settle: Fleet looks for the namespace of an unregistered cluster again and again.
+	time.Sleep(max(time.Minute, 20**p.session.Hello.Latency.Request))
 }
 
 // publish makes a revision the bundle's content.
@@ -169,21 +191,29 @@ func (p *product) write(w virtualapi.World, bundle *fleet.Bundle, revision int) 
 // namespaceOf a cluster is where its BundleDeployments are.
 func namespaceOf(cluster string) string { return "cluster-" + workspace + "-" + cluster }
 
-// register a cluster: it has its namespace, and its agent has been seen.
-func (p *product) register(w virtualapi.World, name string, labels map[string]string) {
+// register a target's cluster. If it has an agent, it has a namespace, and the agent has been seen.
+func (p *product) register(w virtualapi.World, target int) {
+	hello := p.session.Hello.Targets[target]
+	name := hello.Name
+	cluster := &fleet.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: workspace, Labels: hello.Labels},
+		Spec:       fleet.ClusterSpec{Paused: hello.Paused && p.started},
+	}
+	if !*hello.Registered {
+		must(w.Create(group, "clusters", cluster))
+		return
+	}
+	cluster.Status = fleet.ClusterStatus{
+		Namespace: namespaceOf(name),
+		Agent:     fleet.AgentStatus{LastSeen: metav1.NewTime(time.Now()), Namespace: "cattle-fleet-system"},
+	}
 	if w.Get("", "namespaces", "", namespaceOf(name)) == nil {
 		must(w.Create("", "namespaces", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name:        namespaceOf(name),
 			Annotations: map[string]string{fleet.ClusterNamespaceAnnotation: workspace, fleet.ClusterAnnotation: name},
 		}}))
 	}
-	must(w.Create(group, "clusters", &fleet.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: workspace, Labels: labels},
-		Status: fleet.ClusterStatus{
-			Namespace: namespaceOf(name),
-			Agent:     fleet.AgentStatus{LastSeen: metav1.NewTime(time.Now()), Namespace: "cattle-fleet-system"},
-		},
-	}))
+	must(w.Create(group, "clusters", cluster))
 }
 
 // News of the world.
@@ -228,10 +258,13 @@ func (p *product) about(w virtualapi.World, a *agent, news cosim.News) {
 		if present {
 			must(w.Delete(group, "clusters", workspace, name))
 		} else {
-			p.register(w, name, p.session.Hello.Targets[a.target].Labels)
+			p.register(w, a.target)
 		}
 	}
 }
 
 // Passes of the controllers.
 func (p *product) Passes() map[string]int { return p.passes.counts() }
+
+// Loop is the controller that decides which clusters are next.
+func (p *product) Loop() string { return "bundle" }

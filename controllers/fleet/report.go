@@ -155,6 +155,22 @@ func (p *product) rule(bundle *fleet.Bundle, waiting, missing int) cosim.Hold {
 	if most := bundle.Spec.RolloutStrategy; missing > 0 && most != nil && most.MaxNew != nil && *most.MaxNew <= 0 {
 		return cosim.Hold{Rule: "maxNew", Explanation: fmt.Sprintf("maxNew is %d; %s", *most.MaxNew, clusters)}
 	}
+	paused, strangers := 0, 0
+	for _, target := range p.session.Hello.Targets {
+		if !*target.Registered {
+			strangers++
+		} else if target.Paused {
+			paused++
+		}
+	}
+	if paused+strangers > 0 && waiting+missing <= paused+strangers {
+		hold := cosim.Hold{Rule: "paused", Explanation: fmt.Sprintf(
+			"%s: %d are paused and %d not registered", clusters, paused, strangers)}
+		if paused == 0 {
+			hold.Rule = "status.namespace"
+		}
+		return hold
+	}
 	if bundle.Spec.RolloutStrategy != nil && len(bundle.Spec.RolloutStrategy.Partitions) > 0 {
 		return cosim.Hold{Rule: "partitions", Explanation: "no partition matches; " + clusters}
 	}

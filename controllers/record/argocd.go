@@ -54,9 +54,35 @@ func setting(name, value string) change {
 	return func(c *Case) { c.Hello.Settings = map[string]string{name: value} }
 }
 
+// named gives targets the names of others, so that the rings are not in the order of names.
+func named(number func(target, n int) int) change {
+	return func(c *Case) {
+		for i := range c.Hello.Targets {
+			c.Hello.Targets[i].Name = fmt.Sprintf("cluster-%04d", number(i, len(c.Hello.Targets)))
+		}
+	}
+}
+
+func canaryLast(target, n int) int { return (target + n - max(1, n/20)) % n }
+
+func reversed(target, n int) int { return n - 1 - target }
+
+func shuffled(target, n int) int { return (target*23 + 5) % n }
+
+// comparing lets comparisons take time, with the watch delay that fleetsim assumes; further settings are names and values.
+func comparing(takes time.Duration, settings ...string) change {
+	return func(c *Case) {
+		latency(5*time.Millisecond, 100*time.Millisecond)(c)
+		c.Hello.Settings = map[string]string{"applicationController.comparison": takes.String()}
+		for i := 0; i < len(settings); i += 2 {
+			c.Hello.Settings[settings[i]] = settings[i+1]
+		}
+	}
+}
+
 func argocd() []Case {
 	all := append(append(argocdAtOnce(), argocdSteps()...), append(argocdTroubles(), argocdOffline()...)...)
-	return append(all, argocdMixtures()...)
+	return append(append(all, argocdMixtures()...), argocdNames()...)
 }
 
 func argocdAtOnce() []Case {
@@ -210,5 +236,39 @@ func argocdMixtures() []Case {
 	add("steps-combined-120", "failures, cut clusters, slow ones, a stop and another release", 120,
 		rollingSync("syncPolicy: {automated: {}, retry: {limit: 10}}", step{"canary", "2"}, step{"early", "40%"}, step{"rest", "20%"}),
 		cut(13, 25*second, 4*minute), failing(29, 2), slow(9, 2*minute), stop(3*minute, 6*minute), release(8*minute, 3))
+	return all
+}
+
+// argocdNames have comparisons that take time, and watches that are slower than five tries of a write: what the set sees
+// of its Applications depends on the order in which they are written.
+func argocdNames() []Case {
+	var all []Case
+	add := func(id, note string, n int, changes ...change) {
+		all = append(all, rollout("names-"+id, note, n, rounds("25%"), append([]change{until(2 * time.Hour)}, changes...)...))
+	}
+	const ms = time.Millisecond
+	processors := func(status, operation string) []string {
+		return []string{"ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS", status,
+			"ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS", operation}
+	}
+	usual := processors("20", "10")
+	add("sorted-60", "rings in the order of names", 60, comparing(200*ms))
+	add("sorted-100", "rings in the order of names", 100, comparing(200*ms, usual...))
+	add("last-33", "the canary has the last name", 33, named(canaryLast), comparing(200*ms, usual...))
+	add("last-40-failing", "the canary has the last names, every 10th cluster never gets ready", 40, named(canaryLast),
+		comparing(100*ms), failing(10, 2), until(20*time.Minute))
+	add("last-200", "the canary has the last names", 200, named(canaryLast), comparing(100*ms, usual...))
+	add("reversed-30-first", "first deployment, rings in reverse order", 30, named(reversed), comparing(300*ms), first)
+	add("reversed-60", "rings in reverse order", 60, named(reversed), comparing(200*ms, usual...))
+	add("reversed-120-syncs", "rings in reverse order, syncs share a client and a CPU", 120, named(reversed),
+		comparing(100*ms, append(usual, "applicationController.requestsPerSync", "12", "applicationController.clientQps", "50",
+			"applicationController.clientBurst", "100", "applicationController.syncsPerSecond", "15")...))
+	add("random-60", "rings at random", 60, named(shuffled), comparing(50*ms))
+	add("random-60-processors", "rings at random, few processors", 60, named(shuffled),
+		comparing(200*ms, processors("8", "3")...))
+	add("random-40-release", "rings at random, another release after 30 s", 40, named(shuffled), comparing(200*ms),
+		release(30*second, 3))
+	add("random-100", "rings at random, ready after 10 s to 2 min", 100, named(shuffled), comparing(300*ms, usual...),
+		spread(10*second, 2*minute))
 	return all
 }

@@ -8,5 +8,5 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| calibrate(
     text,
     "egress",
-    &["egress", "requests", "pulls"]
+    &["egress", "requests"]
 ));

@@ -139,12 +139,10 @@ pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
             prometheus: [
                 metric(MetricKind::Egress, "egress"),
                 metric(MetricKind::Requests, "requests"),
-                metric(MetricKind::Durations, "pulls"),
             ]
             .into_iter()
             .flatten()
             .collect(),
-            histories: option("history").into_iter().collect(),
             durations: option("durations").map(column).into_iter().collect(),
             predict: if files.contains_key("predict") { Predict::SameEvents } else { Predict::Nothing },
             seed: 1,

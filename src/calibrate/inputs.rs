@@ -26,8 +26,6 @@ pub struct CalibrationInputs {
     pub service_time: SimDuration,
     /// Range queries of Prometheus.
     pub prometheus: Vec<(MetricKind, PathBuf)>,
-    /// Status histories of products.
-    pub histories: Vec<PathBuf>,
     /// Columns of durations.
     pub durations: Vec<DurationColumn>,
     /// The rollout to predict.
@@ -67,6 +65,6 @@ impl CalibrationInputs {
     /// Whether there is nothing to calibrate from.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.prometheus.is_empty() && self.histories.is_empty() && self.durations.is_empty()
+        self.events.is_empty() && self.prometheus.is_empty() && self.durations.is_empty()
     }
 }

@@ -10,9 +10,7 @@
 //! | `input`, `json_stream`, `time` | files, JSON values that follow each other, points in time |
 //! | `events` | Kubernetes events: containers, their pulls and starts |
 //! | `measured` | the quantities that these measure |
-//! | `prometheus`, `metrics` | range queries, and the quantities and loads that these measure |
-//! | `native_histogram` | native histograms of Prometheus as classic ones |
-//! | `histories` | status histories of Rancher Fleet, Argo CD and KubeFleet |
+//! | `prometheus`, `metrics` | range queries of a load, and the values that these give |
 //! | `columns` | durations in CSV files |
 //! | `fit` | distributions fitted to a quantity, with their distances |
 //! | `images` | layers of the pulled images |
@@ -23,14 +21,12 @@
 mod columns;
 mod events;
 mod fit;
-mod histories;
 mod images;
 mod input;
 mod inputs;
 mod json_stream;
 mod measured;
 mod metrics;
-mod native_histogram;
 mod predict;
 mod prometheus;
 mod rates;

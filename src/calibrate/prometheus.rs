@@ -1,20 +1,17 @@
-//! Responses of Prometheus to range queries: bytes sent, requests, and durations as histograms, classic or native, or
-//! summaries.
+//! Responses of Prometheus to range queries of a registry's load: bytes sent, or requests.
 //!
-//! A raw counter is told from a rate by its name (`_total`, `_bucket`, `_count`, `_sum`) or, where a function or an
+//! A raw counter is told from a rate by its name (`_total`, `_count`, `_sum`) or, where a function or an
 //! aggregation has dropped the name, by whole values that never fall but to 0, where the process restarted.
 //!
-//! Left out: responses to instant queries.
+//! Left out: responses to instant queries, histograms and summaries.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use super::events::Tally;
-use super::fit::Bins;
 use super::input::Input;
 use super::json_stream::read_values;
-use super::native_histogram::{NativeHistogram, cumulative};
 use crate::document::problem::OrProblem;
 use crate::stats;
 
@@ -25,8 +22,6 @@ pub enum MetricKind {
     Egress,
     /// Requests to the registry.
     Requests,
-    /// Durations, such as those of pulls.
-    Durations,
 }
 
 #[derive(Deserialize)]
@@ -52,9 +47,6 @@ struct SeriesDocument {
     metric: BTreeMap<String, String>,
     #[serde(default)]
     values: Vec<(f64, String)>,
-    /// In place of values.
-    #[serde(default)]
-    histograms: Vec<(f64, NativeHistogram)>,
 }
 
 /// A load over time.
@@ -67,14 +59,6 @@ pub(super) struct MeasuredLoad {
     pub(super) mean: f64,
     /// Where the load stayed at its peak: its level, and the share of the time.
     pub(super) plateau: Option<(f64, f64)>,
-}
-
-/// Durations as a monitoring system keeps them.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum MeasuredDurations {
-    Histogram(Bins),
-    /// Shares with values, and the number of observations if it is known.
-    Summary(Vec<(f64, f64)>, Option<f64>),
 }
 
 /// A time series: seconds and values.
@@ -106,12 +90,6 @@ fn series(input: &Input, tally: &mut Tally) -> OrProblem<Vec<LabelledPoints>> {
             return Err(input.at(at, "data.resultType", message, help));
         }
         for series in data.result {
-            if !series.histograms.is_empty() {
-                let message = "a native histogram has a bucket without numbers";
-                let classic = buckets(&series).ok_or_else(|| input.at(at, "data.result.histograms", message, help))?;
-                found.extend(classic);
-                continue;
-            }
             let mut points = Vec::new();
             for (time, text) in series.values {
                 match text.parse::<f64>() {
@@ -137,26 +115,10 @@ fn series(input: &Input, tally: &mut Tally) -> OrProblem<Vec<LabelledPoints>> {
     Ok(found)
 }
 
-/// A native histogram as the buckets of a classic one: what was counted between the first and the last sample. `None`
-/// when a bucket has no numbers.
-fn buckets(series: &SeriesDocument) -> Option<Vec<LabelledPoints>> {
-    let counts = series.histograms.iter().map(|(time, sample)| Some((*time, sample.observations()?)));
-    let counts: Points = counts.collect::<Option<_>>()?;
-    // A raw histogram keeps its name; functions drop it.
-    let is_raw = series.metric.contains_key("__name__") || is_counter(&series.metric, &counts);
-    let samples: Vec<NativeHistogram> = series.histograms.iter().map(|(_, sample)| sample.clone()).collect();
-    let labelled = |(bound, count): (f64, f64)| {
-        let bound = if bound.is_finite() { bound.to_string() } else { "+Inf".to_owned() };
-        let labels = [("__name__".to_owned(), "_bucket".to_owned()), ("le".to_owned(), bound)];
-        (labels.into(), vec![(0.0, 0.0), (1.0, count)])
-    };
-    Some(cumulative(&samples, is_raw)?.into_iter().map(labelled).collect())
-}
-
 /// Whether a series is a raw counter.
 fn is_counter(metric: &BTreeMap<String, String>, points: &Points) -> bool {
     if let Some(name) = metric.get("__name__") {
-        return ["_total", "_bucket", "_count", "_sum"].iter().any(|end| name.ends_with(end));
+        return ["_total", "_count", "_sum"].iter().any(|end| name.ends_with(end));
     }
     let never_falls = points.windows(2).all(|pair| pair[1].1 >= pair[0].1 || pair[1].1 < 0.1 * pair[0].1);
     let is_whole = points.iter().all(|(_, value)| value.fract() == 0.0);
@@ -178,7 +140,7 @@ pub(super) fn load(input: &Input, tally: &mut Tally) -> OrProblem<MeasuredLoad> 
     let key = |time: f64| (time * 1e3).round().max(0.0) as u64;
     for (metric, points) in series(input, tally)? {
         if metric.contains_key("le") || metric.contains_key("quantile") {
-            let help = "name it with `--prometheus durations=FILE`";
+            let help = "query bytes or requests per second";
             return Err(input.at(0, "data.result.metric", "this is a histogram or a summary, not a load", help));
         }
         if is_counter(&metric, &points) {
@@ -205,77 +167,6 @@ pub(super) fn load(input: &Input, tally: &mut Tally) -> OrProblem<MeasuredLoad> 
         plateau: stays.then(|| (stats::median(&near).unwrap_or(peak), share)),
         values,
     })
-}
-
-/// Durations: a histogram by its label `le`, or a summary by its label `quantile`.
-pub(super) fn durations(input: &Input, tally: &mut Tally) -> OrProblem<MeasuredDurations> {
-    let all = series(input, tally)?;
-    let label = |metric: &BTreeMap<String, String>, name: &str| match metric.get(name).map(String::as_str) {
-        Some("+Inf") => Some(f64::INFINITY),
-        Some(text) => text.parse::<f64>().ok(),
-        None => None,
-    };
-    if all.iter().any(|(metric, _)| metric.contains_key("le")) {
-        return histogram(
-            input,
-            all.iter().filter_map(|(metric, points)| Some((label(metric, "le")?, metric, points))),
-        );
-    }
-    let mut quantiles: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    let mut count = None;
-    for (metric, points) in &all {
-        if let Some(share) = label(metric, "quantile") {
-            let values = points.iter().map(|(_, value)| *value).filter(|value| *value > 0.0);
-            quantiles.entry((share * 1e9) as u64).or_default().extend(values);
-        } else if metric.get("__name__").is_some_and(|name| name.ends_with("_count")) {
-            *count.get_or_insert(0.0) += increases(points).map(|(_, _, increase)| increase).sum::<f64>();
-        }
-    }
-    let found: Vec<(f64, f64)> = quantiles
-        .into_iter()
-        .filter_map(|(share, values)| Some((share as f64 / 1e9, stats::median(&values)?)))
-        .filter(|(share, _)| (0.001..=0.999).contains(share))
-        .collect();
-    if found.len() < 2 {
-        let help = "query the buckets of a histogram, such as `sum by (le) (increase(…_bucket[1h]))`, or a summary \
-                    with two quantiles or more";
-        return Err(input.at(
-            0,
-            "data.result.metric",
-            "the series have no label `le`, and fewer than two `quantile`s",
-            help,
-        ));
-    }
-    Ok(MeasuredDurations::Summary(found, count))
-}
-
-fn histogram<'s>(
-    input: &Input,
-    series: impl Iterator<Item = (f64, &'s BTreeMap<String, String>, &'s Points)>,
-) -> OrProblem<MeasuredDurations> {
-    // Cumulative counts by bound, in nanoseconds so that bounds are exact keys.
-    let mut cumulative: BTreeMap<u64, f64> = BTreeMap::new();
-    for (bound, metric, points) in series {
-        let count: f64 = if is_counter(metric, points) {
-            increases(points).map(|(_, _, increase)| increase).sum()
-        } else {
-            points.iter().map(|(_, value)| *value).sum()
-        };
-        let key = if bound.is_finite() { (bound * 1e9).round().max(0.0) as u64 } else { u64::MAX };
-        *cumulative.entry(key).or_default() += count;
-    }
-    let mut bins = Bins::default();
-    let mut before = 0.0;
-    for (key, count) in cumulative {
-        bins.bounds.push(if key == u64::MAX { f64::INFINITY } else { key as f64 / 1e9 });
-        bins.counts.push((count - before).max(0.0));
-        before = count.max(before);
-    }
-    if bins.total() < 1.0 || bins.bounds.len() < 3 {
-        let message = format!("the histogram has {} buckets with {:.0} observations", bins.bounds.len(), bins.total());
-        return Err(input.at(0, "data.result", message, "query three buckets or more, over a time with observations"));
-    }
-    Ok(MeasuredDurations::Histogram(bins))
 }
 
 #[cfg(test)]
@@ -327,43 +218,6 @@ mod tests {
     }
 
     #[test]
-    fn histograms_and_summaries_are_read() {
-        let le = |bound: &str| format!("\"__name__\":\"pull_seconds_bucket\",\"le\":\"{bound}\"");
-        let (one, two, inf) = (le("1"), le("2.5"), le("+Inf"));
-        let text = response(&[(&one, &[5.0, 15.0]), (&two, &[10.0, 40.0]), (&inf, &[10.0, 50.0])]);
-        let found = durations(&text, &mut Tally::default()).expect("a histogram");
-        let expected = Bins { bounds: vec![1.0, 2.5, f64::INFINITY], counts: vec![10.0, 20.0, 10.0] };
-        assert_eq!(found, MeasuredDurations::Histogram(expected));
-        let text = response(&[("\"quantile\":\"0.5\"", &[2.0, 4.0, 3.0]), ("\"quantile\":\"0.9\"", &[9.0, 8.0, 10.0])]);
-        let found = durations(&text, &mut Tally::default()).expect("a summary");
-        assert_eq!(found, MeasuredDurations::Summary(vec![(0.5, 3.0), (0.9, 9.0)], None));
-    }
-
-    #[test]
-    fn native_histograms_are_read_as_classic_ones() {
-        let sample = |time: u32, low: u32, high: u32| {
-            format!(
-                "[{time},{{\"count\":\"{}\",\"sum\":\"9\",\"buckets\":[[0,\"1\",\"2\",\"{low}\"],[0,\"2\",\"4\",\"{high}\"]]}}]",
-                low + high
-            )
-        };
-        let text = format!(
-            "{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{{\"metric\":{{\"__name__\":\"pull_seconds\"}},\
-             \"histograms\":[{},{}]}}]}}}}",
-            sample(1000, 5, 5),
-            sample(1600, 25, 15)
-        );
-        let found = durations(&input(&text), &mut Tally::default()).expect("a histogram");
-        let expected = Bins { bounds: vec![1.0, 2.0, 4.0, f64::INFINITY], counts: vec![0.0, 20.0, 10.0, 0.0] };
-        assert_eq!(found, MeasuredDurations::Histogram(expected));
-        let refused = load(&input(&text), &mut Tally::default()).expect_err("durations").to_string();
-        assert!(refused.contains("this is a histogram"), "{refused}");
-        let broken = text.replace("\"2\",\"4\"", "\"2\",\"x\"");
-        let refused = durations(&input(&broken), &mut Tally::default()).expect_err("no number").to_string();
-        assert!(refused.contains("a native histogram has a bucket without numbers"), "{refused}");
-    }
-
-    #[test]
     fn what_is_no_range_query_is_refused() {
         for (text, message) in [
             ("{\"status\":\"error\",\"error\":\"parse error\"}", "Prometheus refused the query: parse error"),
@@ -374,8 +228,5 @@ mod tests {
             let found = load(&input(text), &mut Tally::default()).expect_err(text).to_string();
             assert!(found.contains(message) && found.contains("help:"), "{text}: {found}");
         }
-        let gauge = response(&[("", &[1.5, 2.5])]);
-        let found = durations(&gauge, &mut Tally::default()).expect_err("no histogram").to_string();
-        assert!(found.contains("no label `le`"), "{found}");
     }
 }

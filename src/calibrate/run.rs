@@ -9,7 +9,7 @@ use super::input::{Input, names};
 use super::inputs::{CalibrationInputs, Predict};
 use super::predict::{self, CalibratedNode, Latencies};
 use super::rates::{self, PullModel, RateSettings};
-use super::{Calibrated, columns, histories, measured, metrics, snippet};
+use super::{Calibrated, columns, measured, metrics, snippet};
 use crate::document::LoadError;
 use crate::document::problem::{OrProblem, Problem};
 use crate::results::{
@@ -29,8 +29,6 @@ pub(super) struct Calibration {
     /// Loads of a registry.
     loads: Vec<CalibratedValue>,
     quantities: Vec<Measurements>,
-    /// Quantities of which only bins or quantiles are known, with their fits.
-    of_metrics: Vec<(SampleRecord, Measurements)>,
     /// Files with measured values.
     samples: Vec<(String, Vec<u8>)>,
     digests: Vec<FileDigest>,
@@ -44,9 +42,8 @@ impl Calibration {
         self.rates(inputs).map_err(refused)?;
         self.prediction(inputs)?;
         self.other_inputs(inputs).map_err(refused)?;
-        let fitted = |quantity: Measurements| Some((quantity.fitted(inputs.resamples, inputs.seed)?, quantity));
-        let fitted = std::mem::take(&mut self.quantities).into_iter().filter_map(fitted);
-        for (record, quantity) in fitted.chain(std::mem::take(&mut self.of_metrics)) {
+        for quantity in std::mem::take(&mut self.quantities) {
+            let Some(record) = quantity.fitted(inputs.resamples, inputs.seed) else { continue };
             if let Some(warning) = &record.warning {
                 self.record.warnings.push(format!("{}: {warning}", record.name));
             }
@@ -204,28 +201,16 @@ impl Calibration {
         Ok(())
     }
 
-    /// Metrics, histories and columns of durations.
+    /// Metrics and columns of durations.
     fn other_inputs(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         let mut tally = events::Tally::default();
         for (kind, path) in &inputs.prometheus {
             let input = self.read(path)?;
-            let read = metrics::read(*kind, &input, inputs.seed, &mut tally)?;
+            let read = metrics::read(*kind, &input, &mut tally)?;
             self.source(&input, "prometheus", read.has);
-            self.of_metrics.extend(read.quantity);
             self.loads.extend(read.load);
         }
         self.left_out("prometheus", &tally);
-        let mut tally = events::Tally::default();
-        for path in &inputs.histories {
-            let input = self.read(path)?;
-            let quantities = histories::read(&input, &mut tally)?;
-            let counts = quantities.iter().map(|quantity| format!("{} of {}", quantity.values.len(), quantity.name));
-            self.source(&input, "history", counts.collect::<Vec<_>>().join(", "));
-            for quantity in quantities {
-                self.merge(quantity);
-            }
-        }
-        self.left_out("history", &tally);
         let mut tally = events::Tally::default();
         for wanted in &inputs.durations {
             let input = self.read(&wanted.file)?;

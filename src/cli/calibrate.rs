@@ -1,4 +1,4 @@
-//! `fleetsim calibrate`: the model's constants from the events and histories of real clusters.
+//! `fleetsim calibrate`: the model's constants from the events and metrics of real clusters.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ Examples:
   kubectl get events -A -o json > events.json
   fleetsim calibrate --events events.json
   fleetsim calibrate --events events.json --image shop:2=manifest.json --predict
-  fleetsim calibrate --history applications.json --prometheus egress=egress.json
+  fleetsim calibrate --events events.json --prometheus egress=egress.json
 
 The page docs/calibrate.md explains each input and each number.")]
 pub(super) struct CalibrateArgs {
@@ -52,13 +52,9 @@ pub(super) struct CalibrateArgs {
     /// The registry's time for one request, likewise
     #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = duration)]
     service_time: SimDuration,
-    /// A range query of Prometheus: `egress`, `requests` or `durations`, and the JSON of the response; may be repeated
+    /// A range query of Prometheus: `egress` or `requests`, and the JSON of the response; may be repeated
     #[arg(long, value_name = "KIND=FILE", value_parser = metric)]
     prometheus: Vec<(MetricKind, PathBuf)>,
-    /// Status history: Applications, Bundles, BundleDeployments or ClusterStagedUpdateRuns as `kubectl get KIND -A -o
-    /// json --watch` prints them, or the statuses.csv of results; may be repeated
-    #[arg(long = "history", value_name = "FILE")]
-    histories: Vec<PathBuf>,
     /// Durations in a column of a CSV file, and the setting that they are for; may be repeated
     #[arg(long, value_name = "FILE:COLUMN[=SETTING]", value_parser = column)]
     durations: Vec<DurationColumn>,
@@ -112,7 +108,6 @@ impl CalibrateArgs {
             rtt: self.rtt,
             service_time: self.service_time,
             prometheus: self.prometheus.clone(),
-            histories: self.histories.clone(),
             durations: self.durations.clone(),
             predict: match &self.predict {
                 _ if !self.predict_events.is_empty() => Predict::Events(self.predict_events.clone()),
@@ -149,7 +144,6 @@ impl CalibrateArgs {
         files.extend(
             self.prometheus.iter().map(|(kind, file)| ("prometheus", format!("{}={}", word(*kind), path(file)))),
         );
-        files.extend(self.histories.iter().map(|file| ("history", path(file))));
         files.extend(self.durations.iter().map(|DurationColumn { file, column, setting }| {
             let setting = setting.as_ref().map(|setting| format!("={setting}")).unwrap_or_default();
             ("durations", format!("{}:{column}{setting}", path(file)))
@@ -181,8 +175,7 @@ impl CalibrateArgs {
 }
 
 /// The kinds of range queries, by their words on the command line.
-const METRICS: [(&str, MetricKind); 3] =
-    [("egress", MetricKind::Egress), ("requests", MetricKind::Requests), ("durations", MetricKind::Durations)];
+const METRICS: [(&str, MetricKind); 2] = [("egress", MetricKind::Egress), ("requests", MetricKind::Requests)];
 
 fn word(kind: MetricKind) -> &'static str {
     METRICS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word)
@@ -196,7 +189,7 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
-    let fix = "write egress=FILE, requests=FILE or durations=FILE";
+    let fix = "write egress=FILE or requests=FILE";
     let (kind, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or(fix)?;
     match METRICS.iter().find(|(word, _)| *word == kind) {
         Some((_, known)) => Ok((*known, PathBuf::from(file))),

@@ -1,13 +1,13 @@
 //! `fleetsim export`: the displayed runs of results as a trace for Perfetto, or as metrics for Prometheus.
 
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Write, stdout};
-use std::path::PathBuf;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use fleetsim::report::{Results, write_metrics, write_trace};
+use fleetsim::results::{check_tables, restore};
 
-use super::Failure;
+use super::{Failure, output};
 
 #[derive(Args, Debug)]
 pub(super) struct ExportArgs {
@@ -24,9 +24,9 @@ pub(super) struct ExportArgs {
     /// openmetrics
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
     start: f64,
-    /// Write to this file [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    /// Write to this file; `-` is standard output
+    #[arg(long, short, value_name = "FILE", default_value = output::STANDARD)]
+    output: PathBuf,
 }
 
 /// A format of other programs.
@@ -51,25 +51,11 @@ fn time(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn export(args: &ExportArgs) -> Result<(), Failure> {
+    restore(&args.results)?;
+    check_tables(&args.results)?;
     let results = Results::read(&args.results)?;
-    let Some(path) = &args.output else {
-        return match write(args, &results, &mut BufWriter::new(stdout().lock())) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            written => written.map_err(|error| failure(&error, "standard output")),
-        };
-    };
-    // Beside its place first, so that a failure leaves nothing half written.
-    let place = path.display().to_string();
-    let mut name = path.file_name().map(std::ffi::OsStr::to_owned).unwrap_or_default();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    let written = File::create(&partial)
-        .and_then(|file| write(args, &results, &mut BufWriter::new(file)))
-        .and_then(|()| std::fs::rename(&partial, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        failure(&error, &place)
-    })
+    output::file(&args.output, std::slice::from_ref(&args.results), |out| write(args, &results, out))
+        .map_err(|error| failure(&error, &args.output))
 }
 
 fn write(args: &ExportArgs, results: &Results, out: &mut dyn Write) -> io::Result<()> {
@@ -81,9 +67,9 @@ fn write(args: &ExportArgs, results: &Results, out: &mut dyn Write) -> io::Resul
 }
 
 /// An unknown variant is wrong usage; anything else is a failure of the machine.
-fn failure(error: &io::Error, place: &str) -> Failure {
+fn failure(error: &io::Error, place: &Path) -> Failure {
     match error.kind() {
         ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
-        _ => Failure::Machine(format!("cannot write {place}: {error}")),
+        _ => output::failure(error, place),
     }
 }

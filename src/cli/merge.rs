@@ -6,10 +6,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::Args;
 use fleetsim::results::ShardSet;
 
-use super::{Again, Cli, Command, Failure, OutputFormat, SimulateArgs, output, plan, run, sensitivity, shell};
+use super::{Again, Command, Failure, OutputFormat, SimulateArgs, output, plan, recorded, run, sensitivity};
 
 #[derive(Args, Debug)]
 pub(super) struct MergeArgs {
@@ -30,7 +30,7 @@ pub(super) struct MergeArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
     format: OutputFormat,
-    /// Write the asserted limits to this file as a JUnit report, for CI
+    /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
@@ -38,28 +38,27 @@ pub(super) struct MergeArgs {
 pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let set = ShardSet::read(&args.shards)?;
     output::err(&format!("merging {} shards with {} runs\n", set.count(), output::grouped(set.run_count())));
-    let whole = set.whole_command().to_owned();
-    let parsed = Cli::try_parse_from(shell::words(&whole)).map(|cli| cli.command);
-    if args.junit.is_some() && !matches!(parsed, Ok(Command::Run(_))) {
+    let command = recorded::command(set.whole_command())?;
+    if args.junit.is_some() && !matches!(command, Command::Run(_)) {
         return Err(Failure::Usage(
             "--junit needs shards of `fleetsim run`; other results assert no limits".to_owned(),
         ));
     }
-    match parsed {
-        Ok(Command::Run(mut run)) => {
+    match command {
+        Command::Run(mut run) => {
             args.complete(&mut run.simulate, set)?;
             run.junit.clone_from(&args.junit);
             run::run(&run)
         }
-        Ok(Command::Plan(mut plan)) => {
+        Command::Plan(mut plan) => {
             args.complete(&mut plan.simulate, set)?;
             plan::plan(&plan)
         }
-        Ok(Command::Sensitivity(mut sensitivity)) => {
+        Command::Sensitivity(mut sensitivity) => {
             args.complete(&mut sensitivity.simulate, set)?;
             sensitivity::sensitivity(&sensitivity)
         }
-        _ => Err(Failure::Usage(format!("the shards' command `{whole}` must be one that this program can run"))),
+        _ => Err(Failure::Usage("shards must be those of `run`, `plan` or `sensitivity`".to_owned())),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The command line: arguments and exit codes.
 //!
 //! Results go to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or results
-//! must not be written there; 2 wrong usage or invalid input; 99 a limit of the experiment was exceeded, or no setting
-//! meets all limits of a plan; 130 interrupted.
+//! must not be written there; 2 wrong usage, or an input that is missing, damaged or invalid; 99 a limit of the
+//! experiment was exceeded, or no setting meets all limits of a plan; 130 interrupted.
 
 mod assumptions;
 mod calibrate;
@@ -12,11 +12,13 @@ mod export;
 mod generated;
 mod import;
 mod init;
+mod interrupt;
 mod merge;
 mod output;
 mod plan;
 mod precision;
 mod progress;
+mod recorded;
 mod report;
 mod reproduce;
 mod run;
@@ -79,7 +81,7 @@ enum Command {
     Sensitivity(sensitivity::SensitivityArgs),
     /// Write the results of a study whose runs were simulated as shards, on one machine or several
     Merge(merge::MergeArgs),
-    /// Find the model's constants in the events, metrics and histories of real clusters
+    /// Find the model's constants in the events and metrics of real clusters
     Calibrate(calibrate::CalibrateArgs),
     /// Redraw the charts of existing results and print the comparison
     Report(report::ReportArgs),
@@ -212,6 +214,7 @@ fn in_worlds(worlds: &[String]) -> String {
 impl Failure {
     const fn exit_code(&self) -> u8 {
         match self {
+            Self::Record(error) | Self::Shards(ShardError::Results(error)) if error.is_of_input() => 2,
             Self::Record(_) | Self::Machine(_) | Self::Different { .. } | Self::OtherShards => 1,
             Self::Shards(ShardError::Results(_)) => 1,
             Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
@@ -222,23 +225,23 @@ impl Failure {
     }
 
     fn print(&self) {
-        output::err(&match self {
-            // It has its own layout, a snippet for each problem.
+        match self {
+            // It has its own layout, a snippet for each problem, perhaps in colours.
             Self::Input(error) => {
                 let problems = error.problems.len();
                 let count = if problems > 1 { format!("\n{problems} problems\n") } else { String::new() };
-                format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end())
+                output::styled_err(&format!("{}\n{count}", error.render(output::stderr_has_colour()).trim_end()));
             }
-            Self::Interrupted => format!("{self}\n"),
-            _ => format!("error: {}\n", output::with_causes(self)),
-        });
+            Self::Interrupted => output::err(&format!("{self}\n")),
+            _ => output::err(&format!("error: {}\n", output::with_causes(self))),
+        }
     }
 }
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
-    let result = match &cli.command {
+    let result = interrupt::listen().and_then(|()| match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Import(args) => import::run(args),
         Command::Check(args) => check::check(args),
@@ -255,7 +258,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Schema => generated::schema(),
         Command::Completions { shell } => generated::completions(*shell),
         Command::Man { command } => generated::man(command.as_deref()),
-    };
+    });
     let Err(failure) = result else { return ExitCode::SUCCESS };
     failure.print();
     ExitCode::from(failure.exit_code())

@@ -1,33 +1,119 @@
-//! Writing to the terminal: plain text, without a panic when the reader has closed the pipe.
+//! Writing to the terminal and to the files that options name.
+//!
+//! All text for the terminal passes one place, which escapes what a terminal would obey. A file is written beside its
+//! place and renamed, so that a failure leaves the old one. A reader that closes the pipe is no failure.
 
-use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Error, ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::path::{Path, PathBuf};
 
+use fleetsim::io::{Temporary, printable, uninterrupted};
 use fleetsim::report::{self, Results};
+use fleetsim::results::PROVENANCE_FILE;
 
 use super::Failure;
+
+/// The name of standard output where an option names a file.
+pub(crate) const STANDARD: &str = "-";
 
 /// Prints results. A closed pipe, as with `head`, is not a failure; a full disk is.
 pub(super) fn out(text: &str) -> Result<(), Failure> {
     let mut stdout = stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::Machine(format!("cannot write to standard output: {error}")))
-        }
+    match stdout.write_all(printable(text).as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failure(&error, Path::new(STANDARD))),
         _ => Ok(()),
     }
 }
 
 /// Prints progress, notes and errors.
 pub(crate) fn err(text: &str) {
+    styled_err(&printable(text));
+}
+
+/// Prints text with colours, which must be printable but for these.
+pub(crate) fn styled_err(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes the asserted limits of these results as a JUnit report, if a file is named.
-pub(crate) fn junit(file: Option<&Path>, results: &Results) -> Result<(), Failure> {
-    let Some(file) = file else { return Ok(()) };
-    std::fs::write(file, report::junit(results))
-        .map_err(|error| Failure::Machine(format!("cannot write {}: {error}", file.display())))
+/// Writes the asserted limits of these results as a JUnit report, if a file is named. `inputs` as for [`file`].
+pub(crate) fn junit(to: Option<&Path>, results: &Results, inputs: &[PathBuf]) -> Result<(), Failure> {
+    let Some(to) = to else { return Ok(()) };
+    file(to, inputs, |out| out.write_all(report::junit(results).as_bytes())).map_err(|error| failure(&error, to))
+}
+
+/// Writes what an option asks for: to standard output, to a device or pipe, or to a file, which is replaced as a whole.
+/// Links are followed.
+///
+/// # Errors
+/// When the place is one of the `inputs` or in it, belongs to results, or cannot be written.
+pub(crate) fn file(
+    to: &Path,
+    inputs: &[PathBuf],
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    if to == Path::new(STANDARD) {
+        return match to_stdout(write) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        };
+    }
+    let old = match fs::metadata(to) {
+        Ok(metadata) if metadata.is_dir() => return Err(Error::other("it is a folder; name a file in it")),
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == ErrorKind::NotFound && !to.is_symlink() => None,
+        Err(error) => return Err(error),
+    };
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        let mut out = BufWriter::new(File::options().write(true).open(to)?);
+        return write(&mut out).and_then(|()| out.flush());
+    }
+    let name = to.file_name().ok_or_else(|| Error::other("name a file"))?;
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = if old.is_some() { to.canonicalize()? } else { parent.canonicalize()?.join(name) };
+    let is_input = |input: &PathBuf| input.canonicalize().is_ok_and(|input| place.starts_with(input));
+    if inputs.iter().any(is_input) || place.ancestors().skip(1).any(|above| above.join(PROVENANCE_FILE).exists()) {
+        return Err(Error::other("it must not be an input or in a results folder; name another file"));
+    }
+    let (mut out, partial) = beside(&place)?;
+    write(&mut out)?;
+    let new = out.into_inner()?;
+    if let Some(old) = old {
+        new.set_permissions(old.permissions())?;
+    }
+    uninterrupted(|| fs::rename(partial.path(), &place))
+}
+
+/// A terminal gets all text in one piece, escaped.
+fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut stdout = stdout().lock();
+    if stdout.is_terminal() {
+        let mut text = Vec::new();
+        write(&mut text)?;
+        return stdout.write_all(printable(&String::from_utf8_lossy(&text)).as_bytes());
+    }
+    let mut out = BufWriter::new(stdout);
+    write(&mut out).and_then(|()| out.flush())
+}
+
+/// A new hidden file in the folder of `place`.
+fn beside(place: &Path) -> io::Result<(BufWriter<File>, Temporary)> {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    for attempt in 0_u32.. {
+        let path = place.with_file_name(format!(".{name}.fleetsim-{}-{attempt}", std::process::id()));
+        match uninterrupted(|| io::Result::Ok((BufWriter::new(File::create_new(&path)?), Temporary::new(path.clone()))))
+        {
+            Ok(beside) => return Ok(beside),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("a folder has fewer files")
+}
+
+/// A place that cannot be written.
+pub(crate) fn failure(error: &Error, place: &Path) -> Failure {
+    let name = if place == Path::new(STANDARD) { "to standard output".into() } else { place.to_string_lossy() };
+    Failure::Machine(format!("cannot write {name}: {error}"))
 }
 
 /// Whether colours are wanted on stderr: it is a terminal and `NO_COLOR` is not set.

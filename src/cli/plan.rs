@@ -43,12 +43,12 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     let (found, recording) = recording.or_saved(simulated, "")?;
     let ((), recording) = recording.write("", |publication, begins| {
-        begins("tables")?;
+        begins("tables");
         for (name, bytes) in plan_tables(&found.plan, &found.runs) {
             publication.write(name, &bytes)?;
         }
         publication.write(PLAN_FILE, &to_json(&found.plan))?;
-        begins("chart")?;
+        begins("chart");
         report::draw_plan(publication.folder())?;
         Ok(())
     })?;

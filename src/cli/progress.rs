@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fleetsim::results::{BINS_MAX, MEASURES, RunRecord};
+use fleetsim::results::{BINS_MAX, MEASURES, RunRecord, interval_of_mean};
+use fleetsim::stats::MOST_RESAMPLED;
 use fleetsim::study::{Job, StudyObserver};
 use fleetsim::units::Bytes;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -116,7 +117,7 @@ impl StudyObserver for StudyProgress {
             if firsts.is_empty() || std::mem::replace(&mut state.is_estimated, true) {
                 return None;
             }
-            let left = state.left().filter(|left| *left > LONG)?;
+            let left = state.left().map(|left| left + statistics(wanted)).filter(|left| *left > LONG)?;
             Some(estimate(state, left, results_bytes(firsts, wanted), self.most))
         });
         if let Some(line) = line {
@@ -192,6 +193,19 @@ impl StudyTimings {
         }
         Some((self.work_left().saturating_sub(spent) / self.threads.max(1) as u32).max(longest))
     }
+}
+
+/// Expected time of the statistics of these numbers of runs, which one thread makes: for each run, each measure and
+/// its difference are resampled, and those that are compared once more for each pair of variants.
+fn statistics(wanted: &[u32]) -> Duration {
+    const SAMPLE: u32 = 100;
+    const COMPARED: usize = 8;
+    let values: Vec<f64> = (0..SAMPLE).map(f64::from).collect();
+    let began = Instant::now();
+    let _ = std::hint::black_box(interval_of_mean(&values, 1));
+    let each = began.elapsed() / SAMPLE;
+    let times = 2 * MEASURES.len() + COMPARED * wanted.len().saturating_sub(1) / 2;
+    wanted.iter().map(|&runs| each * runs.min(MOST_RESAMPLED as u32)).sum::<Duration>() * times as u32
 }
 
 /// The estimate in one line.

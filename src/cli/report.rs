@@ -6,9 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{
-    CALIBRATION_FILE, PLAN_FILE, PROVENANCE_FILE, Provenance, Publication, ResultsError, SENSITIVITY_FILE,
-};
+use fleetsim::results::{CALIBRATION_FILE, PLAN_FILE, Provenance, Publication, SENSITIVITY_FILE, restore};
 
 use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
@@ -21,21 +19,19 @@ pub(super) struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
-    /// Write the asserted limits to this file as a JUnit report, for CI
+    /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    if !args.results.join(PROVENANCE_FILE).is_file() {
-        return Err(ResultsError::NoResults { folder: args.results.clone(), file: PROVENANCE_FILE }.into());
-    }
+    restore(&args.results)?;
     if Provenance::of_results(&args.results)?.shard.is_some() {
         let fix = "run `fleetsim merge` on all shards to get results";
         return Err(Failure::Usage(format!("{} is a shard, a part of a study's runs; {fix}", args.results.display())));
     }
     let publication = Publication::renew(&args.results)?;
-    let has = |file: &str| args.results.join(file).is_file();
+    let has = |file: &str| args.results.join(file).exists();
     if args.junit.is_some() && [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE].into_iter().any(has) {
         let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
         return Err(Failure::Usage(message.to_owned()));
@@ -48,8 +44,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     } else if has(CALIBRATION_FILE) {
         format.record(&report::draw_calibration(folder)?, report::calibration_text)
     } else {
-        let results = report::draw_folder::<ResultsError>(folder, |_| Ok(()))?;
-        output::junit(args.junit.as_deref(), &results)?;
+        let results = report::draw_folder(folder)?;
+        output::junit(args.junit.as_deref(), &results, std::slice::from_ref(&args.results))?;
         format.comparison(&results)
     };
     let published = publication.publish()?;

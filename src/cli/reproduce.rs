@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser};
-use fleetsim::results::Provenance;
+use clap::Args;
+use fleetsim::results::{Provenance, restore};
 
-use super::{Again, Cli, Command, Failure, calibrate, plan, run, sensitivity, shell};
+use super::{Again, Command, Failure, calibrate, plan, recorded, run, sensitivity};
 
 #[derive(Args, Debug)]
 pub(super) struct ReproduceArgs {
@@ -39,29 +39,30 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
 
 /// Runs the command that made the results in `folder`, with these threads and this permission.
 fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
+    restore(folder)?;
     let provenance = Provenance::of_results(folder)?;
     let command = provenance.command;
     if provenance.shard.is_some() {
         let fix = format!("run `{command}` again instead");
         return Err(Failure::Usage(format!("{} is a shard, not the results of a study; {fix}", folder.display())));
     }
-    match Cli::try_parse_from(shell::words(&command)).map(|cli| cli.command) {
-        Ok(Command::Run(mut args)) => {
+    match recorded::command(&command)? {
+        Command::Run(mut args) => {
             args.simulate.again(folder, again);
             run::run(&args)
         }
-        Ok(Command::Plan(mut args)) => {
+        Command::Plan(mut args) => {
             args.simulate.again(folder, again);
             plan::plan(&args)
         }
-        Ok(Command::Sensitivity(mut args)) => {
+        Command::Sensitivity(mut args) => {
             args.simulate.again(folder, again);
             sensitivity::sensitivity(&args)
         }
-        Ok(Command::Calibrate(mut args)) => {
+        Command::Calibrate(mut args) => {
             args.again(folder);
             calibrate::calibrate(&args)
         }
-        _ => Err(Failure::Usage(format!("{}: cannot run `{command}` again", folder.display()))),
+        _ => unreachable!("no other command is recorded"),
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct RunArgs {
     /// Also write the time series of every run to series.parquet; needs a build with `--features parquet`
     #[arg(long)]
     series: bool,
-    /// Write the asserted limits to this file as a JUnit report, for CI
+    /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     pub(super) junit: Option<PathBuf>,
 }
@@ -52,11 +52,19 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ((results, precision), recording) = recording.write(&all, |publication, begins| {
         write(&experiment, args, (&variants, drawn.as_ref()), publication, begins)
     })?;
-    output::junit(args.junit.as_deref(), &results)?;
+    output::junit(args.junit.as_deref(), &results, &inputs(args, &experiment, &recording))?;
     if !recording.finish(&precision)? {
         return Ok(());
     }
     print(args.simulate.format, &results)
+}
+
+/// What the JUnit report must not be: a file of the experiment, or in the results.
+fn inputs(args: &RunArgs, experiment: &Experiment, recording: &Recording) -> Vec<PathBuf> {
+    let named = &args.simulate.experiment.experiment;
+    let folder = if named.is_dir() { named } else { named.parent().unwrap_or(named) };
+    let files = experiment.inputs.iter().map(|input| folder.join(&input.path));
+    files.chain([recording.publication.target().to_owned()]).collect()
 }
 
 /// Prints the comparison and the asserted limits. Fails when one of these was exceeded.
@@ -77,9 +85,9 @@ fn write(
     args: &RunArgs,
     (variants, drawn): (&[VariantRecord], Option<&DrawnRuns>),
     publication: &mut Publication,
-    begins: &mut dyn FnMut(&str) -> Result<(), Failure>,
+    begins: &mut dyn FnMut(&str),
 ) -> Result<(report::Results, String), Failure> {
-    begins("tables")?;
+    begins("tables");
     let precision = experiment.precision.as_ref().map(|precision| {
         let (found, text) = precision::found(precision, variants, experiment.seed);
         for (variant, found) in publication.provenance_mut().variants.iter_mut().zip(found) {
@@ -97,7 +105,7 @@ fn write(
         publication.write(name, &bytes)?;
     }
     if args.series {
-        begins("series")?;
+        begins("series");
         #[cfg(feature = "parquet")]
         publication.write(fleetsim::results::SERIES_FILE, &fleetsim::results::series_parquet(variants))?;
     }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fleetsim::results::{PROVENANCE_FILE, Provenance, ShardInfo, ShardSet, StudyShard, sha256};
+use fleetsim::results::{MOST_ROUNDS, PROVENANCE_FILE, Provenance, ShardInfo, ShardSet, StudyShard, sha256};
 
 use super::Failure;
 
@@ -20,7 +20,7 @@ pub(super) struct ShardArgs {
     /// The round of runs: 1 has those that depend on no others; K has those that follow from all shards of the rounds
     /// before, which DIR must have
     #[arg(long, value_name = "K", default_value_t = 1, requires = "shard", help_heading = "Several machines")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ROUNDS)))]
     round: u32,
 }
 

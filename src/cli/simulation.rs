@@ -1,8 +1,9 @@
-//! Shared by commands that simulate: Ctrl-C, threads, saved runs, and provenance.
+//! Shared by commands that simulate: threads, saved runs, and provenance.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use fleetsim::io::{Temporary, printable};
 use fleetsim::results::{
     FileDigest, Journal, LimitInfo, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId, RunRecord,
     SHARD_RUNS_FILE, ShardSet, VariantInfo, is_shard_complete,
@@ -14,12 +15,10 @@ use itertools::Itertools;
 
 use super::shard::program_sha256;
 use super::shell::quoted;
-use super::{ExperimentArgs, Failure, SimulateArgs, output, progress};
+use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
 
-/// Whether Ctrl-C was pressed.
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Threads that simulate until Ctrl-C is pressed; a second Ctrl-C ends the program immediately.
+/// Threads that simulate until a signal comes. Runs that a process decides end with it; others come to their end,
+/// unless a second signal ends the program immediately.
 pub(super) struct Simulation {
     pool: rayon::ThreadPool,
 }
@@ -27,16 +26,6 @@ pub(super) struct Simulation {
 impl Simulation {
     /// Starts the threads, by default one for each core.
     pub(super) fn begin(threads: Option<u16>) -> Result<Self, Failure> {
-        let listening = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-        match listening {
-            // An earlier simulation of this process has set the same handler.
-            Ok(()) | Err(ctrlc::Error::MultipleHandlers) => {}
-            Err(error) => return Err(Failure::Machine(format!("cannot listen for Ctrl-C: {error}"))),
-        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, usize::from))
             .build()
@@ -64,7 +53,7 @@ impl Simulation {
         &self,
         work: impl FnOnce(&AtomicBool) -> Result<T, StudyError> + Send,
     ) -> Result<T, Failure> {
-        self.pool.install(|| work(&STOP)).map_err(|error| match error {
+        self.pool.install(|| work(&interrupt::STOP)).map_err(|error| match error {
             StudyError::Interrupted => Failure::Interrupted,
             StudyError::Record(error) => Failure::Record(error),
             StudyError::Values(error) => Failure::Input(error),
@@ -74,16 +63,13 @@ impl Simulation {
     }
 }
 
-/// Fails once Ctrl-C was pressed. It is called between two steps of the work that follows simulation.
-fn go_on() -> Result<(), Failure> {
-    if STOP.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
-}
-
 /// Results in the making: the folder to be published, and the runs that are saved until then.
 pub(super) struct Recording {
     target: PathBuf,
     pub(super) publication: Publication,
     pub(super) journal: Journal,
+    /// The journal while it has no runs.
+    empty: Option<Temporary>,
     reproduce: bool,
 }
 
@@ -107,6 +93,7 @@ impl Recording {
             known = place.earlier()?;
         }
         let known = known_runs(known.as_ref().or(args.merged.as_ref()), &provenance)?;
+        interrupt::simulating();
         let publication = Publication::begin(&target, provenance)?;
         if !args.replace && !args.reproduce {
             keep_finished(publication.target(), &args.experiment)?;
@@ -118,7 +105,7 @@ impl Recording {
             output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
         }
         journal.add(known);
-        Ok(Some(Self { target, publication, journal, reproduce: args.reproduce }))
+        Ok(Some(Self { target, publication, journal, empty: None, reproduce: args.reproduce }))
     }
 
     /// Whether this is a shard, which is published by [`Recording::publish_shard`].
@@ -136,42 +123,51 @@ impl Recording {
         let (runs, bytes) = self.journal.saved_runs(info.whole_command.as_bytes())?;
         info.runs = runs;
         self.publication.write(SHARD_RUNS_FILE, &bytes)?;
-        self.publication.publish()?;
-        self.journal.finish()?;
+        self.publication.publish_study(false, self.journal)?;
         output::err(&format!("shard: {} ({} runs)\n", self.target.display(), output::grouped(runs)));
         Ok(())
     }
 
-    /// The simulated runs. After a failure, the journal stays if it has runs, which are reported as so many `of_all`.
-    pub(super) fn or_saved<T>(self, simulated: Result<T, Failure>, of_all: &str) -> Result<(T, Self), Failure> {
-        match simulated {
+    /// The simulated runs. After a failure or a signal, the journal stays if it has runs, which are reported as so many
+    /// `of_all`.
+    pub(super) fn or_saved<T>(mut self, simulated: Result<T, Failure>, of_all: &str) -> Result<(T, Self), Failure> {
+        if self.journal.runs() == 0 && self.empty.is_none() {
+            self.empty = Some(Temporary::new(self.journal.path().to_owned()));
+        }
+        let last_words = format!("{}{}\n", self.saved(of_all), Failure::Interrupted);
+        match simulated.and_then(|simulated| interrupt::ends_with(last_words).map(|()| simulated)) {
             Ok(simulated) => Ok((simulated, self)),
             Err(failure) => Err(self.give_up(failure, of_all)?),
         }
     }
 
+    /// The line on saved runs; empty without any.
+    fn saved(&self, of_all: &str) -> String {
+        match self.journal.runs() {
+            0 => String::new(),
+            runs => format!("{runs}{of_all} finished runs were saved; run the same command to resume\n"),
+        }
+    }
+
     /// Ends without results. The journal stays if it has runs, which are reported as so many `of_all`.
     fn give_up(self, failure: Failure, of_all: &str) -> Result<Failure, Failure> {
-        match self.journal.runs() {
-            0 => self.journal.finish()?,
-            runs => output::err(&format!("{runs}{of_all} finished runs were saved; run the same command to resume\n")),
+        output::err(&self.saved(of_all));
+        if self.journal.runs() == 0 {
+            self.journal.finish()?;
         }
         Ok(failure)
     }
 
-    /// Writes tables, charts and whatever else belongs to the results, with its name on stderr for each step. Ctrl-C
-    /// between two steps ends it; then as [`Recording::or_saved`].
+    /// Writes tables, charts and whatever else belongs to the results, with its name on stderr for each step. After a
+    /// failure as [`Recording::or_saved`].
     pub(super) fn write<T>(
         mut self,
         of_all: &str,
-        write: impl FnOnce(&mut Publication, &mut dyn FnMut(&str) -> Result<(), Failure>) -> Result<T, Failure>,
+        write: impl FnOnce(&mut Publication, &mut dyn FnMut(&str)) -> Result<T, Failure>,
     ) -> Result<(T, Self), Failure> {
         let bar = progress::bar(ProgressBar::new_spinner(), "writing results: {msg}");
-        let mut begins = |step: &str| {
-            bar.set_message(step.to_owned());
-            go_on()
-        };
-        let written = write(&mut self.publication, &mut begins).and_then(|written| begins("folder").map(|()| written));
+        let mut begins = |step: &str| bar.set_message(printable(step).into_owned());
+        let written = write(&mut self.publication, &mut begins);
         bar.finish_and_clear();
         self.or_saved(written, of_all)
     }
@@ -179,8 +175,9 @@ impl Recording {
     /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones,
     /// and adds the files that these lack. Returns whether there are new results to print.
     pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
-        let published = if self.reproduce { self.publication.fill_in()? } else { self.publication.publish()? };
-        self.journal.finish()?;
+        let Self { publication, journal, reproduce, .. } = self;
+        let published = publication.publish_study(reproduce, journal)?;
+        interrupt::ends_with(String::new())?;
         reported(&self.target, published, self.reproduce, notes)
     }
 }
@@ -197,7 +194,11 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
     publication.write(RESOLVED_FILE, experiment.resolved.as_bytes())?;
     for input in &experiment.inputs {
         if let Some(copy) = digest(input).copy() {
-            publication.write(&copy, &input.bytes)?;
+            let (bytes, left_out) = input.copy();
+            publication.write(&copy, &bytes)?;
+            if !left_out.is_empty() {
+                output::err(&format!("note: {copy} leaves out what decides nothing here: {}\n", some_of(&left_out)));
+            }
         }
     }
     Ok(())

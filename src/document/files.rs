@@ -1,17 +1,15 @@
 //! The files that an experiment is read from, each read once and noted with its hash.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::kept::kept;
 use super::problem::{Problem, Source};
 use super::tree;
-
-/// Larger files are refused: no inventory of a million clusters has more.
-const MOST_BYTES: u64 = 4_000_000_000;
+use crate::io::{MOST_BYTES, read_file};
 
 /// A file that an experiment was read from.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -22,9 +20,20 @@ pub struct InputFile {
     pub sha256: String,
     /// Its bytes.
     pub bytes: Arc<Vec<u8>>,
+    /// Whether all of it is copied into results: the experiment itself, and what it hands to a process.
+    is_whole: bool,
 }
 
 impl InputFile {
+    /// The bytes that are copied into results, and the names of fields that are left out because they decide nothing.
+    #[must_use]
+    pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
+        match text_of(&self.bytes).filter(|_| !self.is_whole).and_then(|text| kept(&self.path, text)) {
+            Some((text, left_out)) => (Arc::new(text.into_bytes()), left_out),
+            None => (Arc::clone(&self.bytes), Vec::new()),
+        }
+    }
+
     /// SHA-256 of the values in a YAML file, which comments and spaces do not change. Of any other file: of its bytes.
     #[must_use]
     pub fn values_sha256(&self) -> String {
@@ -74,11 +83,17 @@ impl Files {
         }
         let read = read_bytes(path).and_then(|bytes| {
             let text = text_of(&bytes).map(str::to_owned).ok_or_else(|| "it is not UTF-8 text".to_owned());
-            self.inputs.push(InputFile { path: name.to_owned(), sha256: sha256(&bytes), bytes: Arc::new(bytes) });
+            let sha256 = sha256(&bytes);
+            self.inputs.push(InputFile { path: name.to_owned(), sha256, bytes: Arc::new(bytes), is_whole: false });
             Ok(Arc::new(Source { name: path.display().to_string(), text: text? }))
         });
         self.read.insert(name.to_owned(), read.clone());
         read
+    }
+
+    /// All of the file is to be copied into results.
+    pub(crate) fn copy_whole(&mut self, name: &str) {
+        self.inputs.iter_mut().filter(|input| input.path == name).for_each(|input| input.is_whole = true);
     }
 
     /// Every file that was read, in the order of reading.
@@ -88,18 +103,10 @@ impl Files {
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let in_words = |error: std::io::Error| match error.kind() {
+    read_file(path, MOST_BYTES).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => error.to_string(),
-    };
-    let metadata = fs::metadata(path).map_err(in_words)?;
-    if !metadata.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    if metadata.len() > MOST_BYTES {
-        return Err(format!("it has {} bytes; at most {MOST_BYTES} are read", metadata.len()));
-    }
-    fs::read(path).map_err(in_words)
+    })
 }
 
 /// A file's text. Windows tools like to begin a file with a byte order mark.
@@ -152,6 +159,8 @@ pub(crate) fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> P
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -165,7 +174,7 @@ mod tests {
         assert_eq!(files.read("a.json").map(|source| source.text.clone()), Ok("abc".to_owned()));
         assert_eq!(files.read("bom.json").map(|source| source.text.clone()), Ok("x".to_owned()));
         assert_eq!(files.read("b.json").unwrap_err(), "there is no such file");
-        assert_eq!(files.read(".").unwrap_err(), "it is not a file");
+        assert_eq!(files.read(".").unwrap_err(), "it is a folder, not a file");
         assert_eq!(files.read("binary").unwrap_err(), "it is not UTF-8 text");
         let inputs = files.into_inputs();
         assert_eq!(

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `context` | a document while it is checked: problems at its values, and the documents it names |
 //! | `files` | the files of one experiment, each read once, with their hashes |
+//! | `kept` | the part of a file that is copied |
 //! | `tree` | text as a tree of values, each with its place |
 //! | `path` | a place in the structure: `fleet[0].downlink` |
 //! | `reader` | a tree as a typed value, with every error at once |
@@ -17,6 +18,7 @@
 
 pub(crate) mod context;
 pub(crate) mod files;
+pub(crate) mod kept;
 pub(crate) mod path;
 pub(crate) mod problem;
 mod read_error;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use itertools::Itertools;
 
+use crate::io::printable;
+
 /// Most problems that are shown: a screen or two.
 const MOST_SHOWN: usize = 20;
 
@@ -164,18 +166,20 @@ impl Problem {
     }
 
     fn render(&self, renderer: &Renderer) -> String {
-        let title = Level::ERROR.primary_title(&self.message);
-        let help = self.help.as_ref().map(|help| Level::HELP.message(help));
+        let (message, file) = (printable(&self.message), printable(&self.file));
+        let (field, help) = (printable(&self.field), self.help.as_deref().map(printable));
+        let title = Level::ERROR.primary_title(&*message);
+        let help = help.as_deref().map(|help| Level::HELP.message(help));
         let report = match &self.place {
-            None => title.element(annotate_snippets::Origin::path(&self.file)).elements(help),
+            None => title.element(annotate_snippets::Origin::path(&*file)).elements(help),
             Some(place) => {
                 let (line, span) = place.excerpt();
                 title
                     .element(
                         Snippet::source(&place.source.text[line])
                             .line_start(self.line().unwrap_or(1))
-                            .path(&self.file)
-                            .annotation(AnnotationKind::Primary.span(span).label(&self.field)),
+                            .path(&*file)
+                            .annotation(AnnotationKind::Primary.span(span).label(&*field)),
                     )
                     .elements(help)
             }

@@ -8,9 +8,12 @@
 
 use std::cell::RefCell;
 use std::iter::Enumerate;
+use std::rc::Rc;
 use std::slice;
 
-use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+};
 
 use super::path::{Path, Step};
 use super::problem::{any_of, nearest};
@@ -37,7 +40,7 @@ pub(crate) fn read<T: de::DeserializeOwned>(mut tree: Node) -> Reading<T> {
     const MOST_ERRORS: usize = 100;
     let mut reading = Reading { value: None, errors: Vec::new(), struck: Vec::new() };
     for _ in 0..MOST_ERRORS {
-        let error = match T::deserialize(&tree) {
+        let error = match T::deserialize(Place::At(&tree)) {
             Ok(value) => {
                 reading.value = Some(value);
                 return reading;
@@ -71,11 +74,42 @@ pub(crate) fn read<T: de::DeserializeOwned>(mut tree: Node) -> Reading<T> {
     reading
 }
 
-impl<'de> Deserializer<'de> for &'de Node {
+/// A value of the tree, or the entries of a map as those of a struct whose fields are written among them. One type for
+/// both, because each deserializer has a copy of the code of every type that is read.
+enum Place<'de> {
+    At(&'de Node),
+    Among { entries: &'de [MapEntry], known: KnownFields },
+}
+
+/// The fields of flattened structs that were read so far.
+type KnownFields = Rc<RefCell<Vec<&'static str>>>;
+
+/// The error of a value that is not a map.
+fn not_a_map(value: &Value, expected: &dyn de::Expected) -> ReadError {
+    let found = match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(value) => Unexpected::Bool(*value),
+        Value::Int(value) => match u64::try_from(*value) {
+            Ok(value) => Unexpected::Unsigned(value),
+            Err(_) => Unexpected::Signed(*value as i64),
+        },
+        Value::Float(value) => Unexpected::Float(*value),
+        Value::Text(text) => Unexpected::Str(text),
+        Value::List(_) => Unexpected::Seq,
+        Value::Map(_) => Unexpected::Map,
+    };
+    de::Error::invalid_type(found, expected)
+}
+
+impl<'de> Deserializer<'de> for Place<'de> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.value {
+        let node = match self {
+            Self::At(node) => node,
+            Self::Among { entries, .. } => return visitor.visit_map(Entries::of(entries)),
+        };
+        match &node.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
             Value::Int(value) => match u64::try_from(*value) {
@@ -85,13 +119,13 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Text(value) => visitor.visit_borrowed_str(value),
             Value::List(items) => visitor.visit_seq(Items(items.iter().enumerate())),
-            Value::Map(entries) => visitor.visit_map(Entries::of(entries, None)),
+            Value::Map(entries) => visitor.visit_map(Entries::of(entries)),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.value {
-            Value::Null => visitor.visit_none(),
+        match self {
+            Self::At(Node { value: Value::Null, .. }) => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -102,9 +136,9 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.value {
-            Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
-                let written = self.short_text();
+        match self {
+            Self::At(node) if matches!(node.value, Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+                let written = node.short_text();
                 Err(de::Error::custom(format!("expected text, found `{written}`; write it in quotes: \"{written}\"")))
             }
             _ => self.deserialize_any(visitor),
@@ -124,15 +158,23 @@ impl<'de> Deserializer<'de> for &'de Node {
         fields: FieldNames,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let entries = match &self.value {
-            Value::Null => &[],
-            Value::Map(entries) => entries.as_slice(),
-            _ => return self.deserialize_any(visitor),
+        let entries: &'de [MapEntry] = match self {
+            Self::Among { entries, known } => {
+                known.borrow_mut().extend(fields);
+                return visitor.visit_map(Entries { fields: Fields::Among(fields), ..Entries::of(entries) });
+            }
+            Self::At(node) => match &node.value {
+                Value::Null => &[],
+                Value::Map(entries) => entries.as_slice(),
+                value => return Err(not_a_map(value, &visitor)),
+            },
         };
-        if fields.iter().any(|field| field.starts_with('~')) {
-            return visitor.visit_map(Flattened { entries, fields, next: 0, flat: 0, known: RefCell::default() });
-        }
-        visitor.visit_map(Entries::of(entries, Some(fields)))
+        let fields = if fields.iter().any(|field| field.starts_with('~')) {
+            Fields::Flattened(fields, Flattened { flat: fields.iter(), known: KnownFields::default() })
+        } else {
+            Fields::Only(fields)
+        };
+        visitor.visit_map(Entries { fields, ..Entries::of(entries) })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -141,7 +183,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         variants: FieldNames,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        match &self.value {
+        let Self::At(node) = self else { return self.deserialize_any(visitor) };
+        match &node.value {
             Value::Text(text) => visitor.visit_enum(Choice { key: text, content: None }),
             Value::Map(entries) => {
                 let mut left = entries.iter().filter(|(_, value)| !value.struck);
@@ -150,7 +193,7 @@ impl<'de> Deserializer<'de> for &'de Node {
                     _ => Err(de::Error::custom(format!("choose exactly one of {}", any_of(variants)))),
                 }
             }
-            _ => Err(de::Error::custom(format!("expected one of {}, found `{}`", any_of(variants), self.short_text()))),
+            _ => Err(de::Error::custom(format!("expected one of {}, found `{}`", any_of(variants), node.short_text()))),
         }
     }
 
@@ -160,11 +203,12 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-/// A key, for the visitor of a map's keys or an enum's variants.
+/// A key, as what names a field or a choice.
 fn named(key: &str) -> de::value::StrDeserializer<'_, ReadError> {
     de::IntoDeserializer::into_deserializer(key)
 }
 
+/// The items of a list that are not struck out.
 struct Items<'de>(Enumerate<slice::Iter<'de, Node>>);
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -172,128 +216,101 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         let Some((at, item)) = self.0.find(|(_, item)| !item.struck) else { return Ok(None) };
-        seed.deserialize(item).map(Some).map_err(|error| error.under(Step::Index(at)))
+        seed.deserialize(Place::At(item)).map(Some).map_err(|error| error.under(Step::Index(at)))
     }
 }
 
-/// A key of a map with its value.
 type MapEntry = (super::tree::Key, Node);
 
-/// The names that a type accepts.
 type FieldNames = &'static [&'static str];
 
-/// The entries of a map or of a struct.
+/// The entries of a map that are not struck out.
 struct Entries<'de> {
-    left: Box<dyn Iterator<Item = &'de MapEntry> + 'de>,
-    /// The entry whose key was read last.
-    last: Option<&'de MapEntry>,
-    /// The only keys there may be. `None`: any.
-    known: Option<FieldNames>,
+    entries: &'de [MapEntry],
+    left: slice::Iter<'de, MapEntry>,
+    last: Option<(Option<&'de str>, Place<'de>)>,
+    fields: Fields,
+}
+
+/// The fields that a map may have.
+enum Fields {
+    Any,
+    /// No others: an unknown one is refused before serde sees it.
+    Only(FieldNames),
+    /// Others are somebody else's.
+    Among(FieldNames),
+    /// These, and those of flattened structs.
+    Flattened(FieldNames, Flattened),
+}
+
+/// Structs whose fields are written beside the others. They are read last; then it is known which fields nobody knows.
+struct Flattened {
+    flat: slice::Iter<'static, &'static str>,
+    known: KnownFields,
 }
 
 impl<'de> Entries<'de> {
-    fn of(entries: &'de [MapEntry], known: Option<FieldNames>) -> Self {
-        Self { left: Box::new(entries.iter().filter(|(_, value)| !value.struck)), last: None, known }
+    fn of(entries: &'de [MapEntry]) -> Self {
+        Self { entries, left: entries.iter(), last: None, fields: Fields::Any }
     }
+
+    /// The next key; its value becomes `last`.
+    fn next(&mut self) -> Result<Option<&'de str>, ReadError> {
+        for (key, value) in self.left.by_ref().filter(|(_, value)| !value.struck) {
+            let is_wanted = match &self.fields {
+                Fields::Any => true,
+                Fields::Only(fields) if !fields.contains(&&*key.text) => {
+                    return Err(under(de::Error::unknown_field(&key.text, *fields), &key.text));
+                }
+                Fields::Only(fields) | Fields::Among(fields) | Fields::Flattened(fields, _) => {
+                    fields.contains(&&*key.text)
+                }
+            };
+            if is_wanted {
+                self.last = Some((Some(key.text.as_str()), Place::At(value)));
+                return Ok(Some(key.text.as_str()));
+            }
+        }
+        let Fields::Flattened(fields, Flattened { flat, known }) = &mut self.fields else { return Ok(None) };
+        if let Some(field) = flat.find(|field| field.starts_with('~')) {
+            self.last = Some((None, Place::Among { entries: self.entries, known: Rc::clone(known) }));
+            return Ok(Some(*field));
+        }
+        let mut known_here: Vec<&'static str> =
+            fields.iter().copied().filter(|field| !field.starts_with('~')).collect();
+        known_here.append(&mut known.borrow_mut());
+        match self.entries.iter().find(|(key, value)| !value.struck && !known_here.contains(&&*key.text)) {
+            Some((key, _)) => {
+                let kind = Kind::UnknownField { field: key.text.clone(), known: known_here };
+                Err(under(ReadError::new(kind), &key.text))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+fn under(error: ReadError, key: &str) -> ReadError {
+    error.under(Step::Key(key.to_owned()))
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        self.last = self.left.next();
-        let Some((key, _)) = self.last else { return Ok(None) };
-        let read = match self.known.filter(|known| !known.contains(&&*key.text)) {
-            Some(known) => Err(de::Error::unknown_field(&key.text, known)),
-            None => seed.deserialize(named(&key.text)).map(Some),
-        };
-        read.map_err(|error: ReadError| error.under(Step::Key(key.text.clone())))
+        let Some(key) = self.next()? else { return Ok(None) };
+        seed.deserialize(named(key)).map(Some).map_err(|error| under(error, key))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let (key, value) = self.last.expect("serde asks for a value after its key");
-        seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
+        let (key, place) = self.last.take().expect("serde asks for a value after its key");
+        seed.deserialize(place).map_err(|error| match key {
+            Some(key) => under(error, key),
+            None => error,
+        })
     }
 }
 
-/// The fields of a struct, and after them its flattened structs.
-struct Flattened<'de> {
-    entries: &'de [MapEntry],
-    fields: FieldNames,
-    next: usize,
-    flat: usize,
-    /// The fields of the flattened structs.
-    known: RefCell<Vec<&'static str>>,
-}
-
-impl<'de> MapAccess<'de> for Flattened<'de> {
-    type Error = ReadError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        while let Some((key, value)) = self.entries.get(self.next) {
-            self.next += 1;
-            if !value.struck && self.fields.contains(&&*key.text) {
-                return seed.deserialize(named(&key.text)).map(Some);
-            }
-        }
-        while let Some(field) = self.fields.get(self.flat) {
-            self.flat += 1;
-            if field.starts_with('~') {
-                return seed.deserialize(named(field)).map(Some);
-            }
-        }
-        let mut known: Vec<&'static str> =
-            self.fields.iter().copied().filter(|field| !field.starts_with('~')).collect();
-        known.append(&mut self.known.borrow_mut());
-        match self.entries.iter().find(|(key, value)| !value.struck && !known.contains(&&*key.text)) {
-            Some((key, _)) => {
-                let error = ReadError::new(Kind::UnknownField { field: key.text.clone(), known });
-                Err(error.under(Step::Key(key.text.clone())))
-            }
-            None => Ok(None),
-        }
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        if self.flat > 0 {
-            return seed.deserialize(Flat { entries: self.entries, known: &self.known });
-        }
-        let (key, value) = &self.entries[self.next - 1];
-        seed.deserialize(value).map_err(|error| error.under(Step::Key(key.text.clone())))
-    }
-}
-
-/// A flattened struct: it takes the entries that it knows.
-struct Flat<'de, 'k> {
-    entries: &'de [MapEntry],
-    known: &'k RefCell<Vec<&'static str>>,
-}
-
-impl<'de> Deserializer<'de> for Flat<'de, '_> {
-    type Error = ReadError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_map(Entries::of(self.entries, None))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: FieldNames,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        self.known.borrow_mut().extend(fields);
-        let taken = self.entries.iter().filter(|(key, value)| !value.struck && fields.contains(&&*key.text));
-        visitor.visit_map(Entries { left: Box::new(taken), last: None, known: None })
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
-}
-
-/// `key` alone, or `key: content`.
+/// A variant: a text alone, or the only key of a map with the variant's content.
 struct Choice<'de> {
     key: &'de str,
     content: Option<&'de Node>,
@@ -313,8 +330,10 @@ impl<'de> EnumAccess<'de> for Choice<'de> {
 }
 
 impl<'de> Choice<'de> {
-    fn content(&self) -> Result<&'de Node, ReadError> {
-        self.content.ok_or_else(|| de::Error::custom(format!("`{0}` wants a map: `{0}: {{}}`", self.key)))
+    fn content(&self) -> Result<Place<'de>, ReadError> {
+        self.content
+            .map(Place::At)
+            .ok_or_else(|| de::Error::custom(format!("`{0}` wants a map: `{0}: {{}}`", self.key)))
     }
 
     fn under(self, error: ReadError) -> ReadError {

@@ -28,14 +28,16 @@ impl Reservations {
         Self { per_second, burst, tokens: burst, filled: SimTime::ZERO }
     }
 
-    /// Takes a token. Returns the time at which the caller may go on.
+    /// Takes a token. Returns the time at which the caller may go on. A caller may ask for a time ahead of that of a
+    /// later call.
     pub fn reserve(&mut self, now: SimTime) -> SimTime {
-        // Callers of one pass ask for times ahead of those that others ask for later.
-        let since = if now > self.filled { now - self.filled } else { SimDuration::ZERO };
-        self.tokens = (self.tokens + since.as_secs_f64() * self.per_second).min(self.burst) - 1.0;
+        let since = now.saturating_since(self.filled).as_secs_f64() * self.per_second;
+        self.tokens = (self.tokens + since).min(self.burst) - 1.0;
         self.filled = self.filled.max(now);
+        // Tokens that come between now and the latest call are not there yet.
+        let tokens = self.tokens - (self.filled - now).as_secs_f64() * self.per_second;
         // A token that is complete except for rounding counts.
-        if self.tokens >= -1e-9 { now } else { now + SimDuration::from_secs_f64(-self.tokens / self.per_second) }
+        if tokens >= -1e-9 { now } else { now + SimDuration::from_secs_f64(-tokens / self.per_second) }
     }
 
     /// Returns a token that is handed out and that nobody waits for any more.

@@ -3,10 +3,11 @@
 //! An existing folder is replaced only on request, and only where it holds nothing but what an earlier import wrote.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::page::HEADER;
+use crate::io::create;
 use crate::results::{ResultsError, StagedFolder};
 use crate::scenario::{LoadError, Overrides, Problem, load};
 
@@ -49,7 +50,8 @@ impl ExperimentFolder {
     /// When the file system fails.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ImportError> {
         let path = self.0.folder().join(name);
-        Ok(fs::write(&path, bytes).map_err(ResultsError::io("write", &path))?)
+        let written = create(&path).and_then(|mut file| file.write_all(bytes));
+        Ok(written.map_err(ResultsError::io("write", &path))?)
     }
 
     /// Reads the experiment as `fleetsim check` does. Problems are shown with the names that `origin` gives files.
@@ -76,7 +78,7 @@ impl ExperimentFolder {
     /// # Errors
     /// When the file system fails; what was there then stays.
     pub(super) fn publish(self) -> Result<(), ImportError> {
-        Ok(self.0.publish(self.0.replaces())?)
+        Ok(self.0.publish(self.0.replaces(), || Ok(()))?)
     }
 }
 

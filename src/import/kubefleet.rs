@@ -37,7 +37,6 @@ struct MemberSpec {
 struct MemberStatus {
     conditions: Option<Vec<MemberCondition>>,
     properties: Option<BTreeMap<String, PropertyValue>>,
-    resource_usage: Option<ResourceUsage>,
 }
 
 #[derive(Deserialize)]
@@ -52,14 +51,6 @@ struct MemberCondition {
 struct PropertyValue {
     #[serde(default)]
     value: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ResourceUsage {
-    capacity: Option<BTreeMap<String, String>>,
-    allocatable: Option<BTreeMap<String, String>>,
-    available: Option<BTreeMap<String, String>>,
 }
 
 /// Reads KubeFleet's exports.
@@ -107,7 +98,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let target = |at: &usize| FleetTarget {
         name: members[*at].name.clone(),
         labels: members[*at].labels.clone(),
-        nodes: members[*at].properties.get(NODE_COUNT).and_then(|nodes| nodes.parse().ok()).filter(|nodes| *nodes > 0),
+        nodes: members[*at].nodes,
         ..FleetTarget::default()
     };
     let targets: Vec<FleetTarget> = picked.iter().map(target).collect();
@@ -130,30 +121,15 @@ fn has_joined(member: &MemberObject) -> bool {
     conditions.iter().any(|condition| condition.kind == "Joined" && condition.status == "True")
 }
 
-/// A member as the scheduler sees it. Resources are properties with the names that property selectors use.
+/// A member as the scheduler sees it.
 fn view(member: &MemberObject) -> MemberView {
-    let mut properties = BTreeMap::new();
-    if let Some(status) = &member.status {
-        let written = status.properties.iter().flatten();
-        properties.extend(written.map(|(name, property)| (name.clone(), property.value.clone())));
-        let usage = status.resource_usage.as_ref();
-        let of = |resources: &Option<BTreeMap<String, String>>, word: &str| -> Vec<(String, String)> {
-            let resources = resources.iter().flatten();
-            resources
-                .map(|(name, value)| (format!("resources.kubernetes-fleet.io/{word}-{name}"), value.clone()))
-                .collect()
-        };
-        if let Some(usage) = usage {
-            properties.extend(of(&usage.capacity, "total"));
-            properties.extend(of(&usage.allocatable, "allocatable"));
-            properties.extend(of(&usage.available, "available"));
-        }
-    }
+    let properties = member.status.as_ref().and_then(|status| status.properties.as_ref());
+    let nodes = properties.and_then(|properties| properties.get(NODE_COUNT)?.value.parse().ok());
     MemberView {
         name: member.name().to_owned(),
         labels: member.labels(),
         taints: member.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default(),
-        properties,
+        nodes: nodes.filter(|nodes| *nodes > 0),
     }
 }
 

@@ -45,7 +45,8 @@ mod target;
 
 use std::path::Path;
 
-use crate::document::problem::OrProblems;
+use crate::document::kept::kept;
+use crate::document::problem::{OrProblems, some_of};
 use crate::scenario::LoadError;
 
 pub use folder::ImportError;
@@ -76,9 +77,9 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
         staged.write(GROUPS, groups)?;
     }
     for (image, (manifest, previous)) in draft.images.iter().zip(&names.images) {
-        staged.write(manifest, &image.new.bytes)?;
+        write_kept(&staged, manifest, &image.new.bytes)?;
         if let (Some(file), Some(name)) = (&image.previous, previous) {
-            staged.write(name, &file.bytes)?;
+            write_kept(&staged, name, &file.bytes)?;
         }
     }
     if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
@@ -86,11 +87,29 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
     }
     let is_strategy = |name: &str| names.strategy.as_deref() == Some(name);
     let own_file = |name: &str| draft.fleet.strategy.file.as_ref().filter(|_| is_strategy(name));
-    let warnings = staged.check(|name| own_file(name).map(|file| file.origin.clone()))?;
+    let origin = |name: &str| own_file(name).map(|file| file.origin.clone());
+    let warnings = staged.check(origin)?;
+    // Problems have their places in the file as it was written; what is published has what decides.
+    let mut left_out = Vec::new();
+    if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
+        left_out = write_kept(&staged, name, file.text.as_bytes())?;
+        staged.check(origin)?;
+    }
     staged.publish()?;
     let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
-    let ImportedFleet { read, notes, .. } = draft.fleet;
+    let ImportedFleet { read, mut notes, strategy, .. } = draft.fleet;
+    if let (Some(file), false) = (strategy.file, left_out.is_empty()) {
+        notes.push(format!("{}: left out what decides nothing here: {}", file.origin, some_of(&left_out)));
+    }
     Ok(Imported { folder: folder.to_owned(), files, read, notes, warnings, guesses })
+}
+
+/// Writes the part of a file that decides. Returns the names of the fields that are left out.
+fn write_kept(staged: &ExperimentFolder, name: &str, bytes: &[u8]) -> Result<Vec<String>, ImportError> {
+    match str::from_utf8(bytes).ok().and_then(|text| kept(name, text)) {
+        Some((text, left_out)) => staged.write(name, text.as_bytes()).map(|()| left_out),
+        None => staged.write(name, bytes).map(|()| Vec::new()),
+    }
 }
 
 /// Options that name a fleet.

@@ -1,7 +1,6 @@
 //! The files that an import is made from, each read once; `-` is standard input.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::document::problem::{OrProblems, Problem, Source};
+use crate::io::read_file;
 
 /// Larger exports are refused. 100,000 clusters have about 200 MB.
 const MOST_BYTES: u64 = 2_000_000_000;
@@ -108,7 +108,7 @@ impl Texts {
             true => format!("write it with `{command}`"),
             false => format!("name your {command}"),
         };
-        let bytes = if is_stdin { of_stdin() } else { of_file(path) };
+        let bytes = if is_stdin { of_stdin() } else { read_file(path, MOST_BYTES) };
         let bytes = bytes.map_err(|error| {
             let message = match error.kind() {
                 io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -133,15 +133,6 @@ impl Texts {
 fn of_stdin() -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn of_file(path: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.is_dir() {
-        return Err(io::Error::other("it is a folder, not a file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

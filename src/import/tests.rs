@@ -99,8 +99,7 @@ apiVersion: placement.kubernetes-fleet.io/v1
 metadata: {name: p}
 spec:
   policy:
-    placementType: PickN
-    numberOfClusters: 1
+    placementType: PickAll
     tolerations: [{key: x, operator: Exists}]
     affinity: {clusterAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {clusterSelectorTerms: [{labelSelector: {matchLabels: {a: b}}}]}}}
 ";

@@ -1,30 +1,31 @@
 //! One process and its pipes: messages go in, answers come out, each within a limit of real time.
 //!
-//! Two threads read its output, so that a silent process cannot block the run and a talkative one cannot block itself.
-//! The process has a group of its own: an interrupt from the keyboard reaches fleetsim alone, which ends its
-//! processes.
+//! Three threads write and read its streams, so that a process that neither reads nor writes cannot block the run, and
+//! a talkative one cannot block itself. The process has a group of its own ([`ProcessGroup`]): an interrupt from the
+//! keyboard reaches fleetsim alone, which ends its processes.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
-use super::protocol::{ProcessMessage, Refusal};
-use super::{ProcessCommand, ProcessError};
+use super::group::{FAREWELL, ProcessGroup, soon};
+use super::protocol::{Answer, ProcessMessage, Refusal};
+use super::{ProcessCommand, ProcessError, is_interrupted};
 
-/// Longest answer, in bytes. An instruction for each of ten million clusters fits.
-const LONGEST_LINE: u64 = 1 << 29;
+/// Longest answer, in bytes. An instruction for each of three million clusters fits.
+const LONGEST_LINE: u64 = 1 << 27;
 /// Lines of standard error that an error shows.
 const LAST_WORDS: usize = 12;
 /// Characters of a line that an error shows.
 const SHOWN: usize = 300;
-/// Real time that a process has to end after `bye`, or to say its last words.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Real time in which an interrupt is noticed.
+const GLANCE: Duration = Duration::from_millis(50);
 
 type Words = Arc<Mutex<VecDeque<String>>>;
 
@@ -32,8 +33,10 @@ type Words = Arc<Mutex<VecDeque<String>>>;
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     child: Child,
-    input: Option<ChildStdin>,
-    output: Receiver<std::io::Result<Vec<u8>>>,
+    group: ProcessGroup,
+    input: Option<Sender<String>>,
+    written: Receiver<io::Result<()>>,
+    output: Receiver<io::Result<Vec<u8>>>,
     last_words: Words,
     timeout: Duration,
     run: String,
@@ -45,24 +48,28 @@ impl ChildProcess {
         let mut command = Command::new(start.program());
         command.args(&start.words[1..]).current_dir(&start.folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let shown = start.shown();
-        let mut child = command.spawn().map_err(|error| ProcessError {
+        let failed = |problem| ProcessError {
             run: run.to_owned(),
             command: shown.clone(),
-            problem: match error.kind() {
-                std::io::ErrorKind::NotFound => start.not_found(),
-                _ => format!("the program cannot be started: {error}"),
-            },
+            problem,
             line: String::new(),
             last_words: Vec::new(),
+        };
+        let group = ProcessGroup::start().map_err(|error| {
+            failed(format!("`sh`, which ends the process and its children, cannot be started: {error}"))
         })?;
-        let input = child.stdin.take();
+        group.takes(&mut command);
+        let mut child = command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => failed(start.not_found()),
+            _ => failed(format!("the program cannot be started: {error}")),
+        })?;
+        let (input, written) = writer(child.stdin.take().expect("it is piped"));
         let output = lines(child.stdout.take().expect("it is piped"));
         let last_words = tail(child.stderr.take().expect("it is piped"));
         let timeout = Duration::from_nanos(start.timeout_ns);
-        Ok(Self { child, input, output, last_words, timeout, run: run.to_owned(), command: shown })
+        let (run, input) = (run.to_owned(), Some(input));
+        Ok(Self { child, group, input, written, output, last_words, timeout, run, command: shown })
     }
 
     /// Sends a message and reads its answer, of which `part` is wanted; `None`: the answer as a whole.
@@ -72,11 +79,10 @@ impl ChildProcess {
         part: Option<&str>,
     ) -> Result<T, ProcessError> {
         let line = serde_json::to_string(question).expect("messages are JSON") + "\n";
-        let input = self.input.as_mut().expect("nothing is asked after the end");
-        let sent = input.write_all(line.as_bytes()).and_then(|()| input.flush());
-        // A process that has ended may have answered before: its answer tells more than the broken pipe.
-        let answer = self.output.recv_timeout(self.timeout);
-        let line = match answer {
+        let until = Instant::now() + self.timeout;
+        // It fails only after an error of an earlier message.
+        let _ = self.input.as_ref().expect("nothing is asked after the end").send(line);
+        let line = match receive(&self.output, until) {
             Ok(Ok(line)) if line.last() == Some(&b'\n') => line,
             Ok(Ok(line)) if line.len() as u64 >= LONGEST_LINE => {
                 return Err(self.error(format!("an answer must be shorter than {LONGEST_LINE} bytes"), &line));
@@ -85,19 +91,34 @@ impl ChildProcess {
                 return Err(self.error("an answer must end with a newline, but the output ended".to_owned(), &line));
             }
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended(question.name())),
-            Err(RecvTimeoutError::Timeout) => {
-                let limit = self.timeout.as_secs_f64();
-                let problem = format!(
-                    "`{}` must be answered within {limit} s of real time; print one line and flush it, or raise `timeout`",
-                    question.name()
-                );
-                return Err(self.error(problem, b""));
-            }
+            Err(RecvTimeoutError::Timeout) => return Err(self.late(question.name())),
         };
-        if sent.is_err() {
-            return Err(self.ended(question.name()));
+        // A process that has ended may have answered before: its answer tells more than the broken pipe.
+        let answer = self.read(question, part, &line)?;
+        match receive(&self.written, until) {
+            Ok(Ok(())) => Ok(answer),
+            Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => Err(self.ended(question.name())),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(self.error(format!("`{}` must be read before it is answered", question.name()), &line))
+            }
         }
-        self.read(question, part, &line)
+    }
+
+    /// The error about a question that was not answered in time.
+    fn late(&mut self, question: &str) -> ProcessError {
+        let limit = self.timeout.as_secs_f64();
+        let problem = match self.written.try_recv() {
+            _ if is_interrupted() => "the run was interrupted".to_owned(),
+            Ok(_) => format!(
+                "`{question}` must be answered within {limit} s of real time; print one line and flush it, or raise \
+                 `timeout`"
+            ),
+            Err(_) => format!(
+                "`{question}` must be read and answered within {limit} s of real time; read standard input to the end \
+                 of the line, or raise `timeout`"
+            ),
+        };
+        self.error(problem, b"")
     }
 
     fn read<T: DeserializeOwned>(
@@ -106,21 +127,26 @@ impl ChildProcess {
         part: Option<&str>,
         line: &[u8],
     ) -> Result<T, ProcessError> {
-        let mut answer: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line)
+        let is_object = line.trim_ascii_start().first() == Some(&b'{');
+        let parsed = if is_object { serde_json::from_slice(line) } else { Err(serde::de::Error::custom("no object")) };
+        let answer: Answer<'_> = parsed
             .map_err(|error| self.error(format!("an answer must be one JSON object on one line: {error}"), line))?;
-        if let Some(refusal) = answer.remove("error") {
-            let message =
-                serde_json::from_value(refusal).map_or_else(|_| "no message".to_owned(), |Refusal { message }| message);
+        if let Some(refusal) = answer.error {
+            let message = serde_json::from_str(refusal.get())
+                .map_or_else(|_| "no message".to_owned(), |Refusal { message }| message);
             return Err(self.error(format!("the process reports an error: {message}"), b""));
         }
         let wanted = match part {
-            None => serde_json::Value::Object(answer),
-            Some(part) => answer.remove(part).ok_or_else(|| {
-                self.error(format!("the answer to `{}` must have a field `{part}`", question.name()), line)
-            })?,
+            None => serde_json::from_slice(line),
+            Some(part) => {
+                let Some(part) = answer.part(part) else {
+                    let problem = format!("the answer to `{}` must have a field `{part}`", question.name());
+                    return Err(self.error(problem, line));
+                };
+                serde_json::from_str(part.get())
+            }
         };
-        serde_json::from_value(wanted)
-            .map_err(|error| self.error(format!("the answer to `{}` is not valid: {error}", question.name()), line))
+        wanted.map_err(|error| self.error(format!("the answer to `{}` is not valid: {error}", question.name()), line))
     }
 
     /// Lets the process end.
@@ -138,26 +164,25 @@ impl ChildProcess {
 
     /// How the process ended; `None`: it runs on.
     fn wait(&mut self) -> Option<ExitStatus> {
-        let until = Instant::now() + FAREWELL;
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(2)),
-                _ => return None,
-            }
-        }
+        soon(|| self.child.try_wait().ok().flatten())
     }
 
     fn ended(&mut self, question: &str) -> ProcessError {
-        let how =
-            self.wait().map_or_else(|| "it closed its output".to_owned(), |status| format!("it ended with {status}"));
+        let how = self
+            .wait()
+            .map_or_else(|| "it closed its input or output".to_owned(), |status| format!("it ended with {status}"));
         self.error(format!("the process must run until `bye`, but {how} before it answered `{question}`"), b"")
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        self.group.kill();
+        self.wait();
     }
 
     /// An error of this process. It is killed, so that its standard error is complete.
     pub(crate) fn error(&mut self, problem: String, line: &[u8]) -> ProcessError {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();
         let mut shown: String = text.chars().take(SHOWN).collect();
@@ -165,10 +190,7 @@ impl ChildProcess {
             shown.push('…');
         }
         // The thread that reads standard error may still be at it.
-        let until = Instant::now() + FAREWELL;
-        while Arc::strong_count(&self.last_words) > 1 && Instant::now() < until {
-            thread::sleep(Duration::from_millis(2));
-        }
+        soon(|| (Arc::strong_count(&self.last_words) == 1).then_some(()));
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         ProcessError {
             run: self.run.clone(),
@@ -182,14 +204,36 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
-/// The program: a path is relative to the experiment's folder, a plain name is looked up in `PATH`.
+/// What a thread sends `until` then. An interrupt counts as that time.
+fn receive<T>(from: &Receiver<T>, until: Instant) -> Result<T, RecvTimeoutError> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match from.recv_timeout(left.min(GLANCE)) {
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() && !is_interrupted() => {}
+            result => return result,
+        }
+    }
+}
+
+/// Writes lines to a stream on a thread of its own, which says when each of them is written.
+fn writer(mut stream: impl Write + Send + 'static) -> (Sender<String>, Receiver<io::Result<()>>) {
+    let ((lines, queue), (done, written)) = (channel::<String>(), channel());
+    thread::spawn(move || {
+        for line in queue {
+            if done.send(stream.write_all(line.as_bytes())).is_err() {
+                return;
+            }
+        }
+    });
+    (lines, written)
+}
+
 /// The lines of a stream, each with its newline, read on a thread of their own.
-fn lines(stream: impl Read + Send + 'static) -> Receiver<std::io::Result<Vec<u8>>> {
+fn lines(stream: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
         let mut stream = BufReader::new(stream);

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// A message to the process; it has exactly one answer.
 #[derive(Debug, Serialize)]
@@ -78,6 +79,12 @@ pub(crate) struct Target<'a> {
     /// What it runs at first, where that is not what the release says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) revision: Option<u32>,
+    /// A person has paused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) paused: Option<bool>,
+    /// Whether it has an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) registered: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
@@ -204,7 +211,7 @@ pub(crate) struct Advanced {
     pub(crate) approvals: Vec<Approval>,
     /// Passes since the last answer.
     #[serde(default)]
-    pub(crate) passes: u64,
+    pub(crate) passes: u32,
     /// What the objects of the process show to people, where it has changed.
     #[serde(default)]
     pub(crate) conditions: Vec<ProcessCondition>,
@@ -235,6 +242,30 @@ pub(crate) struct ProcessCondition {
 pub(crate) struct Held {
     pub(crate) rule: String,
     pub(crate) explanation: String,
+}
+
+/// An answer of which one part is wanted.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Answer<'a> {
+    #[serde(borrow)]
+    pub(crate) error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    ready: Option<&'a RawValue>,
+    #[serde(borrow)]
+    hold: Option<&'a RawValue>,
+    #[serde(borrow)]
+    bye: Option<&'a RawValue>,
+}
+
+impl<'a> Answer<'a> {
+    pub(crate) fn part(&self, name: &str) -> Option<&'a RawValue> {
+        match name {
+            "ready" => self.ready,
+            "hold" => self.hold,
+            _ => self.bye,
+        }
+    }
 }
 
 /// The process gives up.

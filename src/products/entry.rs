@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, VariantAccess, Visitor};
 
-use super::{ControlLoop, Fleet, PRODUCTS, Product, Strategy};
+use super::{Fleet, PRODUCTS, Product, Strategy};
+use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::reader::{self, Reading};

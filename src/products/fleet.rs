@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ControlLoop;
+use crate::control_plane::ControlLoop;
 use crate::engine::Streams;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::{ControlLoop, Fleet, Strategy};
+use super::{Fleet, Strategy};
+use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::reader::ReadError;

@@ -16,9 +16,6 @@
 pub mod argo_cd;
 pub mod baseline;
 pub mod cloud_foundry;
-mod clusters;
-mod control_loop;
-mod controller;
 mod delay;
 mod entry;
 pub mod external;
@@ -27,22 +24,15 @@ pub mod kubefleet;
 mod load;
 mod prefix_counts;
 pub mod rancher_fleet;
-mod requests;
 pub(crate) mod selection;
-mod status_log;
 mod strategy;
 mod upstream;
 pub(crate) mod version;
 pub(crate) mod words;
 
-pub use clusters::Clusters;
-pub use control_loop::{API_REQUEST, ControlLoop, WATCH_DELAY};
-pub use controller::{Change, Controller, Decision, Deploy, Happened, NOTHING};
 pub(crate) use entry::Configuration;
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
-pub use requests::Requests;
-pub use status_log::StatusLog;
 use strategy::yaml_snippet;
 pub use strategy::{Documented, Strategy, StrategyExplanation};
 

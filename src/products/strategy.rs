@@ -5,7 +5,8 @@ use std::fmt::Debug;
 
 use serde_json::Value;
 
-use super::{Change, Controller, Fleet, Run};
+use super::{Fleet, Run};
+use crate::control_plane::{Change, Controller};
 use crate::document::yaml::to_yaml;
 use crate::results::Snippet;
 use crate::units::SimDuration;

@@ -5,7 +5,7 @@
 //! delays, in virtual time ([`external`]).
 //!
 //! What people do reaches the program as news: `changes` of the experiment, and KubeFleet's approvals and states of its
-//! run. Left out: settings in place, which the product's controller could not read.
+//! run. Left out: settings in place, which the product's controller could not read, other than flags that it is told.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::external::{ApprovalModel, ExternalStrategy, LoopKeeper};
-use super::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation};
+use super::{Fleet, Run, Strategy, StrategyExplanation};
+use crate::control_plane::{Change, Controller};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
@@ -56,8 +57,10 @@ pub(crate) struct Program<'f> {
     pub(crate) name: &'static str,
     /// The product's file that the strategy names.
     pub(crate) file: Option<&'f str>,
-    /// Keys of the strategy that say what people do.
+    /// Keys of the strategy that say what people do, or that the program is told; `a.b` is a key below `a`.
     pub(crate) other_keys: &'static [&'static str],
+    /// The product's own flags that the program is told.
+    pub(crate) settings: BTreeMap<String, String>,
     /// What people do, as the strategy says.
     pub(crate) acts: Vec<(SimDuration, Change)>,
     /// From the request of an approval to the approval. `None`: never.
@@ -69,7 +72,29 @@ pub(crate) struct Program<'f> {
 impl<'f> Program<'f> {
     /// A program for which people do nothing.
     pub(crate) fn new(name: &'static str, file: Option<&'f str>) -> Self {
-        Self { name, file, other_keys: &[], acts: Vec::new(), approval_delay: None, approvals: Vec::new() }
+        Self {
+            name,
+            file,
+            other_keys: &[],
+            settings: BTreeMap::new(),
+            acts: Vec::new(),
+            approval_delay: None,
+            approvals: Vec::new(),
+        }
+    }
+}
+
+impl Program<'_> {
+    /// The keys of a strategy, and those below a key of which the program is told some.
+    fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
+        let is_split = |key: &str| {
+            self.other_keys.iter().any(|other| other.split_once('.').is_some_and(|(outer, _)| outer == key))
+        };
+        let below = |key: String| {
+            let inner = context.keys(&path.key(&key));
+            if is_split(&key) { inner.iter().map(|inner| format!("{key}.{inner}")).collect() } else { vec![key] }
+        };
+        context.keys(path).into_iter().flat_map(below).collect()
     }
 }
 
@@ -92,9 +117,10 @@ impl ControllerChoice {
         };
         let is_other =
             |key: &String| key != "file" && key != "controller" && !program.other_keys.contains(&key.as_str());
-        for key in context.keys(path).into_iter().filter(is_other) {
+        for key in program.keys(path, context).into_iter().filter(is_other) {
             let message = format!("`{key}` has no effect with `controller: upstream`, which reads `{file}` alone");
-            context.report(&path.key(&key), message, &format!("write it into `{file}`, or remove it"));
+            let place = Path::parse(&key).map_or_else(|_| path.key(&key), |key| path.then(&key));
+            context.report(&place, message, &format!("write it into `{file}`, or remove it"));
         }
         let text = context.file(file, &path.key("file"))?.text.clone();
         let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
@@ -108,11 +134,13 @@ impl ControllerChoice {
                 remedy: if program.name == "kubefleet" { WITHOUT_MODULE } else { BUILD },
             },
             files: vec![(file.to_owned(), text)],
-            settings: BTreeMap::new(),
+            settings: program.settings,
             keeper: LoopKeeper::Process,
             approvals: ApprovalModel { delay: program.approval_delay, by_condition: program.approvals },
             // Of the products, Argo CD alone looks at them.
             sees_progress_deadlines: program.name == "argocd",
+            // Of the products, Rancher Fleet alone can pause a cluster.
+            heeds_pause: program.name == "fleet",
         };
         Some(Arc::new(UpstreamStrategy { native, process, acts: program.acts }))
     }

@@ -1,6 +1,7 @@
 //! Draws the charts of a results folder and writes them, with the page or the plan's text, into it.
 
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use super::calibration::{self, calibration_text};
 use super::canvas::Canvas;
@@ -9,6 +10,7 @@ use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
 use super::sensitivity::{self, sensitivity_text};
+use crate::io::create;
 use crate::results::{CalibrationRecord, PlanRecord, Provenance, ResultsError, SensitivityRecord};
 
 /// The folder of the charts in a results folder.
@@ -27,38 +29,30 @@ const PLAN_TEXT_WIDTH: usize = 100;
 ///
 /// # Errors
 /// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be
-/// written; and the error of `begins`.
-pub fn draw_folder<E: From<ResultsError>>(
-    folder: &Path,
-    begins: impl FnMut(&str) -> Result<(), E>,
-) -> Result<Results, E> {
+/// written.
+pub fn draw_folder(folder: &Path) -> Result<Results, ResultsError> {
     let results = Results::read(folder)?;
-    draw_all(folder, &results, begins)?;
+    draw_all(folder, &results, |_| {})?;
     Ok(results)
 }
 
 /// Draws all charts of these results into the folder `charts` of their folder, and writes its page. `begins` is called
-/// before each of them with its name; an error of it ends the drawing.
+/// before each of them with its name.
 ///
 /// # Errors
-/// When a chart or the page cannot be written; and the error of `begins`.
-pub fn draw_all<E: From<ResultsError>>(
-    folder: &Path,
-    results: &Results,
-    mut begins: impl FnMut(&str) -> Result<(), E>,
-) -> Result<(), E> {
-    let charts = charts_folder(folder)?;
+/// When a chart or the page cannot be written.
+pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) -> Result<(), ResultsError> {
+    let charts = folder.join(CHARTS_FOLDER);
     let mut memory = Vec::new();
     let mut names = Vec::new();
     for (name, canvas) in charts_of(results) {
-        begins(&name)?;
+        begins(&name);
         write_chart(&charts, &name, &canvas, &mut memory)?;
         names.push(name);
     }
     drop(memory);
-    begins("page")?;
-    write(&folder.join(PAGE_FILE), html::page(results, &names))?;
-    Ok(())
+    begins("page");
+    write(&folder.join(PAGE_FILE), html::page(results, &names))
 }
 
 /// Draws the chart of a plan's folder, and writes the plan in words beside it.
@@ -96,7 +90,7 @@ fn draw_record<Record>(
     charts: impl Fn(&Record, &Provenance) -> Vec<(String, Canvas)>,
     (file, text): (&str, fn(&Record, usize) -> String),
 ) -> Result<Record, ResultsError> {
-    let (charts_folder, mut memory) = (charts_folder(folder)?, Vec::new());
+    let (charts_folder, mut memory) = (folder.join(CHARTS_FOLDER), Vec::new());
     for (name, canvas) in charts(&record, &Provenance::of_results(folder)?) {
         write_chart(&charts_folder, &name, &canvas, &mut memory)?;
     }
@@ -104,14 +98,8 @@ fn draw_record<Record>(
     Ok(record)
 }
 
-fn charts_folder(folder: &Path) -> Result<PathBuf, ResultsError> {
-    let charts = folder.join(CHARTS_FOLDER);
-    std::fs::create_dir_all(&charts).map_err(ResultsError::io("write", &charts))?;
-    Ok(charts)
-}
-
 fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
-    std::fs::write(path, bytes).map_err(ResultsError::io("write", path))
+    create(path).and_then(|mut file| file.write_all(bytes.as_ref())).map_err(ResultsError::io("write", path))
 }
 
 /// Writes one chart as SVG and as PNG, which is drawn in `memory`.

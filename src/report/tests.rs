@@ -7,7 +7,6 @@ use super::canvas::Canvas;
 use super::draw::charts_of;
 use super::synthetic::{Fleet, Wave, six_settings, sweeps};
 use super::*;
-use crate::results::ResultsError;
 
 /// The lines of the comparison, after the answer.
 fn comparison(text: &str) -> Vec<&str> {
@@ -95,8 +94,8 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     ] {
         std::fs::copy(folder.join(file), copy.join(file)).expect("copied");
     }
-    draw_folder::<ResultsError>(&folder, |_| Ok(())).expect("drawn");
-    draw_folder::<ResultsError>(&copy, |_| Ok(())).expect("drawn");
+    draw_folder(&folder).expect("drawn");
+    draw_folder(&copy).expect("drawn");
     let drawn = read_all(&folder);
     assert_eq!(drawn.len(), 16, "the charts of one world");
     let page = |folder: &Path| std::fs::read(folder.join(PAGE_FILE)).expect("readable");
@@ -144,7 +143,7 @@ fn axes_carry_their_units() {
 #[test]
 fn a_folder_without_results_is_an_error_that_names_the_file() {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let error = draw_folder::<ResultsError>(home.path(), |_| Ok(())).expect_err("nothing there").to_string();
+    let error = draw_folder(home.path()).expect_err("nothing there").to_string();
     assert!(error.contains("is not a results folder: provenance.json is missing"), "{error}");
 }
 
@@ -352,7 +351,7 @@ fn charts_can_be_inspected() {
         let folder = Path::new(&folder).join(name.replace([' ', ','], "-"));
         if fleet.replicates > 0 {
             fleet.publish(&folder);
-            draw_folder::<ResultsError>(&folder, |_| Ok(())).expect("drawn");
+            draw_folder(&folder).expect("drawn");
             std::fs::write(folder.join(CHARTS_FOLDER).join("table.txt"), table(&readable_quietly(&fleet), 100))
                 .expect("written");
         }

@@ -6,6 +6,8 @@
 //! A variant without a value in a replicate has no mean, so it is not the best if another variant has all. Only the
 //! replicates that all variants have are compared.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Measure, READY_TIME, RunRow, Setting, VariantRecord, compared};
@@ -87,23 +89,17 @@ pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<Comparis
 /// `None` for a variant without a value in one of them, and for all where fewer than two variants or replicates can be
 /// compared.
 #[must_use]
-pub fn contenders(
-    variants: &[Vec<&RunRow>],
+pub fn contenders<'r>(
+    variants: &[Vec<&'r RunRow>],
     of: impl Fn(&RunRow) -> Option<f64>,
     seed: u64,
 ) -> (usize, Vec<Option<Contender>>) {
-    let has = |runs: &[&RunRow], replicate: u32| runs.iter().any(|run| run.replicate == replicate);
-    let first = variants.first().map(Vec::as_slice).unwrap_or_default();
-    let common: Vec<u32> = first
-        .iter()
-        .map(|run| run.replicate)
-        .filter(|replicate| variants.iter().all(|runs| has(runs, *replicate)))
-        .collect();
-    let values = |runs: &Vec<&RunRow>| -> Option<Vec<f64>> {
-        let value = |replicate: &u32| of(runs.iter().find(|run| run.replicate == *replicate)?);
-        common.iter().map(value).collect()
-    };
-    let values: Vec<Option<Vec<f64>>> = variants.iter().map(values).collect();
+    let by_replicate = |runs: &Vec<&'r RunRow>| runs.iter().map(|run| (run.replicate, *run)).collect();
+    let by_replicate: Vec<BTreeMap<u32, &RunRow>> = variants.iter().map(by_replicate).collect();
+    let first = variants.first().map(Vec::as_slice).unwrap_or_default().iter().map(|run| run.replicate);
+    let common: Vec<u32> = first.filter(|run| by_replicate.iter().all(|runs| runs.contains_key(run))).collect();
+    let values = |runs: &BTreeMap<u32, &RunRow>| common.iter().map(|replicate| of(runs[replicate])).collect();
+    let values: Vec<Option<Vec<f64>>> = by_replicate.iter().map(values).collect();
     let complete: Vec<Vec<f64>> = values.iter().flatten().cloned().collect();
     let found = stats::with_the_best(&complete, LEVEL, RESAMPLES, seed);
     let mut found = found.into_iter().flatten();

@@ -52,7 +52,7 @@ pub struct CalibrationRecord {
 pub struct SourceRow {
     /// As named on the command line.
     pub file: String,
-    /// Its kind: `events`, `manifest`, `prometheus`, `history`, `durations`.
+    /// Its kind: `events`, `manifest`, `prometheus`, `durations`.
     pub kind: String,
     /// What it has.
     pub has: String,

@@ -7,6 +7,8 @@
 //! did not get there ranks behind all that did. Ranks and not values, because one slow variant would outweigh all
 //! others.
 
+use std::collections::BTreeMap;
+
 use super::{RunRow, VariantRecord};
 
 /// One rank; a multiple of most numbers of runs, so that equal distances stay equal when divided.
@@ -15,16 +17,16 @@ const RANK: u64 = 5_354_228_880;
 /// The replicate that all `variants` with runs show. `None` without runs, or without a replicate that all of them have.
 #[must_use]
 pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
-    let mut common: Vec<(u32, u64)> = Vec::new();
+    let mut common: BTreeMap<u32, u64> = BTreeMap::new();
     let with_runs = variants.iter().filter(|variant| !variant.runs.is_empty());
     for (at, variant) in with_runs.enumerate() {
         let own = distances(variant);
         if at == 0 {
             common = own;
         } else {
-            common.retain_mut(|(replicate, sum)| {
-                let found = own.iter().find(|(other, _)| other == replicate);
-                *sum += found.map_or(0, |(_, distance)| *distance);
+            common.retain(|replicate, sum| {
+                let found = own.get(replicate);
+                *sum += found.copied().unwrap_or(0);
                 found.is_some()
             });
         }
@@ -33,17 +35,17 @@ pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
 }
 
 /// Each replicate of a variant with the distance of its ranks from the median rank.
-fn distances(variant: &VariantRecord) -> Vec<(u32, u64)> {
+fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
     let ready = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
     let measures: [&dyn Fn(&RunRow) -> f64; 2] = [&ready, &|run| run.peak_pulls as f64];
-    let mut sums: Vec<(u32, u64)> = variant.runs.iter().map(|run| (run.run.replicate, 0)).collect();
+    let mut sums = vec![0; variant.runs.len()];
     for measure in measures {
         let values: Vec<f64> = variant.runs.iter().map(|run| measure(&run.run)).collect();
         for (sum, distance) in sums.iter_mut().zip(rank_distances(&values)) {
-            sum.1 += distance;
+            *sum += distance;
         }
     }
-    sums
+    variant.runs.iter().map(|run| run.run.replicate).zip(sums).collect()
 }
 
 /// The distance of each value's rank from the middle, as a share of all ranks, in units of 1/(2 [`RANK`]). Equal values
@@ -108,6 +110,21 @@ mod tests {
         assert_eq!(displayed_replicate(&[of(&[(Some(1.0), 5), (Some(1.0), 5)])]), Some(0));
         assert_eq!(displayed_replicate(&[of(&[]), of(&[(None, 1)])]), Some(0), "a variant without runs shows nothing");
         assert_eq!(displayed_replicate(&[]), None);
+    }
+
+    /// A search of each replicate among all would take 10^10 steps for each pair.
+    #[test]
+    fn a_hundred_thousand_replicates_take_a_moment() {
+        let began = std::time::Instant::now();
+        let runs: Vec<(Option<f64>, u64)> = (0..100_000).map(|at| (Some(f64::from(at * 7919 % 99_991)), 1)).collect();
+        let all = [of(&runs), of(&runs), of(&runs)];
+        assert!(displayed_replicate(&all).is_some());
+        let rows = |variant: &VariantRecord| variant.runs.iter().map(|run| run.run.clone()).collect::<Vec<_>>();
+        let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
+        let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
+        // Without values the means are not compared, and pairing is all that is left.
+        assert_eq!(crate::results::contenders(&rows, |_| None, 1).0, 100_000);
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }
 
     #[test]

@@ -110,6 +110,17 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
+    /// Whether results that were to be read are not there, damaged or modified, rather than the output failed.
+    #[must_use]
+    pub const fn is_of_input(&self) -> bool {
+        match self {
+            Self::Io { doing, .. } => matches!(doing.as_bytes(), b"read"),
+            Self::NoResults { .. } | Self::Changed(_) | Self::Missing { .. } | Self::Table(..) => true,
+            Self::Provenance(..) | Self::Record { .. } | Self::SchemaVersion { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Wraps a file system error about `path`.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();

@@ -4,16 +4,18 @@
 //! anything else with the target's name is left untouched.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::journal::Journal;
 use super::provenance::{sha256, to_json};
 use super::staging::{StagedFolder, files_below, is_empty};
 use super::{
     BuildInfo, CALIBRATION_FILE, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE, ResultsError,
     SENSITIVITY_FILE, SNIPPET_FILE,
 };
+use crate::io::{create, read_below};
 
 /// A results folder that is being written. Dropped without [`Publication::publish`], it leaves nothing behind.
 #[derive(Debug)]
@@ -54,19 +56,15 @@ impl Publication {
     /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system
     /// fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
-        let provenance = Provenance::read(target)?.ok_or_else(|| ResultsError::Foreign(target.to_owned()))?;
-        let is_table = |file: &&FileDigest| {
-            let is_record = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE].contains(&file.path.as_str());
-            is_record || [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind))
-        };
-        let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
+        let provenance = Provenance::of_results(target)?;
         // Copies of inputs are often left out of what is shared.
         let copies = provenance.inputs.iter().filter_map(FileDigest::copy);
         let copies = copies.chain([RESOLVED_FILE.to_owned()]);
-        let inputs: Vec<String> = copies.filter(|copy| target.join(copy).is_file()).collect();
+        let inputs: Vec<String> = copies.filter(|copy| target.join(copy).exists()).collect();
+        let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
         let renewed = Self::begin(target, provenance)?;
         for copy in inputs {
-            renewed.write(&copy, &read(&target.join(&copy))?)?;
+            renewed.write(&copy, &read(target, &copy)?)?;
         }
         for table in tables {
             renewed.write(&table.path, &unchanged(target, &table)?)?;
@@ -110,7 +108,7 @@ impl Publication {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), ResultsError> {
         let path = self.folder().join(name);
-        let file = File::create(&path).map_err(ResultsError::io("write", &path))?;
+        let file = create(&path).map_err(ResultsError::io("write", &path))?;
         let mut out = BufWriter::new(file);
         write(&mut out).and_then(|()| out.flush()).map_err(ResultsError::io("write", &path))?;
         self::write(&self.folder().join(PROVENANCE_FILE), &to_json(&self.provenance))
@@ -120,10 +118,8 @@ impl Publication {
     ///
     /// # Errors
     /// When the file system fails, or `target` has changed in the meantime. Earlier results then stay unchanged.
-    pub fn publish(mut self) -> Result<Published, ResultsError> {
-        let published = self.complete()?;
-        self.staging.publish(published != Published::New)?;
-        Ok(published)
+    pub fn publish(self) -> Result<Published, ResultsError> {
+        self.publish_then(false, || Ok(()))
     }
 
     /// Adds missing files to earlier results. When any file differs from what the earlier results hold or list, they
@@ -131,10 +127,29 @@ impl Publication {
     ///
     /// # Errors
     /// As for [`Publication::publish`].
-    pub fn fill_in(mut self) -> Result<Published, ResultsError> {
+    pub fn fill_in(self) -> Result<Published, ResultsError> {
+        self.publish_then(true, || Ok(()))
+    }
+
+    /// As [`Publication::publish`] or, if it `only_adds`, as [`Publication::fill_in`]; then removes the journal of the
+    /// study. No signal comes in between.
+    ///
+    /// # Errors
+    /// As for [`Publication::publish`].
+    pub fn publish_study(self, only_adds: bool, journal: Journal) -> Result<Published, ResultsError> {
+        self.publish_then(only_adds, || journal.finish())
+    }
+
+    fn publish_then(
+        mut self,
+        only_adds: bool,
+        then: impl FnOnce() -> Result<(), ResultsError>,
+    ) -> Result<Published, ResultsError> {
         let published = self.complete()?;
-        if published == Published::Reproduced {
-            self.staging.publish(true)?;
+        if !only_adds || published == Published::Reproduced {
+            self.staging.publish(published != Published::New, then)?;
+        } else {
+            then()?;
         }
         Ok(published)
     }
@@ -142,8 +157,9 @@ impl Publication {
     /// Lists all files in the provenance, writes them to disk, and compares them with earlier results.
     fn complete(&mut self) -> Result<Published, ResultsError> {
         self.provenance.files.clear();
-        for (path, file) in files_below(self.folder())?.into_iter().filter(|(path, _)| path != PROVENANCE_FILE) {
-            self.provenance.files.push(FileDigest { path, sha256: sha256(&read(&file)?) });
+        for path in files_below(self.folder())?.into_keys().filter(|path| path != PROVENANCE_FILE) {
+            let sha256 = sha256(&read(self.folder(), &path)?);
+            self.provenance.files.push(FileDigest { path, sha256 });
         }
         write(&self.folder().join(PROVENANCE_FILE), &to_json(&self.provenance))?;
         check_replaceable(self.target(), &self.provenance.experiment)?;
@@ -154,13 +170,27 @@ impl Publication {
     }
 }
 
+/// Checks that fleetsim wrote the tables of a results folder as they are.
+///
+/// # Errors
+/// When a table is missing or was modified, or there are no results.
+pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
+    let provenance = Provenance::of_results(folder)?;
+    provenance.files.iter().filter(is_table).try_for_each(|table| unchanged(folder, table).map(drop))
+}
+
+fn is_table(file: &&FileDigest) -> bool {
+    let is_record = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE].contains(&file.path.as_str());
+    is_record || [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind))
+}
+
 /// The bytes of a table, as fleetsim wrote them.
 fn unchanged(folder: &Path, table: &FileDigest) -> Result<Vec<u8>, ResultsError> {
     let path = folder.join(&table.path);
     if !path.exists() {
         return Err(ResultsError::Missing { path, folder: folder.to_owned() });
     }
-    let bytes = read(&path)?;
+    let bytes = read(folder, &table.path)?;
     if sha256(&bytes) == table.sha256 { Ok(bytes) } else { Err(ResultsError::Changed(path)) }
 }
 
@@ -212,28 +242,25 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let listed = Provenance::read(folder)?.map_or_else(Vec::new, |provenance| provenance.files);
     let mut checksums: BTreeMap<String, String> = listed.into_iter().map(|file| (file.path, file.sha256)).collect();
-    for (path, file) in files_below(folder)? {
+    for path in files_below(folder)?.into_keys() {
         let is_provenance = path == PROVENANCE_FILE;
         let known = if is_provenance { Provenance::read(folder)? } else { None };
         let bytes = match known {
             // Another build may give the same results.
             Some(known) => to_json(&Provenance { build: BuildInfo::default(), ..known }),
-            None => read(&file)?,
+            None => read(folder, &path)?,
         };
         checksums.insert(path, sha256(&bytes));
     }
     Ok(checksums)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, ResultsError> {
-    fs::read(path).map_err(ResultsError::io("read", path))
+fn read(folder: &Path, name: &str) -> Result<Vec<u8>, ResultsError> {
+    read_below(folder, name).map_err(ResultsError::io("read", &folder.join(name)))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(ResultsError::io("create the folder", parent))?;
-    }
-    fs::write(path, bytes).map_err(ResultsError::io("write", path))
+    create(path).and_then(|mut file| file.write_all(bytes)).map_err(ResultsError::io("write", path))
 }
 
 #[cfg(test)]

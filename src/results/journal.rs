@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use super::shard::{RunId, StudyShard};
 use super::staging::hidden;
 use super::{ResultsError, RunRecord};
+use crate::io::open_own;
 
 /// Starts every journal: the file type, and the version of its entries.
 const MAGIC: &[u8; 16] = b"fleetsim-runs-03";
@@ -83,13 +84,7 @@ impl Journal {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ResultsError::io("create the folder", parent))?;
         }
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(ResultsError::io("open", &path))?;
+        let mut file = open_own(&path).map_err(ResultsError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(ResultsError::Busy(target.to_owned())),
@@ -150,6 +145,12 @@ impl Journal {
         let runs: BTreeMap<RunId, RunRecord> =
             decode(bytes.get(head(b"").len()..).unwrap_or_default()).0.into_iter().collect();
         Ok((runs.len() as u64, encode_runs(key, &runs)))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Number of runs that an earlier study saved.

@@ -20,6 +20,7 @@ mod comparison;
 mod displayed;
 mod error;
 mod folder;
+mod formulas;
 mod journal;
 mod limit;
 mod measures;
@@ -47,7 +48,7 @@ pub use calibration::*;
 pub use comparison::{compared, distinct, grouped};
 pub use displayed::displayed_replicate;
 pub use error::ResultsError;
-pub use folder::{Publication, Published};
+pub use folder::{Publication, Published, check_tables};
 pub use journal::Journal;
 pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
 pub use measures::{MEASURES, Measure, READY_TIME};
@@ -69,8 +70,9 @@ pub use sensitivity::{
     measure_over_runs,
 };
 pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};
-pub use shard_set::{SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
+pub use shard_set::{MOST_ROUNDS, SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
 pub(crate) use staging::StagedFolder;
+pub use staging::restore;
 pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below, share_below_at};
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};

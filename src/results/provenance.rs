@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::ResultsError;
 use super::shard::ShardInfo;
+use crate::io::read_below;
 
 /// The version of the results format; raised when a column changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -21,7 +22,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// The version of the model: raised by every change after which an experiment has other results. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results
 /// change and this does not.
-pub const MODEL_VERSION: u32 = 5;
+pub const MODEL_VERSION: u32 = 6;
 
 /// The file of a results folder with every setting in force.
 pub const RESOLVED_FILE: &str = "resolved.yaml";
@@ -273,7 +274,7 @@ pub(super) fn read_record<Record: DeserializeOwned>(
 /// The path and the bytes of a file of a results folder. `None` when there is none.
 pub(super) fn read_if_there(folder: &Path, name: &str) -> Result<Option<(PathBuf, Vec<u8>)>, ResultsError> {
     let path = folder.join(name);
-    match std::fs::read(&path) {
+    match read_below(folder, name) {
         Ok(bytes) => Ok(Some((path, bytes))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ResultsError::io("read", &path)(error)),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Setting;
+use super::{MEASURES, Setting};
 use crate::stats;
 
 /// How a run ended.
@@ -264,6 +264,17 @@ pub struct RunRecord {
     pub passes: Vec<PassRow>,
     /// Changes of what the product shows to people; only of a run in detail.
     pub statuses: Vec<StatusRow>,
+}
+
+impl RunRecord {
+    /// Whether statistics can be made of it: no measure and no bin is infinite or not a number.
+    pub(super) fn is_finite(&self) -> bool {
+        let is_finite = |row: &SeriesRow| {
+            [row.t_s, row.egress_bytes_per_s, row.egress_peak_1s_bytes_per_s].into_iter().all(f64::is_finite)
+        };
+        let has_measures = MEASURES.iter().all(|measure| (measure.of)(&self.run).is_none_or(f64::is_finite));
+        has_measures && self.bin_s.is_finite() && self.series.iter().all(is_finite)
+    }
 }
 
 /// The runs of one variant.

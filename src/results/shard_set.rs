@@ -13,9 +13,16 @@ use super::provenance::sha256;
 use super::rows::RunRecord;
 use super::shard::{RunId, ShardInfo, StudyShard};
 use super::{PROVENANCE_FILE, Provenance, ResultsError};
+use crate::io::read_below;
 
 /// The file of a shard with its runs.
 pub const SHARD_RUNS_FILE: &str = "runs.bin";
+
+/// Most missing shards that an error names.
+const MOST_NAMED: usize = 20;
+
+/// Most rounds of a study.
+pub const MOST_ROUNDS: u32 = 1_000;
 
 /// Why shards cannot be merged. Each message says what must hold, and how to get there.
 #[derive(Debug, thiserror::Error)]
@@ -142,7 +149,7 @@ impl ShardSet {
     /// Number of runs, including those that were simulated again for their details.
     #[must_use]
     pub fn run_count(&self) -> u64 {
-        self.shards.values().map(|shard| shard.info.runs).sum()
+        self.shards.values().fold(0, |sum, shard| sum.saturating_add(shard.info.runs))
     }
 
     /// Checks that the shards belong to the study that `provenance` describes, and were simulated by this program.
@@ -174,13 +181,19 @@ impl ShardSet {
     fn check_complete(&self, info: &ShardInfo, rounds: u32) -> Result<(), ShardError> {
         let of = info.shard.of;
         let all = (1..=rounds).flat_map(|round| (1..=of).map(move |number| (round, number)));
-        let missing: Vec<(u32, u32)> = all.filter(|key| !self.shards.contains_key(key)).collect();
-        let Some(&(round, number)) = missing.first() else { return Ok(()) };
-        let name = |&(round, number): &(u32, u32)| StudyShard { number, of }.folder_name(round);
+        let mut missing = all.filter(|key| !self.shards.contains_key(key));
+        let Some((round, number)) = missing.next() else { return Ok(()) };
+        let name = |(round, number): (u32, u32)| StudyShard { number, of }.folder_name(round);
         let command = format!("{} {}", info.whole_command, StudyShard { number, of }.flags(round));
-        let is_one = missing.len() == 1;
-        let missing = missing.iter().map(name).collect::<Vec<_>>().join(", ");
-        Err(ShardError::Missing { of, missing, is_one, command })
+        // Numbers of shards are not to be trusted, so few of those that are missing are looked at.
+        let further: Vec<String> = missing.by_ref().take(MOST_NAMED - 1).map(name).collect();
+        let is_one = further.is_empty();
+        let mut named = [vec![name((round, number))], further].concat().join(", ");
+        if missing.next().is_some() {
+            let count = u64::from(rounds) * u64::from(of) - self.shards.len() as u64;
+            named.push_str(&format!(" and {} more", count - MOST_NAMED as u64));
+        }
+        Err(ShardError::Missing { of, missing: named, is_one, command })
     }
 }
 
@@ -215,7 +228,10 @@ impl FoundShard {
     fn read(folder: &Path) -> Result<Option<Self>, ShardError> {
         let Some(provenance) = Provenance::read(folder)? else { return Ok(None) };
         let Some(info) = provenance.shard.clone() else { return Ok(None) };
-        Ok(Some(Self { folder: folder.to_owned(), provenance, info }))
+        let shard = Self { folder: folder.to_owned(), provenance, info };
+        let StudyShard { number, of } = shard.info.shard;
+        let is_shard = StudyShard::new(number, of).is_some() && (1..=MOST_ROUNDS).contains(&shard.info.round);
+        if is_shard { Ok(Some(shard)) } else { Err(shard.damaged(PROVENANCE_FILE, "does not number its shard")) }
     }
 
     fn facts(&self) -> Facts {
@@ -248,7 +264,7 @@ impl FoundShard {
     fn bytes(&self, name: &str) -> Result<Vec<u8>, ShardError> {
         let listed = self.provenance.files.iter().find(|file| file.path == name);
         let listed = listed.ok_or_else(|| self.damaged(PROVENANCE_FILE, "does not list all files"))?;
-        let bytes = fs::read(self.folder.join(name)).map_err(|_| self.damaged(name, "is missing or unreadable"))?;
+        let bytes = read_below(&self.folder, name).map_err(|_| self.damaged(name, "is missing or unreadable"))?;
         if sha256(&bytes) == listed.sha256 {
             Ok(bytes)
         } else {
@@ -260,6 +276,7 @@ impl FoundShard {
         let bytes = self.bytes(SHARD_RUNS_FILE)?;
         let runs = decode_runs(self.info.whole_command.as_bytes(), &bytes);
         let runs = runs.filter(|runs| runs.len() as u64 == self.info.runs);
+        let runs = runs.filter(|runs| runs.iter().all(|(id, run)| self.info.shard.owns(*id) && run.is_finite()));
         runs.ok_or_else(|| self.damaged(SHARD_RUNS_FILE, "does not have the runs that its provenance states"))
     }
 

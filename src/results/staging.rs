@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::ResultsError;
+use crate::io::{Temporary, open_below, open_own, uninterrupted};
 
 /// Ends the name of the file that is locked while a process writes to a hidden folder.
 const LOCK_ENDING: &str = ".lock";
@@ -19,9 +20,9 @@ const LOCK_ENDING: &str = ".lock";
 #[derive(Debug)]
 pub(crate) struct StagedFolder {
     target: PathBuf,
-    folder: PathBuf,
+    folder: Temporary,
     /// Locked while this process writes to `folder`; the operating system releases it with the process.
-    lock: (PathBuf, File),
+    _lock: (File, Temporary),
 }
 
 impl StagedFolder {
@@ -36,14 +37,11 @@ impl StagedFolder {
         let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder(target.clone()))?.to_owned();
         let parent = target.parent().map(Path::to_owned).unwrap_or_default();
         fs::create_dir_all(&parent).map_err(ResultsError::io("create the folder", &parent))?;
-        let aside = aside(&target);
-        if !target.exists() && aside.exists() {
-            fs::rename(&aside, &target).map_err(ResultsError::io("restore", &target))?;
-        }
+        restore(&target)?;
         check(&target)?;
         remove_abandoned(&parent, &name);
         let (folder, lock) = staged(&parent, &name)?;
-        Ok(Self { target, folder, lock })
+        Ok(Self { target, folder, _lock: lock })
     }
 
     /// The folder to replace or create.
@@ -53,7 +51,7 @@ impl StagedFolder {
 
     /// The folder that is being written: all files in it get published.
     pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// Whether there is something at the target, apart from an empty folder.
@@ -61,51 +59,51 @@ impl StagedFolder {
         self.target.exists() && !is_empty(&self.target)
     }
 
-    /// Syncs all files to disk, and renames the folder to the target, which `replaces` what is there.
+    /// Syncs all files to disk, and renames the folder to the target, which `replaces` what is there. Does `then`
+    /// before a signal can end the program.
     ///
     /// # Errors
     /// When the file system fails, or something is there that was not to be replaced. It then stays unchanged.
-    pub(crate) fn publish(&self, replaces: bool) -> Result<(), ResultsError> {
-        let Self { target, folder, .. } = self;
+    pub(crate) fn publish(
+        &self,
+        replaces: bool,
+        then: impl FnOnce() -> Result<(), ResultsError>,
+    ) -> Result<(), ResultsError> {
+        let (target, folder) = (self.target.as_path(), self.folder());
         sync_all(folder)?;
-        if replaces {
-            return swap(target, folder);
-        }
-        // An empty folder, perhaps made for this.
-        let _ = fs::remove_dir(target);
-        fs::rename(folder, target).map_err(ResultsError::io("publish", target))?;
-        sync_parent(target)
-    }
-}
-
-impl Drop for StagedFolder {
-    fn drop(&mut self) {
-        // After a rename it no longer exists; otherwise a failure cannot be reported from here.
-        let _ = fs::remove_dir_all(&self.folder);
-        let (path, file) = &self.lock;
-        let _ = file.unlock();
-        let _ = fs::remove_file(path);
+        uninterrupted(|| {
+            if replaces {
+                swap(target, folder)?;
+            } else {
+                // An empty folder, perhaps made for this.
+                let _ = fs::remove_dir(target);
+                fs::rename(folder, target).map_err(ResultsError::io("publish", target))?;
+                sync_parent(target)?;
+            }
+            then()
+        })
     }
 }
 
 /// A new hidden folder for the results `name`, with its lock.
-fn staged(parent: &Path, name: &OsStr) -> Result<(PathBuf, (PathBuf, File)), ResultsError> {
+fn staged(parent: &Path, name: &OsStr) -> Result<(Temporary, (File, Temporary)), ResultsError> {
     let mut attempt = 0_u32;
     loop {
         let staging = parent.join(hidden(name, &format!("new-{}-{attempt}", std::process::id())));
         let lock = lock_path(&staging);
-        let file = File::create(&lock).map_err(ResultsError::io("create the folder", &staging))?;
-        if file.try_lock().is_ok() {
-            match fs::create_dir(&staging) {
-                Ok(()) => return Ok((staging, (lock, file))),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    let _ = fs::remove_file(&lock);
-                    return Err(ResultsError::io("create the folder", &staging)(error));
-                }
+        let made = uninterrupted(|| {
+            let file = open_own(&lock)?;
+            if file.try_lock().is_err() || staging.exists() {
+                return Ok(None);
             }
+            let (folder, lock) = (Temporary::new(staging.clone()), Temporary::new(lock));
+            fs::create_dir(folder.path())?;
+            Ok(Some((folder, (file, lock))))
+        });
+        match made.map_err(ResultsError::io("create the folder", &staging))? {
+            Some(made) => return Ok(made),
+            None => attempt += 1,
         }
-        attempt += 1;
     }
 }
 
@@ -126,7 +124,7 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
             continue;
         }
         let lock = lock_path(&entry.path());
-        let is_in_use = File::open(&lock).is_ok_and(|file| file.try_lock().is_err());
+        let is_in_use = open_below(parent, &format!("{found}{LOCK_ENDING}")).is_ok_and(|file| file.try_lock().is_err());
         if !is_in_use {
             let _ = fs::remove_dir_all(entry.path());
             let _ = fs::remove_file(&lock);
@@ -140,6 +138,19 @@ pub(super) fn hidden(name: &OsStr, what: &str) -> OsString {
     hidden.push(name);
     hidden.push(format!(".fleetsim-{what}"));
     hidden
+}
+
+/// Puts back what a killed process had moved aside to replace it.
+///
+/// # Errors
+/// When the file system fails.
+pub fn restore(target: &Path) -> Result<(), ResultsError> {
+    let aside = aside(target);
+    let is_aside = fs::symlink_metadata(&aside).is_ok_and(|found| found.is_dir());
+    if is_aside && fs::symlink_metadata(target).is_err() {
+        fs::rename(&aside, target).map_err(ResultsError::io("restore", target))?;
+    }
+    Ok(())
 }
 
 /// Where earlier results are kept while new ones replace them.

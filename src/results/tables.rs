@@ -11,10 +11,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::best::{ComparisonRow, comparisons};
+use super::formulas::FormulasAsText;
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::VariantTable;
 use super::{ClusterRow, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord, displayed_replicate};
+use crate::io::open_below;
 
 /// Which run a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -106,7 +108,7 @@ impl Tables {
     }
 
     fn write_variants(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(out);
+        let mut writer = csv::Writer::from_writer(FormulasAsText::new(out));
         writer.write_record(self.variants.header())?;
         for row in &self.variants.rows {
             writer.write_record(row.fields())?;
@@ -169,7 +171,7 @@ fn write_csv(out: &mut dyn Write, header: &str, rows: impl IntoIterator<Item = i
     if !header.is_empty() || rows.peek().is_none() {
         writeln!(out, "{header}")?;
     }
-    let mut writer = csv::WriterBuilder::new().has_headers(header.is_empty()).from_writer(out);
+    let mut writer = csv::WriterBuilder::new().has_headers(header.is_empty()).from_writer(FormulasAsText::new(out));
     for row in rows {
         writer.serialize(row)?;
     }
@@ -188,7 +190,7 @@ fn from_csv<Row>(
     read: fn(&StringRecord, &StringRecord) -> csv::Result<Row>,
 ) -> Result<Vec<Row>, ResultsError> {
     let path = folder.join(name);
-    let file = std::fs::File::open(&path).map_err(ResultsError::io("read", &path))?;
+    let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
     let mut reader = csv::Reader::from_reader(file);
     let header = reader.headers().cloned();
     let rows = header.and_then(|header| reader.records().map(|record| read(&record?, &header)).collect());

@@ -88,7 +88,7 @@ pub fn uncertainty_tables(
 /// # Errors
 /// When the table is damaged.
 pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsError> {
-    if folder.join(FILE).is_file() { read_table(folder, FILE) } else { Ok(Vec::new()) }
+    if folder.join(FILE).exists() { read_table(folder, FILE) } else { Ok(Vec::new()) }
 }
 
 fn rows(measure: &Measure, variants: &[VariantRecord], drawn: &[Vec<RunRow>]) -> Vec<UncertaintyRow> {

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::{CheckedWorld, Checker};
+use crate::control_plane::Change;
 use crate::document::path::Path;
 use crate::document::problem::any_of;
-use crate::products::{Change, Strategy};
+use crate::products::Strategy;
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::units::SimDuration;
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};

@@ -87,6 +87,7 @@ pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> R
             return fail(vec![Problem::of_file(&shown, message).with_help(help)]);
         }
     };
+    files.copy_whole(&name);
     let tree = match tree::parse(&source) {
         Ok(tree) if matches!(tree.value, Value::Null) => {
             let problem = Problem::at(Place { source, span: 0..0 }, "", "the file is empty");

@@ -34,7 +34,8 @@ mod world;
 
 use std::sync::Arc;
 
-use crate::products::{Change, ControlLoop, Fleet, FleetGroup, Strategy};
+use crate::control_plane::{Change, ControlLoop};
+use crate::products::{Fleet, FleetGroup, Strategy};
 use crate::results::Setting;
 use crate::units::SimDuration;
 use crate::world::{PlatformSpec, WorldSpec};

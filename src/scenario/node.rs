@@ -1,8 +1,8 @@
 //! `node` and `agent`: runtime versions, back-offs, and checks of several fields.
 
 use super::check::Checker;
+use crate::control_plane::ControlLoop;
 use crate::document::path::Path;
-use crate::products::ControlLoop;
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, Backoff, NodeSpec, ReadinessSpec, Requeue, Restarts, RetrySpec, RuntimeSpec};
 

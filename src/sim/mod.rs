@@ -9,23 +9,21 @@
 //! run the product goes on alone until it reports completion itself. The world then stands still, so that a failure
 //! after the end changes nothing; all but that one time is recorded before.
 
-mod controller_loop;
 mod draws;
 mod progress;
 mod reach;
-mod request_clock;
 #[cfg(test)]
 mod tests;
 
+use crate::control_plane::ControlPlane;
 use crate::engine::{self, End, EventQueue, Observer};
-use crate::process::ProcessError;
+use crate::process::{ProcessError, is_interrupted};
 use crate::products::Run;
 use crate::results::{ClusterRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, ClusterPhase, DistributionEvent, DriverEvent, Event, Meter, PullError, Queue, World};
-use controller_loop::ControllerLoop;
+use crate::world::{ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World};
 pub use draws::draw_shares;
 use progress::Progress;
 use reach::{Obstacle, Reach};
@@ -83,27 +81,28 @@ fn simulate<O: Observer<Event>>(
     let mut record = sim.record(variant, replicate, end, outcome, queue.handled());
     if outcome == RunOutcome::Complete {
         sim.is_world_over = true;
-        sim.control.conclude(queue.now());
-        if sim.control.controller.reports_completion() {
+        sim.control.conclude(&mut sim.world, &mut queue);
+        if sim.control.traits.reports_completion {
             engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, _| !sim.control.may_report(&sim.world));
         }
         record.run.reported_s = sim.reported_s();
     }
     record.statuses = sim.control.take_statuses(queue.now().max(end));
-    sim.control.controller.finish();
-    sim.control.controller.failure().map_or(Ok(record), Err)
+    sim.control.finish().map_or(Ok(record), Err)
 }
 
 /// A run in progress.
 struct Sim<'s> {
     scenario: &'s Scenario,
     world: World<'s>,
-    control: ControllerLoop<'s>,
+    control: ControlPlane<'s>,
     progress: Progress,
     /// When the new revision was released. `None`: it is still being pre-pulled.
     released: Option<SimTime>,
     /// The rollout is complete, and nothing happens in the world any more.
     is_world_over: bool,
+    /// A process decides.
+    has_process: bool,
 }
 
 impl<'s> Sim<'s> {
@@ -118,32 +117,37 @@ impl<'s> Sim<'s> {
             streams,
         };
         let controller = scenario.strategy.controller(run);
-        if controller.sees_progress_deadlines() {
+        let targets = scenario.world.clusters.len();
+        let watch_delay = scenario.control_loop.watch_delay;
+        let control = ControlPlane::new(controller, targets, watch_delay, &scenario.changes);
+        if control.traits.sees_progress_deadlines {
             world.watch_progress_deadlines();
         }
-        let targets = scenario.world.clusters.len();
         let mut sim = Self {
             scenario,
             world,
-            control: ControllerLoop::new(controller, &scenario.control_loop, streams),
+            control,
             progress: Progress::new(targets),
             released: None,
             is_world_over: false,
+            has_process: scenario.strategy.command().is_some(),
         };
-        // The new release is the first change; a pre-pull comes before it.
+        // A pre-pull comes before the release.
         if scenario.world.distribution.pre_pull.is_none() {
-            sim.released = Some(SimTime::ZERO);
-            sim.control.plan_acts(&scenario.changes, queue);
-            queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Wake));
+            sim.release(queue);
         }
-        sim.control.held = sim.released.is_none();
-        sim.control.links(&sim.world, targets, SimTime::ZERO);
-        sim.control.reported(sim.world.take_reports(), queue);
+        sim.control.links(&mut sim.world, queue);
+        sim.control.arrive(sim.world.take_reports(), queue);
         sim
     }
 
+    fn release(&mut self, queue: &mut Queue) {
+        self.released = Some(queue.now());
+        self.control.release(queue);
+    }
+
     fn is_over(&self, queue: &Queue) -> bool {
-        if self.control.has_failed {
+        if self.control.has_failed() || (self.has_process && is_interrupted()) {
             return true;
         }
         if self.released.is_none() {
@@ -152,17 +156,18 @@ impl<'s> Sim<'s> {
         self.progress.is_complete()
             || self.world.is_at_rest(queue, 0)
             // Asked last, and only when it decides: it may cost as much as a pass.
-            || (self.world.is_at_rest(queue, self.control.timers()) && self.control.is_idle(&self.world))
+            || (self.world.is_at_rest(queue, self.control.timers()) && self.control.controller.is_idle(&self.world))
     }
 
-    /// Seconds from the release until the product reported completion itself.
+    /// Seconds from the release until the product's own report of completion is true: a product may leave out targets.
     fn reported_s(&self) -> Option<f64> {
-        Some((self.control.reported? - self.released?).as_secs_f64())
+        let reported = self.control.reported()?.max(self.progress.reached(1.0).unwrap_or_default());
+        Some((reported - self.released?).as_secs_f64())
     }
 
     /// The targets that could be updated, as the run ends now.
     fn reach(&self) -> Reach {
-        let heeds_pause = self.control.controller.heeds_pause();
+        let heeds_pause = !self.control.traits.ignores_pause;
         let is_online = |cluster| self.world.is_online(cluster);
         Reach::judge(&self.scenario.world.clusters, &self.progress, heeds_pause, is_online)
     }
@@ -325,33 +330,10 @@ impl engine::Model for Sim<'_> {
         if self.is_world_over && !matches!(event, Event::Driver(_)) {
             return;
         }
-        let event = if event == Event::Distribution(DistributionEvent::Released) {
-            self.released = Some(queue.now());
-            self.control.held = false;
-            self.control.plan_acts(&self.scenario.changes, queue);
-            Event::Driver(DriverEvent::Wake)
-        } else {
-            event
-        };
-        if matches!(event, Event::Driver(DriverEvent::PassEnds | DriverEvent::Wake)) {
-            self.control.controller.look(&self.world);
-        }
         match event {
-            Event::Driver(DriverEvent::News) => {
-                let cluster = self.control.news(queue);
-                self.progress.set(cluster, self.control.controller.is_done(cluster), queue.now());
-            }
-            Event::Driver(DriverEvent::PassEnds) => self.control.pass_ends(queue),
-            Event::Driver(DriverEvent::Written) => self.control.written(&mut self.world, queue),
-            Event::Driver(DriverEvent::Due) => {
-                for cluster in self.control.due(&mut self.world, queue) {
-                    self.progress.set(cluster, self.control.controller.is_done(cluster), queue.now());
-                }
-            }
-            Event::Driver(DriverEvent::Wake) => self.control.changed(queue),
-            Event::Driver(DriverEvent::PersonActs) => {
-                self.control.person_acts(queue);
-                for cluster in (0..self.scenario.world.clusters.len()).map(|index| ClusterId(index as u32)) {
+            Event::Distribution(DistributionEvent::Released) => self.release(queue),
+            Event::Driver(event) => {
+                for cluster in self.control.handle(event, &mut self.world, queue) {
                     self.progress.set(cluster, self.control.controller.is_done(cluster), queue.now());
                 }
             }
@@ -359,12 +341,14 @@ impl engine::Model for Sim<'_> {
                 let is_fault = matches!(event, Event::Fault(_));
                 self.world.handle(event, queue);
                 if is_fault {
-                    self.control.links(&self.world, self.scenario.world.clusters.len(), queue.now());
+                    self.control.links(&mut self.world, queue);
                 }
-                self.control.reported(self.world.take_reports(), queue);
+                self.control.arrive(self.world.take_reports(), queue);
             }
         }
-        self.control.follow(queue);
+        if self.released.is_some() {
+            self.control.follow(&mut self.world, queue);
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 //! (bootstrap max-t; Romano, Wolf, Econometrica 73, 2005), and at least Student's own. With few replicates or many
 //! variants it is Bonferroni's.
 
-use super::bootstrap::Indices;
+use super::bootstrap::{Indices, MOST_RESAMPLED};
 use super::interval::{Interval, assert_level, t_quantile};
 use super::sample::{mean, sample_sd};
 
@@ -109,7 +109,7 @@ fn greatest_ratios(variants: &[Vec<f64>], pairs: &Pairs, resamples: usize, seed:
     let mut greatest: Vec<Vec<f64>> = vec![Vec::with_capacity(resamples); count];
     let mut indices = Indices::new(seed);
     for _ in 0..resamples {
-        let drawn: Vec<usize> = (0..runs).map(|_| indices.below(runs)).collect();
+        let drawn: Vec<usize> = (0..runs.min(MOST_RESAMPLED)).map(|_| indices.below(runs)).collect();
         let mut most = vec![f64::NEG_INFINITY; count];
         for own in 0..count {
             for other in own + 1..count {

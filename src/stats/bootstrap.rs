@@ -28,6 +28,10 @@
 
 use super::interval::{Interval, assert_level, mean_interval};
 
+/// Most values of a resample. Of more, Student's ratio has the same distribution, but for a part that falls with the
+/// root of their number, and resampling all of them would take time in proportion to it.
+pub const MOST_RESAMPLED: usize = 10_000;
+
 /// Fewest values that are resampled. Four have 35 different resamples, too few for a quantile in the tail.
 const FEWEST: usize = 5;
 
@@ -66,11 +70,12 @@ pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u6
 fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec<f64> {
     // Rounding error of a variance whose squares cancel, relative to the sample's variance.
     const ROUNDING: f64 = 1e-12;
-    let n = deviations.len() as f64;
+    let drawn = deviations.len().min(MOST_RESAMPLED);
+    let n = drawn as f64;
     let mut indices = Indices::new(seed);
     let ratio = |_| {
         let (mut sum, mut squares) = (0.0, 0.0);
-        for _ in 0..deviations.len() {
+        for _ in 0..drawn {
             let deviation = deviations[indices.below(deviations.len())];
             sum += deviation;
             squares += deviation * deviation;

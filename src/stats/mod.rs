@@ -17,7 +17,7 @@ mod share;
 pub(crate) mod tests;
 
 pub use best::{Contender, with_the_best};
-pub use bootstrap::{Indices, bootstrap_interval};
+pub use bootstrap::{Indices, MOST_RESAMPLED, bootstrap_interval};
 pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};

@@ -195,9 +195,11 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(())
     }
 
-    /// A saved run. Details that it has are kept.
+    /// A saved run. Details that it has are kept. A shard may be forged, so the run must be the one with this number.
     fn saved(&self, id: RunId) -> Option<RunRecord> {
-        let mut run = self.journal.take(id)?;
+        let of_id =
+            |run: &RunRow| run.replicate == id.1 && run.variant == self.experiment.variants[id.0 as usize].label;
+        let mut run = self.journal.take(id).filter(|run| of_id(&run.run))?;
         self.details.put_back(id, &mut run);
         Some(run)
     }

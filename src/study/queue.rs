@@ -25,6 +25,11 @@ pub(super) fn in_order<T: Send>(
                 break;
             }
             let result = if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { job(at) };
+            // An interrupt ends the process of a run, and so the run.
+            let result = match result {
+                Err(StudyError::Process(_)) if stop.load(Ordering::Relaxed) => Err(StudyError::Interrupted),
+                result => result,
+            };
             let mut done = done.lock().expect("no holder panics");
             match result {
                 Ok(result) => _ = done.as_mut().map(|done| done[at] = Some(result)),

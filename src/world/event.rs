@@ -44,21 +44,19 @@ pub enum Event {
     TransfersEnd,
 }
 
-/// Events that the driver of a world may schedule for itself.
+/// Events that the driver of a world may schedule for itself: those of a management cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DriverEvent {
-    /// A change has reached the controller's cache.
-    News,
-    /// The next object of a pass is written.
-    Written,
-    /// A pass of the controller ends.
-    PassEnds,
-    /// The time at which the scheduler asked to be called.
-    Wake,
-    /// Something specific to the product, beside passes and changes.
-    Due,
-    /// A person has changed something, and the controller sees it.
-    PersonActs,
+    /// The new revision is released.
+    Released,
+    /// A report is in the controller's cache.
+    Seen(Report),
+    /// A timer of the controller goes off, by its number.
+    Timer(u32),
+    /// A write takes effect that instructs a cluster to run a revision.
+    Instruct(ClusterId, Revision),
+    /// The controller's cache shows what a person has changed, by its number in the list of changes.
+    PersonActs(u32),
 }
 
 /// A failure or its repair.

@@ -134,7 +134,7 @@ impl Model for BareModel<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
-        if event == Event::Driver(DriverEvent::Due) {
+        if event == Event::Driver(DriverEvent::Timer(0)) {
             self.interventions.next().expect("one event per intervention")(&mut self.world, queue);
         }
         self.world.handle(event, queue);
@@ -179,7 +179,7 @@ fn play_on(
         model.world.instruct(ClusterId::at(at), NEW, &mut queue);
     }
     for &(at, _) in interventions {
-        queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(at), Event::Driver(DriverEvent::Due));
+        queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(at), Event::Driver(DriverEvent::Timer(0)));
     }
     let mut events = Vec::new();
     let mut observer = |now: SimTime, event: &Event| events.push((now, *event));

@@ -14,35 +14,46 @@ use source::{SourceFile, all_files, arrows_inside_rooms, circles};
 
 /// Module, what it may import of ours, and what else must not be seen in it.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
+    ("io", &[], &["rand"]),
     ("units", &[], &["rand", "std::fs", "std::time"]),
     ("stats", &["units"], &["rand", "std::fs", "std::time"]),
     ("engine", &["units"], &["std::fs", "std::time"]),
     // The heap with positions, which pending ends of transfers lie in.
     ("flow", &["units", "engine"], &["rand", "std::fs", "std::time"]),
     ("rollout", &["units"], &["rand", "rayon", "std::fs", "std::io", "std::time", "std::env"]),
-    ("document", &[], &["rand"]),
+    ("document", &["io"], &["rand"]),
     ("world", &["units", "engine", "flow", "rollout", "document"], &["std::fs", "std::time"]),
     ("process", &[], &["rand", "std::fs", "std::env"]),
+    // The rows of passes and statuses, and the errors of processes, come out of it.
+    (
+        "control_plane",
+        &["units", "engine", "rollout", "world", "results", "process"],
+        &["rand", "std::fs", "std::time"],
+    ),
     (
         "products",
-        &["units", "engine", "document", "rollout", "world", "results", "process"],
+        &["units", "engine", "document", "rollout", "world", "results", "process", "control_plane"],
         &["rand", "std::fs", "std::time"],
     ),
     // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
-    ("scenario", &["units", "document", "rollout", "world", "products", "results"], &["rand"]),
+    ("scenario", &["units", "document", "rollout", "world", "control_plane", "products", "results"], &["rand"]),
     // Its files are the products' own, and those that an experiment names; it loads what it has written. A folder is
     // staged and published as results are.
-    ("import", &["units", "document", "rollout", "world", "products", "scenario", "results"], &["rand", "std::time"]),
-    ("results", &["units", "stats", "rollout"], &["rand"]),
+    (
+        "import",
+        &["io", "units", "document", "rollout", "world", "products", "scenario", "results"],
+        &["rand", "std::time"],
+    ),
+    ("results", &["io", "units", "stats", "rollout"], &["rand"]),
     (
         "sim",
-        &["units", "engine", "world", "rollout", "products", "scenario", "results", "process"],
+        &["units", "engine", "world", "rollout", "control_plane", "products", "scenario", "results", "process"],
         &["std::fs", "std::time"],
     ),
     ("study", &["sim", "scenario", "results", "stats", "units", "process"], &["std::fs", "std::time"]),
     // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do.
-    ("calibrate", &["units", "stats", "engine", "document", "world", "scenario", "sim", "results"], &["rand"]),
-    ("report", &["results", "stats", "units"], &["rand"]),
+    ("calibrate", &["io", "units", "stats", "engine", "document", "world", "scenario", "sim", "results"], &["rand"]),
+    ("report", &["io", "results", "stats", "units"], &["rand"]),
 ];
 
 /// The products' folders: world and driver know none of them, only the ids in `rollout`.
@@ -55,7 +66,8 @@ fn products() -> Vec<String> {
 
 /// Type names that are defined more than once, at most 15, and why. Each is private to its module or room.
 const REPEATED_TYPE_NAMES: &[(&str, &str)] = &[
-    ("Place", "of a problem in a file; of a cluster as Argo CD's application controller sees it"),
+    ("Fields", "of a map in a document; of a quantity that is written as a map"),
+    ("Place", "of a problem in a file; of a value in a document"),
     ("Progress", "of a run as the driver counts it; of a staged run as its next pass reads it"),
     ("Reading", "of a tree, in `document`; of an experiment with the values of a sweep"),
 ];

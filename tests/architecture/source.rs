@@ -133,8 +133,11 @@ pub(crate) fn arrows_inside_rooms(files: &[SourceFile]) -> BTreeMap<&str, BTreeS
         // A name may be passed on several times.
         for _ in 0..8 {
             let (length, target) = (1..=parts.len()).rev().find_map(|length| {
-                let target = passed_on.get(&parts[..length]).filter(|target| ***target != parts[..length]);
-                (target.is_some() || by_module.contains_key(&parts[..length])).then_some((length, target))
+                // A parent may pass on a function that has the name of its module: the path leads to the module.
+                let is_module = by_module.contains_key(&parts[..length]);
+                let target =
+                    passed_on.get(&parts[..length]).filter(|target| !is_module && ***target != parts[..length]);
+                (target.is_some() || is_module).then_some((length, target))
             })?;
             let Some(target) = target else { return by_module.get(&parts[..length]).copied() };
             parts = target.iter().cloned().chain(parts.drain(length..)).collect();
@@ -348,6 +351,17 @@ fn finds_circles_through_names_that_a_parent_passes_on() {
     ];
     let found = circles(&arrows_inside_rooms(&files));
     assert_eq!(found, [BTreeSet::from(["sim/a.rs", "sim/b.rs", "sim/c.rs"])]);
+}
+
+#[test]
+fn finds_a_circle_that_a_function_with_the_name_of_its_module_hides() {
+    let file = |path: &str, code: &str| SourceFile { path: path.to_owned(), code: code.to_owned() };
+    let files = [
+        file("sim/mod.rs", "mod float; mod limit;\npub use limit::{LimitError, limit};"),
+        file("sim/float.rs", "use super::limit::whole_number;"),
+        file("sim/limit.rs", "use super::float;"),
+    ];
+    assert_eq!(circles(&arrows_inside_rooms(&files)), [BTreeSet::from(["sim/float.rs", "sim/limit.rs"])]);
 }
 
 #[test]

@@ -365,8 +365,6 @@ fn check_tick(case: &TickCase) -> Result<(), String> {
         state: state(&written.state),
         superseded: false,
         error: written.error.clone(),
-        last_healthy_at: None,
-        status_updated_at: SimTime::ZERO,
         previous_revision: VERSION,
     };
     assert_eq!(deployment.reason(), written.reason, "the reason follows from the state");
@@ -464,7 +462,6 @@ fn check_trace(trace: &Trace) -> Result<(), String> {
 
 /// What a step came to in the record, and here.
 fn play(app: &mut Labelled, step: &Step) -> (Value, Value) {
-    let now = SimTime::ZERO;
     match step {
         Step::Create { deployment, strategy, options, result, after } => {
             let got = create(app, deployment, strategy.as_ref(), options.as_ref());
@@ -472,12 +469,12 @@ fn play(app: &mut Labelled, step: &Step) -> (Value, Value) {
         }
         Step::Continue { deployment, result, after } => {
             let index = app.deployment(deployment).unwrap_or(usize::MAX);
-            let got = outcome(app.app.continue_deployment(now, index));
+            let got = outcome(app.app.continue_deployment(index));
             (json!([result, after]), json!([got, after_step(app)]))
         }
         Step::Cancel { deployment, result, after } => {
             let index = app.deployment(deployment).unwrap_or(usize::MAX);
-            let got = outcome(app.app.cancel_deployment(now, index));
+            let got = outcome(app.app.cancel_deployment(index));
             (json!([result, after]), json!([got, after_step(app)]))
         }
         Step::Tick { lrps, diego_unavailable, after } => {
@@ -497,7 +494,7 @@ fn create(app: &mut Labelled, label: &str, strategy: Option<&Value>, options: Op
             return json!({ "ok": false, "errors": errors });
         }
     };
-    match app.app.create(SimTime::ZERO, RuleSet::Shipped, &options, VERSION) {
+    match app.app.create(RuleSet::Shipped, &options, VERSION) {
         Err(ApiError::EmptySteps) => json!({ "ok": false, "exception": "NoMethodError" }),
         result => {
             if let Ok(index) = result {

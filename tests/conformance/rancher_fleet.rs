@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleSummary, BundleView, ClusterGroup, ClusterView, FleetCluster, FleetLimitError,
-    IntOrString, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
+    IntOrString, Partition, RancherFleet, RolloutStrategy, RuleSet, StrategyError, limit,
 };
 use fleetsim::rollout::{Revision, TargetSet};
 use fleetsim::units::SimTime;
@@ -41,7 +41,7 @@ fn check_partitions(case: &Value) -> Result<(), String> {
     let got = match fleet.partitioning() {
         Err(error) => json!({ "error": strategy_error(error) }),
         Ok(plan) => {
-            let partition = |p: &fleetsim::rollout::rancher_fleet::Partition| json!({"name": p.name, "targets": print_ranges(&p.members), "maxUnavailable": p.max_unavailable});
+            let partition = |p: &Partition| json!({"name": p.name, "targets": print_ranges(&p.members), "maxUnavailable": p.max_unavailable});
             json!({
                 "partitions": plan.partitions.iter().map(partition).collect::<Vec<_>>(),
                 "maxUnavailable": plan.max_unavailable,
@@ -211,8 +211,8 @@ impl Loop {
         let by_index: Vec<u32> = (0..before.len() as u32).collect();
         let status = &pass.status;
         let repo = BundleSummary::of_git_repo(&self.view);
-        let named = self.fleet.partitions().iter().zip(&status.partitions);
-        let parts = json!(named.map(|(p, s)| json!([p.name, s.count, s.max_unavailable])).collect::<Vec<_>>());
+        let part = |it: &Partition| json!([it.name, it.members.len(), it.max_unavailable]);
+        let parts = json!(self.fleet.partitions().iter().map(part).collect::<Vec<_>>());
         let mut got = Map::from_iter([
             ("created".to_owned(), changed(&self.order, &|old, new| old.is_none() && new.is_some())),
             (
@@ -226,7 +226,7 @@ impl Loop {
                 changed(&self.order, &|old, new| new.is_some_and(|new| old.and_then(|old| old.staged) != new.staged)),
             ),
             ("deleted".to_owned(), changed(&by_index, &|old, new| old.is_some() && new.is_none())),
-            ("un".to_owned(), json!(status.partitions.iter().map(|p| p.unavailable).collect::<Vec<_>>())),
+            ("un".to_owned(), json!(status.partitions)),
             (
                 "bundle".to_owned(),
                 json!([

@@ -81,7 +81,8 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
     // Six connections time out after 30 s each; between them 10 + 20 + 40 + 80 + 160 s are waited.
     let failed = 6.0 * 30.0 + 310.0;
     // The pass that sees the failure is the one in which the row leaves Pending, and requests the sync once more.
-    assert!((2.0 * failed..2.0 * failed + 8.0).contains(&record.run.end_s), "ends at {} s", record.run.end_s);
+    // A pass that gives up after five conflicts is repeated, which takes up to a second each time.
+    assert!((2.0 * failed..2.0 * failed + 12.0).contains(&record.run.end_s), "ends at {} s", record.run.end_s);
     let once = format!("options: {{triggerOnce: true}}\n      {STEPS}");
     let once = Story { strategy: once, ..Story::new("{offline: {share: 40%}}") }.play();
     assert!((failed..failed + 8.0).contains(&once.run.end_s), "as argoproj/argo-cd#21502 wants it: {}", once.run.end_s);
@@ -95,7 +96,8 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
     assert!(!canaries.is_empty(), "else nothing is shown");
     for canary in canaries {
         let tried = canary.told_s.expect("the first attempt is the one that is remembered");
-        assert!(tried < 5.0, "{}: {tried}", canary.cluster);
+        // The first passes give up after five conflicts each.
+        assert!(tried < 8.0, "{}: {tried}", canary.cluster);
         // Tried again after 30 + 10 s, and after 30 + 20 s more; applying takes 1 s.
         let applied = canary.applied_s.expect("applied");
         assert!((applied - tried - 91.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::common::{blocks, contents, fleetsim, folder_with, root, text};
 
 /// Six clusters, and a strategy that this text describes.
-fn experiment(strategy: &str) -> String {
+pub(crate) fn experiment(strategy: &str) -> String {
     format!(
         "
 name: x

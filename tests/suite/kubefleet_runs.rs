@@ -144,9 +144,9 @@ fn two_runs_of_one_placement_take_clusters_from_each_other() {
     let run = run("", "runs: [{name: new}, {name: back, resourceSnapshotIndex: '0', after: 5 s}]");
     let failed = run.statuses.iter().filter(|row| row.condition == "Succeeded" && row.status == "False");
     let messages: Vec<(&str, &str)> = failed.map(|row| (row.object.as_str(), row.message.as_str())).collect();
-    let preempted = messages.iter().find(|(_, message)| message.contains("see if there is a concurrent updateRun"));
+    let preempted = messages.iter().find(|(_, message)| message.contains("is there a concurrent updateRun"));
     let (object, message) = preempted.unwrap_or_else(|| panic!("no run was preempted: {messages:?}"));
-    assert!(message.starts_with("cannot continue the updateRun: failed to process the request due to a client error"));
+    assert!(message.starts_with("the binding of the updating cluster `c-1` in the stage `canary`"), "{message}");
     assert_eq!(*object, "ClusterStagedUpdateRun/new/canary", "the stage fails with its run");
     let of_run = messages.iter().find(|(object, _)| *object == "ClusterStagedUpdateRun/new");
     assert_eq!(of_run.map(|(_, text)| text), Some(message));

@@ -1,6 +1,6 @@
 //! Releases without pods: a ConfigMap, or a Deployment that is scaled to zero. Completion as the product reports it.
 
-use fleetsim::products::WATCH_DELAY;
+use fleetsim::control_plane::WATCH_DELAY;
 use fleetsim::results::RunOutcome;
 use fleetsim::sim;
 

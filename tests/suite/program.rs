@@ -127,7 +127,7 @@ fn reproduce_adds_missing_files_and_lists_those_that_differ() {
     for name in ["timeline.csv", "report.html", "charts/pulls.png"] {
         fs::remove_file(results.join(name)).expect("it was written");
     }
-    let refused = fleetsim(folder.path()).args(["report", "results/small"]).assert().code(1);
+    let refused = fleetsim(folder.path()).args(["report", "results/small"]).assert().code(2);
     let missing = text(&refused.get_output().stderr);
     assert!(missing.ends_with("is missing; run `fleetsim reproduce results/small` to create it again\n"), "{missing}");
 
@@ -183,7 +183,7 @@ fn charts_are_drawn_again_from_the_tables_alone() {
     let again = fleetsim(folder.path()).args(["report", "out"]).assert().success();
     assert_eq!(text(&again.get_output().stdout), comparison);
     assert_eq!(contents(&folder.path().join("out")), before);
-    let refused = fleetsim(folder.path()).args(["report", "."]).assert().code(1);
+    let refused = fleetsim(folder.path()).args(["report", "."]).assert().code(2);
     let stderr = text(&refused.get_output().stderr);
     assert_eq!(
         stderr,

@@ -73,7 +73,18 @@ fn a_sweep_with_dask_survives_a_killed_worker_and_has_the_bytes_of_a_single_run(
     until("the scheduler writes its address", || at.join("s").exists());
     let mut sweep = Command::new(&python);
     sweep.current_dir(at).arg(root().join("scale-out/sweep.py")).args(["--program", PROGRAM]);
-    sweep.args(["--shards", "4", "--out", "shards", "--results", "merged", "--scheduler-file", "s"]);
+    sweep.args([
+        "--shards",
+        "4",
+        "--out",
+        "shards",
+        "--results",
+        "merged",
+        "--scheduler-file",
+        "s",
+        "--junit",
+        "a.xml",
+    ]);
     sweep.args(["--", "run", "sweep.yaml", "--threads", "1"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut sweep = Started(sweep.spawn().expect("started"));
     // Both workers simulate a shard, and no shard is complete.
@@ -86,7 +97,39 @@ fn a_sweep_with_dask_survives_a_killed_worker_and_has_the_bytes_of_a_single_run(
     assert!(status.success(), "{told}");
     assert_eq!(told.matches("shard: shards/").count(), 4, "{told}");
     assert!(contents(&at.join("single")) == contents(&at.join("merged")), "the same bytes\n{told}");
+    assert!(at.join("a.xml").exists(), "the limits of the merged results");
     assert_eq!(workers[1].0.try_wait().expect("a child"), None, "the other worker lives");
+}
+
+/// No Dask is needed for that.
+#[test]
+fn a_sweep_checks_its_arguments_before_it_simulates() {
+    let folder = folder_with(&[("sweep.yaml", EXPERIMENT)]);
+    let sweep = |options: &[&str], command: &[&str]| {
+        let mut sweep = Command::new("python3");
+        sweep.current_dir(folder.path()).arg(root().join("scale-out/sweep.py")).args(["--out", "shards"]);
+        sweep.args(["--program", PROGRAM]).args(options).arg("--").args(command);
+        sweep.output()
+    };
+    if sweep(&[], &[]).is_err() {
+        return super::common::not_tested("there is no python3");
+    }
+    for (options, command, part) in [
+        (&["--shards", "0"][..], &["run", "sweep.yaml"][..], "--shards must be at least 1"),
+        (&["--shards", "2", "--retries", "-1"], &["run", "sweep.yaml"], "--retries must be at least 0"),
+        (&["--shards", "2"], &["run", "none.yaml"], "there is no experiment `none.yaml`"),
+        (&["--shards", "2"], &["run", "--seed", "1", "sweep.yaml"], "the experiment must follow `run`"),
+        (&["--shards", "2"], &["run", "sweep.yaml", "--junit", "a.xml"], "must not have --junit"),
+        (&["--shards", "2"], &["run", "sweep.yaml", "--out=x"], "must not have --out"),
+        (&["--shards", "2", "--junit", "a.xml"], &["plan", "sweep.yaml"], "--junit needs the command `run`"),
+        (&["--shards", "2", "--program", "nothing"], &["run", "sweep.yaml"], "there is no program `nothing`"),
+    ] {
+        let output = sweep(options, command).expect("python3");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{options:?} {command:?}: {stderr}");
+        assert!(stderr.contains(part), "{options:?} {command:?}: {stderr}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing was simulated");
 }
 
 /// A folder with the experiment, and `fleetsim` on the path.

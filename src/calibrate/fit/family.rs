@@ -5,7 +5,6 @@
 
 use super::special::{digamma, incomplete_gamma, normal, trigamma};
 use crate::engine::{Stream, dist};
-use crate::stats::bisected;
 
 /// A family of distributions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -170,15 +169,5 @@ impl FittedLaw {
             Family::Gamma => dist::gamma(rng, self.size, self.shape),
             Family::Exponential => dist::exponential(rng, self.size),
         }
-    }
-
-    /// The value that a draw stays below with probability `p`, by halving.
-    pub(in crate::calibrate) fn quantile(&self, p: f64) -> f64 {
-        let mut high = self.size;
-        while self.tails(high).0 < p && high < 1e300 {
-            high *= 2.0;
-        }
-        let (low, high) = bisected((0.0, high), 200, |middle| self.tails(middle).0 >= p);
-        f64::midpoint(low, high)
     }
 }

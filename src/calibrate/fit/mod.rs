@@ -4,14 +4,12 @@
 //! samples, none does: then it is `close` while its distribution function differs by at most 5 points anywhere.
 //! Where none is either, the measured values themselves are the distribution, with a warning.
 
-mod binned;
 mod distance;
 mod family;
 mod special;
 #[cfg(test)]
 mod tests;
 
-pub(super) use binned::{Bins, fits_of_quantiles};
 use family::{Family, FittedLaw};
 
 use crate::results::{FitParameter, FitRecord, SampleRecord};

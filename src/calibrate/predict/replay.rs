@@ -248,7 +248,7 @@ impl Model for Replay<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
-        if event == Event::Driver(DriverEvent::Due) {
+        if event == Event::Driver(DriverEvent::Timer(0)) {
             let (_, pull) = self.ahead.pop().expect("one event for each pull");
             if let Some(image) = pull.image {
                 let id = self.world.pull_image(ClusterId::at(0), pull.node, image, queue);
@@ -288,7 +288,7 @@ impl RecordedRollout<'_> {
         let mut queue = EventQueue::new();
         let world = World::new(&self.world, &PlatformSpec::INSTANT, seed, replicate, &mut queue);
         for (at, _) in ahead.iter().rev() {
-            queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(*at), Event::Driver(DriverEvent::Due));
+            queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(*at), Event::Driver(DriverEvent::Timer(0)));
         }
         let mut replay = Replay { world, ahead, open: Vec::new(), pulled: vec![0.0; self.pods.len()] };
         // Nothing fails here, so every pull ends.

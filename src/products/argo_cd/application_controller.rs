@@ -34,24 +34,41 @@
 //! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
 //! comparisons into those that resolve the revision anew and those that do not.
 
-mod moment;
-
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::ArgoCdRelease;
 use super::settings::ApplicationControllerSettings;
 use super::shard::Shard;
-use crate::engine::Stream;
+use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
 use crate::products::Run;
-use crate::rollout::Revision;
-use crate::rollout::argo_cd::{Health, Operation, OperationState, SyncStatus};
+use crate::rollout::argo_cd::{
+    Application, ApplicationSetView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus,
+    queues_pass,
+};
+use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, DurationModel, OLD, Report};
-pub(super) use moment::Moment;
+use crate::world::{ClusterId, NEW, OLD, Report};
+
+/// The queue of the ApplicationSet controller.
+pub(super) type SetQueue = Runtime<(), SetStep>;
+
+/// A step of the ApplicationSet controller beside its passes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SetStep {
+    /// It sees a write of its own that queues a pass.
+    Seen,
+}
+
+/// The ApplicationSet controller's view of the set.
+pub(super) struct View {
+    pub(super) set: ApplicationSetView,
+    /// Applications that changed since its last pass.
+    pub(super) changed: TargetSet,
+}
 
 /// What the application controller knows of a cluster and does with its application.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct TrackedApplication {
     /// The process that the cluster is assigned to.
     shard: usize,
     applied: Option<Revision>,
@@ -75,7 +92,7 @@ struct Place {
     rewritten: Option<(SimTime, Revision)>,
 }
 
-impl Place {
+impl TrackedApplication {
     /// The revision that the spec names.
     fn spec(&mut self, now: SimTime) -> Revision {
         if let Some((_, revision)) = self.rewritten.take_if(|(at, _)| *at <= now) {
@@ -87,7 +104,7 @@ impl Place {
 
 /// A write of the application controller into an Application's status.
 #[derive(Clone, Copy, Debug)]
-enum Shown {
+enum StatusPatch {
     /// The state of an operation, and whether it is over.
     Operation(OperationState, bool),
     /// What a comparison has found, and the operation that the application begins by itself.
@@ -107,19 +124,17 @@ enum Attempt {
     Failing,
 }
 
-/// What the controller does at some time.
+/// A step of the controller in time.
 #[derive(Clone, Copy, Debug)]
-enum Due {
+enum ApplicationStep {
     /// The object was created, or its spec was written.
     Written(usize),
     /// An operation is requested.
     Requested(usize),
     /// An operation is written as Running, and begins.
     Begins(usize),
-    /// The ApplicationSet controller sees what was written.
-    Shown(usize, Shown),
-    /// It sees what it has written itself.
-    SetSeen,
+    /// The ApplicationSet controller sees a write into an Application.
+    Seen(usize, StatusPatch),
     /// The requests of an attempt are through.
     RequestsMade(usize),
     /// An attempt ends that is not ended by a report.
@@ -132,20 +147,18 @@ enum Due {
     Refresh(usize),
 }
 
-impl Due {
-    /// The application that it is about.
-    fn application(&self) -> Option<usize> {
+impl ApplicationStep {
+    const fn application(&self) -> usize {
         match *self {
-            Self::SetSeen => None,
             Self::Written(application)
             | Self::Requested(application)
             | Self::Begins(application)
-            | Self::Shown(application, _)
+            | Self::Seen(application, _)
             | Self::RequestsMade(application)
             | Self::AttemptEnds(application)
             | Self::Again(application)
             | Self::Compared(application)
-            | Self::Refresh(application) => Some(application),
+            | Self::Refresh(application) => application,
         }
     }
 }
@@ -154,18 +167,14 @@ impl Due {
 pub(super) struct ApplicationController {
     release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
-    places: Vec<Place>,
+    applications: Vec<TrackedApplication>,
     shards: Vec<Shard>,
-    /// Reports that were received and are not worked on yet.
-    inbox: Vec<Report>,
-    /// By time, and in the order of scheduling.
-    agenda: BTreeMap<(SimTime, u64), Due>,
-    scheduled: u64,
-    /// One request to the API server, and the delay until the ApplicationSet controller sees a write.
-    request: DurationModel,
-    draws: Stream,
+    agenda: Agenda<ApplicationStep>,
+    client: ApiClient,
     watch_delay: SimDuration,
-    /// When another sync status or health was last shown.
+    /// First refreshes after the release, of a commit that nothing else announces.
+    pub(super) refreshes: Vec<(SimTime, usize)>,
+    /// When another sync status or health was last seen.
     shown_at: Option<SimTime>,
 }
 
@@ -177,26 +186,31 @@ impl ApplicationController {
         run: &Run<'_>,
         clusters: impl IntoIterator<Item = (usize, Option<Revision>)>,
     ) -> Self {
-        let place = |(shard, applied): (usize, Option<Revision>)| Place {
+        let tracked = |(shard, applied): (usize, Option<Revision>)| TrackedApplication {
             shard,
             applied,
             ready: applied.is_some(),
             // The parameters of the settled application.
             spec: applied.map(|_| OLD),
-            ..Place::default()
+            ..TrackedApplication::default()
         };
         Self {
             release,
             settings,
-            places: clusters.into_iter().map(place).collect(),
+            applications: clusters.into_iter().map(tracked).collect(),
             shards: vec![Shard::new(settings); settings.shards as usize],
-            inbox: Vec::new(),
-            agenda: BTreeMap::new(),
-            scheduled: 0,
-            request: run.control_loop.request.clone(),
-            draws: run.streams.stream("argocd-application-controller", "API requests"),
+            agenda: Agenda::of_controller(1),
+            client: ApiClient::without_limit(run.control_loop, &run.streams, "application controller"),
             watch_delay: run.control_loop.watch_delay,
+            refreshes: Vec::new(),
             shown_at: None,
+        }
+    }
+
+    /// The release begins: the first refreshes are scheduled.
+    pub(super) fn start(&mut self, plane: &mut Plane<'_>) {
+        for (at, application) in std::mem::take(&mut self.refreshes) {
+            self.agenda.add(at, ApplicationStep::Refresh(application), plane);
         }
     }
 
@@ -210,14 +224,13 @@ impl ApplicationController {
         matches!(self.release, ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters)
     }
 
-    /// The object of an application is deleted, and its cluster keeps what it has. What is due for it comes to nothing.
-    pub(super) fn deleted(&mut self, application: usize) {
-        let place = &mut self.places[application];
-        (place.operation, place.state, place.attempted, place.failed) = (None, None, None, 0);
-        place.comparison_due = false;
-        let attempt = place.attempt.take();
-        let is_of = |due: &Due| due.application() == Some(application);
-        self.agenda.retain(|_, due| !is_of(due));
+    /// The object of an application is deleted, and its cluster keeps what it has. Its steps come to nothing.
+    pub(super) fn deleted(&mut self, application: usize, plane: &mut Plane<'_>) {
+        let tracked = &mut self.applications[application];
+        (tracked.operation, tracked.state, tracked.attempted, tracked.failed) = (None, None, None, 0);
+        tracked.comparison_due = false;
+        let attempt = tracked.attempt.take();
+        self.agenda.cancel_if(|step| step.application() == application, plane);
         let shard = self.shard(application);
         shard.waiting.retain(|waiting| *waiting != application);
         if attempt.is_some() {
@@ -225,93 +238,291 @@ impl ApplicationController {
         }
     }
 
-    /// When another sync status or health was last shown.
-    pub(super) fn shown_at(&self) -> Option<SimTime> {
+    /// When another sync status or health was last seen.
+    pub(super) const fn shown_at(&self) -> Option<SimTime> {
         self.shown_at
-    }
-
-    /// The ApplicationSet controller sees a write of its own that queues a pass.
-    pub(super) fn set_seen(&mut self, at: SimTime) {
-        self.schedule(at, Due::SetSeen);
-    }
-
-    /// When a request that is sent now is answered.
-    fn answer(&mut self, now: SimTime) -> SimTime {
-        now + self.request.sample(&mut self.draws)
-    }
-
-    pub(super) fn learn(&mut self, report: Report) {
-        self.inbox.push(report);
     }
 
     /// What a cluster has applied, as far as the controller knows.
     pub(super) fn applied(&self, application: usize) -> Option<Revision> {
-        self.places[application].applied
+        self.applications[application].applied
     }
 
-    /// An application's spec names this revision from `at` on, when its write is answered.
-    pub(super) fn spec_is_written(&mut self, at: SimTime, application: usize, revision: Revision) {
-        let place = &mut self.places[application];
+    /// The ApplicationSet controller writes an application, answered at that time: its spec names this revision from then
+    /// on. `is_request`: it requests an operation.
+    pub(super) fn written(
+        &mut self,
+        application: usize,
+        (at, revision): (SimTime, Revision),
+        is_request: bool,
+        plane: &mut Plane<'_>,
+    ) {
+        let tracked = &mut self.applications[application];
         // A pass before this one has its answers.
-        let before = place.rewritten.replace((at, revision));
-        place.spec = before.map(|(_, revision)| revision).or(place.spec);
-    }
-
-    pub(super) fn sees_write(&mut self, at: SimTime, application: usize) {
-        self.schedule(at, Due::Written(application));
-    }
-
-    pub(super) fn sees_request(&mut self, at: SimTime, application: usize) {
-        self.schedule(at, Due::Requested(application));
-    }
-
-    pub(super) fn refresh(&mut self, at: SimTime, application: usize) {
-        self.schedule(at, Due::Refresh(application));
-    }
-
-    pub(super) fn next_event(&self) -> Option<SimTime> {
-        if self.inbox.is_empty() { self.agenda.keys().next().map(|&(at, _)| at) } else { Some(SimTime::ZERO) }
+        let before = tracked.rewritten.replace((at, revision));
+        tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
+        let step =
+            if is_request { ApplicationStep::Requested(application) } else { ApplicationStep::Written(application) };
+        self.agenda.add(at + self.watch_delay, step, plane);
     }
 
     /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
     pub(super) fn is_hopeless(&self, is_lost: &dyn Fn(ClusterId) -> bool) -> bool {
         let is_endless = |application: usize| {
-            self.places[application].failed > 0
-                && self.places[application].operation.is_some_and(|operation| operation.retry_limit < 0)
+            self.applications[application].failed > 0
+                && self.applications[application].operation.is_some_and(|operation| operation.retry_limit < 0)
                 && is_lost(ClusterId(application as u32))
         };
-        let is_hopeless = |due: &Due| match *due {
-            Due::AttemptEnds(application) => {
-                self.places[application].attempt == Some(Attempt::Failing) && is_endless(application)
+        let is_hopeless = |step: &ApplicationStep| match *step {
+            ApplicationStep::AttemptEnds(application) => {
+                self.applications[application].attempt == Some(Attempt::Failing) && is_endless(application)
             }
-            Due::Again(application) => is_endless(application),
+            ApplicationStep::Again(application) => is_endless(application),
             _ => false,
         };
-        self.inbox.is_empty()
-            && self.agenda.values().all(is_hopeless)
+        self.agenda.iter().all(is_hopeless)
             && self.shards.iter().flat_map(|shard| &shard.waiting).all(|&application| is_endless(application))
     }
 
-    fn schedule(&mut self, at: SimTime, due: Due) {
-        self.agenda.insert((at, self.scheduled), due);
-        self.scheduled += 1;
-    }
-
     /// Has an application compared as soon as a worker is free; requests before that are one.
-    fn compare(&mut self, application: usize, now: SimTime) {
-        if std::mem::replace(&mut self.places[application].comparison_due, true) {
-            return;
+    fn compare(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        if !std::mem::replace(&mut self.applications[application].comparison_due, true) {
+            let at = self.shard(application).compare(now);
+            self.agenda.add(at, ApplicationStep::Compared(application), plane);
         }
-        let at = self.shard(application).compare(now);
-        self.schedule(at, Due::Compared(application));
     }
 
     fn shard(&mut self, application: usize) -> &mut Shard {
-        &mut self.shards[self.places[application].shard]
+        &mut self.shards[self.applications[application].shard]
     }
 
     /// An operation waits for a processor.
     fn enqueue(&mut self, application: usize) {
         self.shard(application).waiting.push_back(application);
     }
+
+    /// A cluster reports something new.
+    pub(super) fn report(&mut self, report: Report, now: SimTime, view: &mut View, plane: &mut Plane<'_>) {
+        let application = report.cluster.index();
+        let tracked = &mut self.applications[application];
+        (tracked.applied, tracked.ready, tracked.degraded) = (Some(report.applied), report.ready, report.degraded);
+        let ends = tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
+        if view.set.applications[application].live.is_none() {
+            return;
+        }
+        self.compare(application, now, plane);
+        if ends {
+            self.attempt_ends(application, now, plane);
+        }
+    }
+
+    /// Free processors take the operations that wait.
+    pub(super) fn begin_attempts(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        for shard in 0..self.shards.len() {
+            while let Some(application) = self.shards[shard].next_attempt() {
+                if self.applications[application].failed > 0 {
+                    self.attempt(application, now, plane);
+                } else {
+                    let at = self.client.send(0, now).answered;
+                    self.agenda.add(at, ApplicationStep::Begins(application), plane);
+                }
+            }
+        }
+    }
+
+    /// A timer goes off, if it is one of this controller. `automatic`: the operation that an application requests which
+    /// syncs by itself.
+    pub(super) fn due(
+        &mut self,
+        number: u32,
+        now: SimTime,
+        (view, queue): (&mut View, &mut SetQueue),
+        automatic: Operation,
+        plane: &mut Plane<'_>,
+    ) {
+        let Some(step) = self.agenda.take(number) else { return };
+        match step {
+            // Manifests of another revision are asked for first.
+            ApplicationStep::Written(application) => {
+                let at = self.client.send(0, now).answered;
+                self.agenda.add(at, ApplicationStep::Refresh(application), plane);
+            }
+            ApplicationStep::Refresh(application) => self.compare(application, now, plane),
+            ApplicationStep::Requested(application) => self.requested(application, live(view, application).operation),
+            ApplicationStep::Begins(application) => self.begins(application, now, plane),
+            ApplicationStep::Seen(application, patch) => self.seen(application, patch, (view, queue), plane),
+            ApplicationStep::RequestsMade(application) => self.requests_made(application, now, plane),
+            ApplicationStep::AttemptEnds(application) => self.attempt_ends(application, now, plane),
+            ApplicationStep::Again(application) => {
+                self.compare(application, now, plane);
+                self.enqueue(application);
+            }
+            ApplicationStep::Compared(application) => {
+                let automatic = Some(automatic).filter(|_| live(view, application).spec.auto_sync == AutoSync::Enabled);
+                self.compared(application, now, automatic, plane);
+            }
+        }
+    }
+
+    /// What the source of an application resolves to now.
+    fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
+        match self.release {
+            ArgoCdRelease::Commit => NEW,
+            ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => self.applications[application].spec(now),
+        }
+    }
+
+    /// The revision that the running operation of an application applies.
+    fn applies(&self, application: usize) -> Revision {
+        self.applications[application].applies.expect("an operation that runs has begun")
+    }
+
+    /// Sees a request for an operation, unless one runs.
+    fn requested(&mut self, application: usize, operation: Option<Operation>) {
+        let tracked = &mut self.applications[application];
+        if tracked.operation.is_none() && operation.is_some() {
+            tracked.operation = operation;
+            self.enqueue(application);
+        }
+    }
+
+    fn begins(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        let state = OperationState { phase: OperationPhase::Running, started_at: now };
+        let revision = self.resolved(application, now);
+        let tracked = &mut self.applications[application];
+        (tracked.state, tracked.applies) = (Some(state), Some(revision));
+        self.patch(application, StatusPatch::Operation(state, false), now, plane);
+        self.attempt(application, now, plane);
+    }
+
+    /// Writes into an Application, which the ApplicationSet controller sees later.
+    fn patch(&mut self, application: usize, patch: StatusPatch, now: SimTime, plane: &mut Plane<'_>) {
+        self.agenda.add(now + self.watch_delay, ApplicationStep::Seen(application, patch), plane);
+    }
+
+    /// The ApplicationSet controller sees a write into an Application, which may queue a pass.
+    fn seen(
+        &mut self,
+        application: usize,
+        patch: StatusPatch,
+        (view, queue): (&mut View, &mut SetQueue),
+        plane: &mut Plane<'_>,
+    ) {
+        let parameters_only = self.release == ArgoCdRelease::Parameters;
+        let live = live(view, application);
+        let before = live.clone();
+        match patch {
+            StatusPatch::Operation(state, is_over) => {
+                live.operation_state = Some(state);
+                live.operation = live.operation.filter(|_| !is_over);
+            }
+            StatusPatch::Comparison { at, sync, health, revision, begun } => {
+                (live.reconciled_at, live.refresh) = (Some(at), false);
+                live.revisions = Arc::new([if parameters_only { OLD } else { revision }]);
+                (live.sync, live.health) = (sync, health);
+                live.operation = begun.or(live.operation);
+            }
+        }
+        if (before.sync, before.health) != (live.sync, live.health) {
+            self.shown_at = Some(plane.now());
+        }
+        if queues_pass(Some(&before), Some(live)) {
+            queue.add(());
+        }
+        view.changed.insert(application as u32);
+        plane.changed(ClusterId(application as u32));
+    }
+
+    fn attempt(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        let cluster = ClusterId(application as u32);
+        if plane.clusters.is_online(cluster) {
+            self.applications[application].attempt = Some(Attempt::Requesting);
+            match self.shard(application).sync(now) {
+                through if through > now => {
+                    _ = self.agenda.add(through, ApplicationStep::RequestsMade(application), plane)
+                }
+                _ => self.requests_made(application, now, plane),
+            }
+        } else {
+            self.applications[application].attempt = Some(Attempt::Failing);
+            plane.push(cluster, self.applies(application));
+            self.agenda.add(now + self.settings.tcp_timeout, ApplicationStep::AttemptEnds(application), plane);
+        }
+    }
+
+    fn requests_made(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        if self.applications[application].applied == Some(self.applies(application)) {
+            self.applications[application].attempt = Some(Attempt::Idle);
+            self.agenda.add(now + self.settings.idle_sync, ApplicationStep::AttemptEnds(application), plane);
+        } else if self.shard(application).apply(application) {
+            self.apply(application, plane);
+        }
+    }
+
+    fn apply(&mut self, application: usize, plane: &mut Plane<'_>) {
+        let (cluster, revision) = (ClusterId(application as u32), self.applies(application));
+        self.applications[application].attempt = Some(Attempt::Applying);
+        plane.promote(cluster, revision);
+        plane.push(cluster, revision);
+    }
+
+    fn attempt_ends(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        self.shard(application).attempt_ends();
+        let tracked = &mut self.applications[application];
+        let operation = tracked.operation.expect("an attempt has an operation");
+        let attempt = tracked.attempt.take().expect("an attempt ends that ran");
+        if attempt != Attempt::Failing {
+            let next = if attempt == Attempt::Applying { self.shard(application).applied() } else { None };
+            if let Some(next) = next {
+                self.apply(next, plane);
+            }
+            self.operation_ends(application, OperationPhase::Succeeded, now, plane);
+            return;
+        }
+        let limit = operation.retry_limit;
+        let may_repeat = limit < 0 || i64::from(tracked.failed) < limit;
+        match operation.retry_waits.filter(|_| may_repeat) {
+            Some(waits) => {
+                tracked.failed += 1;
+                let again = now + waits.before(tracked.failed);
+                self.agenda.add(again, ApplicationStep::Again(application), plane);
+            }
+            None => self.operation_ends(application, OperationPhase::Failed, now, plane),
+        }
+    }
+
+    fn operation_ends(&mut self, application: usize, phase: OperationPhase, now: SimTime, plane: &mut Plane<'_>) {
+        let revision = self.applies(application);
+        let tracked = &mut self.applications[application];
+        (tracked.failed, tracked.attempted, tracked.operation) = (0, Some(revision), None);
+        let state = OperationState { phase, ..tracked.state.expect("an operation ends that ran") };
+        tracked.state = Some(state);
+        self.patch(application, StatusPatch::Operation(state, true), now, plane);
+        self.compare(application, now, plane);
+    }
+
+    /// A comparison ends. `automatic`: the operation of an application that may sync by itself.
+    fn compared(&mut self, application: usize, at: SimTime, automatic: Option<Operation>, plane: &mut Plane<'_>) {
+        let revision = self.resolved(application, at);
+        let tracked = &mut self.applications[application];
+        tracked.comparison_due = false;
+        let sync = if tracked.applied == Some(revision) { SyncStatus::Synced } else { SyncStatus::OutOfSync };
+        let health = match tracked.applied {
+            None => Health::Missing,
+            Some(_) if tracked.ready => Health::Healthy,
+            Some(_) if tracked.degraded => Health::Degraded,
+            Some(_) => Health::Progressing,
+        };
+        let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
+        let begun = automatic.filter(|_| is_due && tracked.operation.is_none());
+        if begun.is_some() {
+            tracked.operation = begun;
+            self.enqueue(application);
+        }
+        self.patch(application, StatusPatch::Comparison { at, sync, health, revision, begun }, at, plane);
+    }
+}
+
+fn live(view: &mut View, application: usize) -> &mut Application {
+    view.set.applications[application].live.as_mut().expect("what the application controller sees exists")
 }

@@ -12,12 +12,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::settings::TOLD;
 use super::{ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
+use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
+use crate::products::{ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
@@ -117,7 +119,12 @@ impl Product for ArgoCdConfig {
                     application_controller: self.application_controller,
                     concurrent_updates: self.concurrent_application_updates.0.get(),
                 });
-                self.controller.apply(Program::new("argocd", self.file.as_deref()), native, path, context)
+                let program = Program {
+                    other_keys: TOLD,
+                    settings: self.application_controller.told(self.concurrent_application_updates.0),
+                    ..Program::new("argocd", self.file.as_deref())
+                };
+                self.controller.apply(program, native, path, context)
             }
             // Steps that were left out for an error of their own are not missing.
             Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => None,

@@ -2,14 +2,13 @@
 //!
 //! Every cluster of the fleet is one application, with the cluster's name and labels.
 
-mod adapter;
 mod agent;
 mod application_controller;
 mod config;
+mod controller;
 mod explain;
 mod proposal_adapter;
 mod refresh;
-mod set_writes;
 mod settings;
 mod shard;
 
@@ -19,8 +18,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
-use crate::products::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions};
@@ -110,7 +110,7 @@ impl Strategy for ArgoCdStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::ArgoCdController::new(self, run))
+        Box::new(controller::ArgoCdController::new(self, run))
     }
 }
 
@@ -124,7 +124,7 @@ impl Strategy for ArgoCdProposal {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(proposal_adapter::ProposalController::new(&self.0, run.fleet.world))
+        Box::new(proposal_adapter::ProposalController::new(&self.0, run))
     }
 }
 

@@ -11,7 +11,8 @@
 //! for them.
 
 use super::applications;
-use crate::products::{Controller, Decision};
+use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime, Traits};
+use crate::products::Run;
 use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
 use crate::rollout::argo_cd::proposal::{
@@ -19,37 +20,31 @@ use crate::rollout::argo_cd::proposal::{
     SyncResult,
 };
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, Report, WorldSpec};
+use crate::world::{ClusterId, ClusterSpec, NEW, Report};
 
 /// The proposal with one ApplicationSet.
 pub(super) struct ProposalController<'s> {
     scheduler: ProposedRollingUpdate,
     view: ProposalView,
     clusters: &'s [ClusterSpec],
+    client: ApiClient,
+    runtime: Runtime<(), ()>,
 }
 
 impl<'s> ProposalController<'s> {
-    pub(super) fn new(strategy: &ProposalStrategy, world: &'s WorldSpec) -> Self {
+    pub(super) fn new(strategy: &ProposalStrategy, run: Run<'s>) -> Self {
+        let world = run.fleet.world;
         let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
             .expect("a strategy is checked with the scenario's clusters");
         let settled = |revision| ProposalObject { revision, sync: SyncResult::Succeeded, health: Health::Healthy };
         let clusters = &world.clusters;
         let application = |index| ProposalApplication { wanted: NEW, live: world.installed(index).map(settled) };
-        let applications = (0..clusters.len()).map(application).collect();
-        Self { scheduler, view: ProposalView { applications }, clusters }
-    }
-}
-
-impl Controller for ProposalController<'_> {
-    fn reports_completion(&self) -> bool {
-        true
+        let view = ProposalView { applications: (0..clusters.len()).map(application).collect() };
+        let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
+        Self { scheduler, view, clusters, client, runtime: Runtime::new(1) }
     }
 
-    fn sees_progress_deadlines(&self) -> bool {
-        true
-    }
-
-    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
+    fn learn(&mut self, report: Report) {
         let live = self.view.applications[report.cluster.index()].live.as_mut();
         let live = live.expect("a cluster reports on an application that exists");
         let before = *live;
@@ -61,29 +56,48 @@ impl Controller for ProposalController<'_> {
             (false, true) => Health::Degraded,
             (false, false) => Health::Progressing,
         };
-        *live != before
+        if *live != before {
+            self.runtime.add(());
+        }
     }
 
-    fn decide(&mut self, now: SimTime) -> Decision {
+    fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let pass = self.scheduler.reconcile(now, &self.view);
         let complete = self.view.applications.iter().all(ProposalApplication::is_complete);
-        let mut decision = Decision {
-            unavailable: pass.status.updating as u64,
-            wake_at: pass.wake_at,
-            complete,
-            ..Decision::default()
-        };
+        plane.begin_pass(pass.status.updating as u64);
+        let (mut at, mut created) = (now, 0);
         for action in &pass.actions {
             match *action {
-                ProposalAction::Create(..) => decision.created += 1,
+                ProposalAction::Create(..) => created += 1,
                 ProposalAction::Deploy(target, revision) => {
-                    decision.requests.in_turn(1);
-                    decision.instruct(self.clusters, target.index(), revision);
+                    at = self.client.send(0, at).answered;
+                    plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), revision);
                 }
             }
         }
         self.view.store(&pass);
-        decision
+        if let Some(wake_at) = pass.wake_at {
+            self.runtime.add_at((), wake_at, plane);
+        }
+        self.runtime.end_pass((), at, created, complete, plane);
+    }
+}
+
+impl Controller for ProposalController<'_> {
+    fn traits(&self) -> Traits {
+        Traits { reports_completion: true, sees_progress_deadlines: true, ..Traits::default() }
+    }
+
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released => self.runtime.release(()),
+            ControllerInput::Report(report) => self.learn(report),
+            ControllerInput::Timer(number) => _ = self.runtime.due(number, plane),
+            _ => {}
+        }
+        while self.runtime.take(plane).is_some() {
+            self.reconcile(now, plane);
+        }
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

@@ -6,11 +6,28 @@
 //! 10 000 applications with one ConfigMap each were synced after one commit; `tests/suite/validation/argo_cd.rs` holds
 //! them and what the model says. Two values are guesses and are marked so.
 
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::serial::positive;
 use crate::units::{Factor, SimDuration};
+
+/// Keys of a strategy that [`ApplicationControllerSettings::told`] contains.
+pub(super) const TOLD: &[&str] = &[
+    "concurrentApplicationUpdates",
+    "applicationController.statusProcessors",
+    "applicationController.operationProcessors",
+    "applicationController.tcpTimeout",
+    "applicationController.clientQps",
+    "applicationController.clientBurst",
+    "applicationController.requestsPerSync",
+    "applicationController.syncsPerSecond",
+    "applicationController.comparison",
+    "applicationController.idleSync",
+];
 
 /// Argo CD's application controller: its flags, and what comparisons and syncs cost it.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -90,6 +107,24 @@ impl Default for ApplicationControllerSettings {
 }
 
 impl ApplicationControllerSettings {
+    /// The settings as the program of `controllers/argocd` is told, which has one shard.
+    pub(super) fn told(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
+        let time = |duration: SimDuration| format!("{}ns", duration.as_nanos());
+        let settings = [
+            ("ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES", updates.to_string()),
+            ("ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS", self.status_processors.to_string()),
+            ("ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS", self.operation_processors.to_string()),
+            ("ARGOCD_K8S_TCP_TIMEOUT", time(self.tcp_timeout)),
+            ("applicationController.clientQps", self.client_qps.to_string()),
+            ("applicationController.clientBurst", self.burst().to_string()),
+            ("applicationController.requestsPerSync", self.requests_per_sync.to_string()),
+            ("applicationController.syncsPerSecond", self.syncs_per_second.get().to_string()),
+            ("applicationController.comparison", time(self.comparison)),
+            ("applicationController.idleSync", time(self.idle_sync)),
+        ];
+        settings.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+
     /// API requests that a shard can save up.
     #[must_use]
     pub fn burst(&self) -> u32 {

@@ -5,10 +5,10 @@
 //! It keeps its processor all the while. All requests come before the first apply, one attempt after the other: as
 //! many attempts end in a second as if their requests took turns, because attempts begin when others end.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use super::settings::{ApplicationControllerSettings, Sharding};
+use crate::control_plane::WorkerPool;
 use crate::engine::{Reservations, Streams, dist};
 use crate::units::{SimDuration, SimTime};
 
@@ -28,8 +28,8 @@ pub(super) fn shard_of(settings: &ApplicationControllerSettings, luck: &Streams,
 #[derive(Clone, Debug)]
 pub(super) struct Shard {
     settings: ApplicationControllerSettings,
-    /// For each status processor in use, when it is free.
-    comparers: BinaryHeap<Reverse<SimTime>>,
+    /// The status processors.
+    comparers: WorkerPool,
     /// Operations that wait for a processor, first come, first served.
     pub(super) waiting: VecDeque<usize>,
     /// Operation processors in use.
@@ -48,7 +48,7 @@ impl Shard {
     pub(super) fn new(settings: ApplicationControllerSettings) -> Self {
         Self {
             settings,
-            comparers: BinaryHeap::new(),
+            comparers: WorkerPool::new(settings.status_processors as usize),
             waiting: VecDeque::new(),
             attempts: 0,
             client: (settings.client_qps > 0)
@@ -61,15 +61,7 @@ impl Shard {
 
     /// When a comparison that is asked for now ends.
     pub(super) fn compare(&mut self, now: SimTime) -> SimTime {
-        let is_free = self.comparers.peek().is_some_and(|Reverse(free)| *free <= now);
-        let begin = if is_free || self.comparers.len() >= self.settings.status_processors as usize {
-            self.comparers.pop().map_or(now, |Reverse(free)| free.max(now))
-        } else {
-            now
-        };
-        let end = begin + self.settings.comparison;
-        self.comparers.push(Reverse(end));
-        end
+        self.comparers.work(now, self.settings.comparison)
     }
 
     /// The next operation that gets a processor, if one is free.

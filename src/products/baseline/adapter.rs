@@ -4,52 +4,74 @@
 //! for a batch with one of them waits indefinitely.
 
 use super::BaselineStrategy;
-use crate::products::{Change, Controller, Decision};
+use crate::control_plane::{ApiClient, Change, Controller, ControllerInput, Plane, Runtime, Traits};
+use crate::products::Run;
 use crate::rollout::Hold;
 use crate::rollout::baseline::{Baseline, BaselineTarget};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, Report, WorldSpec};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, Report};
 
 /// One of the baselines with its view of the fleet.
 pub(super) struct BaselineController<'s> {
     baseline: Baseline,
     targets: Vec<BaselineTarget>,
     clusters: &'s [ClusterSpec],
+    client: ApiClient,
+    runtime: Runtime<(), ()>,
     /// A person has stopped the rollout.
     stopped: bool,
 }
 
 impl<'s> BaselineController<'s> {
-    pub(super) fn new(world: &'s WorldSpec, BaselineStrategy(baseline): BaselineStrategy) -> Self {
+    pub(super) fn new(run: Run<'s>, BaselineStrategy(baseline): BaselineStrategy) -> Self {
+        let world = run.fleet.world;
         let target = |index: usize| BaselineTarget { started: false, ready: world.installed(index).is_some() };
         let targets = (0..world.clusters.len()).map(target).collect();
-        Self { baseline, targets, clusters: &world.clusters, stopped: false }
+        let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
+        Self { baseline, targets, clusters: &world.clusters, client, runtime: Runtime::new(1), stopped: false }
+    }
+
+    fn learn(&mut self, report: Report) {
+        let target = &mut self.targets[report.cluster.index()];
+        let ready = report.ready && report.applied == if target.started { NEW } else { OLD };
+        if std::mem::replace(&mut target.ready, ready) != ready {
+            self.runtime.add(());
+        }
+    }
+
+    /// A pass: the write of each instruction is one request.
+    fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        plane.begin_pass(self.targets.iter().filter(|target| !target.ready).count() as u64);
+        let started = if self.stopped { Vec::new() } else { self.baseline.reconcile(&self.targets) };
+        let mut at = now;
+        for target in started {
+            self.targets[target.index()] = BaselineTarget { started: true, ready: false };
+            at = self.client.send(0, at).answered;
+            plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), NEW);
+        }
+        self.runtime.end_pass((), at, 0, false, plane);
     }
 }
 
 impl Controller for BaselineController<'_> {
-    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
-        let target = &mut self.targets[report.cluster.index()];
-        let ready = report.ready && report.applied == if target.started { NEW } else { OLD };
-        std::mem::replace(&mut target.ready, ready) != ready
+    fn traits(&self) -> Traits {
+        Traits::default()
     }
 
-    fn change(&mut self, change: &Change, _now: SimTime) -> Option<bool> {
-        let Change::Stop(stop) = change else { return None };
-        self.stopped = *stop;
-        Some(true)
-    }
-
-    fn decide(&mut self, _now: SimTime) -> Decision {
-        let unavailable = self.targets.iter().filter(|target| !target.ready).count() as u64;
-        let mut decision = Decision { unavailable, ..Decision::default() };
-        let started = if self.stopped { Vec::new() } else { self.baseline.reconcile(&self.targets) };
-        for target in started {
-            self.targets[target.index()] = BaselineTarget { started: true, ready: false };
-            decision.requests.in_turn(1);
-            decision.instruct(self.clusters, target.index(), NEW);
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released => self.runtime.release(()),
+            ControllerInput::Report(report) => self.learn(report),
+            ControllerInput::Timer(number) => _ = self.runtime.due(number, plane),
+            ControllerInput::Person(Change::Stop(stop)) => {
+                self.stopped = *stop;
+                self.runtime.add(());
+            }
+            _ => {}
         }
-        decision
+        while self.runtime.take(plane).is_some() {
+            self.reconcile(now, plane);
+        }
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {

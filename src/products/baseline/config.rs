@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BaselineStrategy;
+use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::products::{ControlLoop, Fleet, Product, Strategy};
+use crate::products::{Fleet, Product, Strategy};
 use crate::rollout::baseline::Baseline;
 use crate::world::CountOrPercent;
 

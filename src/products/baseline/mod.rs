@@ -5,7 +5,8 @@
 mod adapter;
 mod config;
 
-use crate::products::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation};
+use crate::control_plane::{Change, Controller};
+use crate::products::{Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::baseline::Baseline;
 
@@ -43,6 +44,6 @@ impl Strategy for BaselineStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::BaselineController::new(run.fleet.world, *self))
+        Box::new(adapter::BaselineController::new(run, *self))
     }
 }

@@ -42,15 +42,16 @@
 use std::collections::BTreeMap;
 
 use super::CloudFoundryDeployment;
+use crate::control_plane::{ApiClient, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits};
 use crate::engine::{EntityKey, Streams};
-use crate::products::{Clusters, Controller, Decision, Run, StatusLog};
+use crate::products::Run;
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, ProcessAction,
     UpdaterStatus,
 };
 use crate::rollout::{Hold, Pass, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, Report, WorldSpec};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
 /// Queries of a pass before its first write: deployment, app, processes and their counts from the database, and the
 /// instances from Diego. Guess.
@@ -66,6 +67,9 @@ pub(super) struct CloudFoundryController<'s> {
     world: &'s WorldSpec,
     streams: Streams,
     user: EntityKey,
+    client: ApiClient,
+    /// The updater: one clock, one pass at a time.
+    runtime: Runtime<(), ()>,
     view: AppView,
     /// The process that the app had before all deployments.
     oldest: TargetId,
@@ -93,6 +97,8 @@ impl<'s> CloudFoundryController<'s> {
             world,
             streams: run.streams,
             user,
+            client: ApiClient::new(run.control_loop, &run.streams, "API requests"),
+            runtime: Runtime::new(1),
             oldest: view.processes[0].id,
             view,
             new: None,
@@ -115,37 +121,39 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     /// The user's request: the app's last process is the new version's, and its instances are told.
-    fn create(&mut self, now: SimTime) -> Decision {
+    fn create(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let CloudFoundryDeployment { rules, options, .. } = self.deployment;
-        self.view.create(now, *rules, options, NEW).expect("a checked deployment is created");
+        self.view.create(*rules, options, NEW).expect("a checked deployment is created");
         let process = self.view.processes.last().expect("the deployment has one");
         let (new, instances) = (process.id, process.instances);
         self.new = Some(new);
         let cancels = self.deployment.cancel_after.as_ref();
         self.cancels = cancels.map(|after| now + after.sample(&mut self.streams.stream(self.user, "cancel")));
-        let mut decision = Decision { created: 1, ..Decision::default() };
-        decision.requests.in_turn(QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
-        self.start(new, instances, &mut decision);
-        decision.wake_at = self.view.active().map(|_| self.scheduler.next_pass(now));
-        decision
+        plane.begin_pass(0);
+        let at = self.client.in_turn(0, now, QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
+        self.start(new, instances, at, plane);
+        if self.view.active().is_some() {
+            self.runtime.add_at((), self.scheduler.next_pass(now), plane);
+        }
+        self.runtime.end_pass((), at, 1, false, plane);
     }
 
     /// The new process is to have `instances`: the clusters of those that are more are told.
-    fn start(&mut self, new: TargetId, instances: u32, decision: &mut Decision) {
+    fn start(&mut self, new: TargetId, instances: u32, at: SimTime, plane: &mut Plane<'_>) {
         let clusters = &self.world.clusters;
         let process = self.view.process_mut(new).expect("a process exists when it is scaled");
         for index in process.lrps.len()..instances as usize {
             process.lrps.push(LrpState::Unclaimed);
             if index < clusters.len() {
-                decision.instruct(clusters, index, NEW);
+                plane.deploy(at, &clusters[index], ClusterId(index as u32), NEW);
             }
         }
     }
 
     /// The new process is destroyed: its clusters go back.
-    fn go_back(&self, decision: &mut Decision) {
-        for index in 0..self.instances().len().min(self.world.clusters.len()) {
-            decision.instruct(&self.world.clusters, index, OLD);
+    fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
+        for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
+            plane.deploy(at, spec, ClusterId(index as u32), OLD);
         }
     }
 
@@ -158,10 +166,10 @@ impl<'s> CloudFoundryController<'s> {
             && continues.is_none_or(|continues| at <= continues)
         {
             (self.cancels, self.continues) = (None, None);
-            self.view.cancel_deployment(at, index).expect("an active deployment can be cancelled");
-        } else if let Some(at) = continues {
+            self.view.cancel_deployment(index).expect("an active deployment can be cancelled");
+        } else if continues.is_some() {
             self.continues = None;
-            self.view.continue_deployment(at, index).expect("it is paused until the user continues or cancels it");
+            self.view.continue_deployment(index).expect("it is paused until the user continues or cancels it");
             self.user_acts(now);
         }
     }
@@ -213,27 +221,33 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Carries a pass out. Returns whether it changed anything that a later pass looks at.
-    fn carry_out(&mut self, now: SimTime, pass: &Pass<ProcessAction, UpdaterStatus>, decision: &mut Decision) -> bool {
+    /// Carries a pass out that began at `now` and has written nothing before `at`. Returns when it ends, and whether it
+    /// changed anything that a later pass looks at.
+    fn carry_out(
+        &mut self,
+        (now, mut at): (SimTime, SimTime),
+        pass: &Pass<ProcessAction, UpdaterStatus>,
+        plane: &mut Plane<'_>,
+    ) -> (SimTime, bool) {
         let states = |deployments: &[_]| -> Vec<DeploymentState> {
             deployments.iter().map(|deployment: &Deployment| deployment.state).collect()
         };
         let moved = states(&self.view.deployments) != states(&pass.status.deployments);
         for action in &pass.actions {
-            decision.requests.in_turn(QUERIES_OF_A_WRITE);
+            at = self.client.in_turn(0, at, QUERIES_OF_A_WRITE);
             match *action {
                 ProcessAction::Scale { target, instances } if Some(target) == self.new => {
-                    self.start(target, instances, decision);
+                    self.start(target, instances, at, plane);
                 }
                 ProcessAction::Scale { target, instances } => {
                     self.scale_old(now, target, instances as usize);
                 }
-                ProcessAction::Delete { target } if Some(target) == self.new => self.go_back(decision),
+                ProcessAction::Delete { target } if Some(target) == self.new => self.go_back(at, plane),
                 ProcessAction::Delete { .. } => {}
             }
         }
         self.view.store(pass);
-        moved || !pass.actions.is_empty()
+        (at, moved || !pass.actions.is_empty())
     }
 
     /// When the user's next action is noticed.
@@ -284,15 +298,8 @@ impl<'s> CloudFoundryController<'s> {
         let old: u64 = old.map(|process| u64::from(process.instances)).sum();
         (self.world.clusters.len() as u64).saturating_sub(routable + old)
     }
-}
 
-impl Controller for CloudFoundryController<'_> {
-    /// A first deployment is a push, and reports nothing when it has begun.
-    fn reports_completion(&self) -> bool {
-        !self.view.deployments.is_empty()
-    }
-
-    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
+    fn learn(&mut self, report: Report) {
         let index = report.cluster.index();
         if report.applied == NEW
             && let Some(reports) = self.reports_mut()
@@ -308,9 +315,9 @@ impl Controller for CloudFoundryController<'_> {
                 self.idle = false;
             }
         }
-        false
     }
 
+    /// Asks Diego about the instances that are not running.
     fn look(&mut self, clusters: &dyn Clusters) {
         let Some(reports) = self.reports_mut() else { return };
         let in_motion: Vec<usize> = reports.in_motion().collect();
@@ -321,22 +328,44 @@ impl Controller for CloudFoundryController<'_> {
         }
     }
 
-    fn decide(&mut self, now: SimTime) -> Decision {
-        if self.new.is_none() {
-            return self.create(now);
-        }
+    fn tick(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        self.look(plane.clusters);
         self.user_acts(now);
         self.old_instances_end(now);
-        let mut decision = Decision { unavailable: self.lacking(), ..Decision::default() };
-        decision.requests.in_turn(QUERIES_OF_A_PASS);
+        plane.begin_pass(self.lacking());
+        let at = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
         let pass = self.scheduler.reconcile(now, &self.view);
-        let changed = self.carry_out(now, &pass, &mut decision);
+        let (end, changed) = self.carry_out((now, at), &pass, plane);
         let user = self.user_wakes(now);
-        decision.wake_at = pass.wake_at.or(user);
-        // The deployment's status is FINALIZED.
-        decision.complete = self.view.deployments.last().is_some_and(|last| last.state == DeploymentState::Deployed);
+        if let Some(wake_at) = pass.wake_at.or(user) {
+            self.runtime.add_at((), wake_at, plane);
+        }
         self.idle = !changed && user.is_none() && self.ends.is_empty();
-        decision
+        // The deployment's status is FINALIZED.
+        let completes = self.view.deployments.last().is_some_and(|last| last.state == DeploymentState::Deployed);
+        self.runtime.end_pass((), end, 0, completes, plane);
+    }
+}
+
+impl Controller for CloudFoundryController<'_> {
+    /// A first deployment is a push, which has no status to report completion in.
+    fn traits(&self) -> Traits {
+        Traits { reports_completion: self.world.release == ReleaseKind::Update, ..Traits::default() }
+    }
+
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released => self.runtime.release(()),
+            ControllerInput::Report(report) => self.learn(report),
+            ControllerInput::Timer(number) => _ = self.runtime.due(number, plane),
+            _ => {}
+        }
+        while self.runtime.take(plane).is_some() {
+            match self.new {
+                None => self.create(now, plane),
+                Some(_) => self.tick(now, plane),
+            }
+        }
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {

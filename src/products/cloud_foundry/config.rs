@@ -13,16 +13,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{CloudFoundryDeployment, RESTARTS};
+use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
 use crate::products::delay::UserDelay;
-use crate::products::{ControlLoop, Fleet, Product, ProductFile, Strategy};
+use crate::products::{Fleet, Product, ProductFile, Strategy};
 use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{
     AppQuota, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError, Superseded,
 };
-use crate::units::{SimDuration, SimTime};
+use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
 /// The loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes, and every pass
@@ -33,7 +34,6 @@ const CONTROL_LOOP: ControlLoop = ControlLoop {
     client_qps: 0,
     client_burst: 0,
     watch_delay: SimDuration::ZERO,
-    between_writes: SimDuration::ZERO,
 };
 
 /// A deployment of Cloud Foundry, from a request's body or in place; a field in place overrides the file's.
@@ -133,7 +133,7 @@ impl Product for CloudFoundryConfig {
             cancel_after: delay("cancelAfter", &self.cancel_after),
         };
         let mut app = deployment.app(fleet.world.release, clusters);
-        if let Err(error) = app.create(SimTime::ZERO, self.rules, &deployment.options, NEW) {
+        if let Err(error) = app.create(self.rules, &deployment.options, NEW) {
             let help = "Cloud Foundry refuses this too and creates no deployment";
             context.report(&path.key("quota"), error.to_string(), help);
         }
@@ -190,13 +190,7 @@ fn check_superseded(
 
 /// A problem that the product has with a request.
 fn request_problem(path: &Path, file: Option<&RequestFile>, error: &RequestError, context: &Context<'_>) -> Problem {
-    let unknown = match error {
-        RequestError::UnknownFields(names) => names.first().cloned(),
-        RequestError::UnknownOptions(names) => names.first().map(|name| format!("options.{name}")),
-        _ => None,
-    };
-    let field = unknown.unwrap_or_else(|| error.field().to_owned());
-    field_problem(path, file, &field, error.to_string(), context)
+    field_problem(path, file, error.field(), error.to_string(), context)
 }
 
 /// A problem with a field of a request: in place if it is set there, else in the file.

@@ -7,8 +7,9 @@ mod explain;
 
 use serde_json::{Value, json};
 
+use crate::control_plane::Controller;
 use crate::products::strategy::remove_null;
-use crate::products::{Controller, Documented, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{

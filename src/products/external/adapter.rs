@@ -2,82 +2,113 @@
 
 use super::ExternalStrategy;
 use super::session::Session;
+use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime, Traits};
 use crate::process::ProcessError;
-use crate::process::protocol::{Decided, ProcessMessage};
-use crate::products::{Change, Clusters, Controller, Decision, Happened, Run};
+use crate::process::protocol::{Decided, News, ProcessMessage};
+use crate::products::Run;
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
-use crate::world::{ClusterId, Report};
+use crate::world::ClusterId;
 
 /// A process that is asked in every pass.
-pub(super) struct ExternalController<'r>(Session<'r>);
+pub(super) struct ExternalController<'r> {
+    session: Session<'r>,
+    client: ApiClient,
+    /// Its steps are approvals of people.
+    runtime: Runtime<(), ()>,
+}
 
 impl<'r> ExternalController<'r> {
     pub(super) fn new(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
-        Self(Session::start(strategy, run))
+        let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
+        Self { session: Session::start(strategy, run), client, runtime: Runtime::new(1) }
+    }
+
+    fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        plane.begin_pass(self.session.unavailable());
+        let news = std::mem::take(&mut self.session.news);
+        let end = self.decide(&news, now, plane);
+        self.runtime.end_pass((), end.unwrap_or(now), 0, false, plane);
+    }
+
+    /// Carries out what the process decides. Returns when the pass ends; `None`: the process has failed.
+    fn decide(&mut self, news: &[News], now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
+        let question = ProcessMessage::Pass { now: now.as_nanos(), news };
+        let decided = self.session.ask::<Decided>(&question, None)?;
+        if decided.wake.is_some_and(|wake| wake <= now.as_nanos()) {
+            let problem = format!("`wake` must be later than `now`, {}; time does not go back", now.as_nanos());
+            self.session.give_up(problem);
+            return None;
+        }
+        self.session.moves_on(now.as_nanos(), !news.is_empty())?;
+        self.session.instructed(&decided.deploy)?;
+        let mut at = now;
+        for instruction in decided.deploy {
+            at = self.client.send(0, at).answered;
+            let cluster = ClusterId(instruction.target);
+            plane.deploy(at, &self.session.clusters[cluster.index()], cluster, Revision(instruction.revision));
+        }
+        for approval in &decided.approvals {
+            self.session.approvals.ask(approval, now.as_nanos());
+        }
+        if let Some(given) = self.session.approvals.next() {
+            self.runtime.step(SimTime::from_nanos(given), (), plane);
+        }
+        self.runtime.clear_timer((), plane);
+        if let Some(wake) = decided.wake {
+            self.runtime.add_at((), SimTime::from_nanos(wake), plane);
+        }
+        Some(at)
     }
 }
 
 impl Controller for ExternalController<'_> {
-    fn learn(&mut self, report: Report, now: SimTime) -> bool {
-        self.0.tell(report, now);
-        self.0.learn(report)
+    fn traits(&self) -> Traits {
+        Traits::default()
     }
 
-    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
-        self.0.tell_change(change, now);
-        Some(true)
-    }
-
-    fn next_event(&self) -> Option<SimTime> {
-        self.0.approvals.next().map(SimTime::from_nanos)
-    }
-
-    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
-        Happened { starts_pass: self.0.tell_approvals(now), ..Happened::default() }
-    }
-
-    fn decide(&mut self, now: SimTime) -> Decision {
-        let mut decision = Decision { unavailable: self.0.unavailable(), ..Decision::default() };
-        let news = std::mem::take(&mut self.0.news);
-        let question = ProcessMessage::Pass { now: now.as_nanos(), news: &news };
-        let Some(decided) = self.0.ask::<Decided>(&question, None) else { return decision };
-        if decided.wake.is_some_and(|wake| wake <= now.as_nanos()) {
-            let problem = format!("`wake` must be later than `now`, {}; time does not go back", now.as_nanos());
-            self.0.give_up(problem);
-            return decision;
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released => self.runtime.release(()),
+            ControllerInput::Report(report) => {
+                self.session.tell(report, now);
+                if self.session.learn(report) {
+                    self.runtime.add(());
+                }
+            }
+            ControllerInput::Person(change) => {
+                self.session.tell_change(change, now);
+                self.runtime.add(());
+            }
+            ControllerInput::Timer(number) => {
+                if self.runtime.due(number, plane).is_some() && self.session.tell_approvals(now) {
+                    self.runtime.add(());
+                }
+            }
+            _ => {}
         }
-        if self.0.instructed(&decided.deploy).is_none() {
-            return decision;
+        while self.runtime.take(plane).is_some() {
+            self.reconcile(now, plane);
         }
-        for instruction in decided.deploy {
-            decision.requests.in_turn(1);
-            decision.instruct(self.0.clusters, instruction.target as usize, Revision(instruction.revision));
+        if let Some(error) = self.session.failure() {
+            plane.fail(error);
         }
-        for approval in &decided.approvals {
-            self.0.approvals.ask(approval, now.as_nanos());
-        }
-        decision.wake_at = decided.wake.map(SimTime::from_nanos);
-        decision
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        self.0.is_done(cluster)
+        self.session.is_done(cluster)
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.0.hold()
+        self.session.hold()
     }
 
     fn stages(&self) -> Vec<String> {
-        self.0.stages.clone()
+        self.session.stages.clone()
     }
 
-    fn failure(&self) -> Option<ProcessError> {
-        self.0.failure()
-    }
-
-    fn finish(&mut self) {
-        self.0.finish();
+    fn finish(&mut self) -> Option<ProcessError> {
+        self.session.finish();
+        self.session.failure()
     }
 }

@@ -7,11 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ApprovalModel, ExternalStrategy};
+use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
 use crate::products::delay::ApprovalDelay;
-use crate::products::{ControlLoop, Fleet, Product, Strategy};
+use crate::products::{Fleet, Product, Strategy};
 use crate::units::SimDuration;
 use crate::units::serial::positive;
 
@@ -75,6 +76,7 @@ impl Product for ExternalConfig {
         for (index, name) in self.files.iter().enumerate() {
             let source = context.file(name, &path.key("files").index(index))?;
             files.push((name.clone(), source.text.clone()));
+            context.files.copy_whole(name);
         }
         let delay = self.approvals.as_ref().and_then(|of| of.check(&path.key("approvals"), context));
         // An argument that is a file is the program or its settings: a change of it makes other results.
@@ -82,6 +84,7 @@ impl Product for ExternalConfig {
             if context.files.is_file(word) {
                 // A program that is not text is recorded as well.
                 let _ = context.files.read(word);
+                context.files.copy_whole(word);
             }
         }
         Some(Arc::new(ExternalStrategy {
@@ -96,6 +99,7 @@ impl Product for ExternalConfig {
             keeper: self.keeper,
             approvals: ApprovalModel { delay, by_condition: Vec::new() },
             sees_progress_deadlines: false,
+            heeds_pause: true,
         }))
     }
 }

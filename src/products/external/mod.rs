@@ -19,7 +19,8 @@ pub use config::{ExternalConfig, LoopKeeper};
 
 use std::collections::BTreeMap;
 
-use super::{Change, Controller, Fleet, Run, Strategy, StrategyExplanation};
+use super::{Fleet, Run, Strategy, StrategyExplanation};
+use crate::control_plane::{Change, Controller};
 use crate::process::ProcessCommand;
 use crate::results::Snippet;
 
@@ -38,6 +39,8 @@ pub struct ExternalStrategy {
     pub(crate) approvals: ApprovalModel,
     /// The process takes news of Deployments that exceed their progress deadline.
     pub sees_progress_deadlines: bool,
+    /// Clusters that are paused are never instructed.
+    pub heeds_pause: bool,
 }
 
 impl Strategy for ExternalStrategy {

@@ -6,26 +6,40 @@
 //! left alone until then, which saves most messages.
 
 use super::ExternalStrategy;
-use super::session::Session;
+use super::session::{Session, shortened};
+use crate::control_plane::{Agenda, Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits};
 use crate::process::ProcessError;
 use crate::process::protocol::{Advanced, Instruction, News, ProcessCondition, ProcessMessage};
-use crate::products::{Change, Clusters, Controller, Decision, Happened, NOTHING, Run, StatusLog};
+use crate::products::Run;
 use crate::results::PassRow;
 use crate::rollout::{Hold, ObjectCondition, Revision};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, Report};
 
+/// Timers of the world for the process.
+#[derive(Clone, Copy, Debug)]
+enum ProcessStep {
+    /// Instructions or approvals are due.
+    Acts,
+    /// The process can know of a report.
+    Knows(Report),
+}
+
 /// A process with a control loop of its own. Its times are in nanoseconds.
 pub(super) struct OwnLoopController<'r> {
     session: Session<'r>,
     horizon: u64,
-    sees_progress_deadlines: bool,
+    strategy: &'r ExternalStrategy,
     /// The process's present time.
     at: u64,
     /// It does nothing earlier, unless there is news.
     quiet_until: u64,
     /// Instructions that are carried out at this time.
     arriving: Option<(u64, Vec<Instruction>)>,
+    agenda: Agenda<ProcessStep>,
+    /// The earliest time of instructions or approvals that has a timer.
+    timer: Option<u64>,
+    /// Passes that the process has made and that are not recorded yet: their number, and instructions.
     passes: Vec<PassRow>,
     /// What its objects have shown, until it is asked for.
     conditions: Vec<ProcessCondition>,
@@ -40,10 +54,12 @@ impl<'r> OwnLoopController<'r> {
         Self {
             session: Session::start(strategy, run),
             horizon: run.horizon.as_nanos(),
-            sees_progress_deadlines: strategy.sees_progress_deadlines,
+            strategy,
             at: 0,
             quiet_until: 0,
             arriving: None,
+            agenda: Agenda::of_controller(0),
+            timer: None,
             passes: Vec::new(),
             conditions: Vec::new(),
             completed: None,
@@ -67,14 +83,15 @@ impl<'r> OwnLoopController<'r> {
             if completed == Some(self.session.newest.0) {
                 self.completed.get_or_insert(SimTime::from_nanos(now));
             }
-            self.failed = failed.or(self.failed.take());
+            self.failed = failed.map(shortened).or(self.failed.take());
+            if now < until {
+                self.session.moves_on(now, !news.is_empty())?;
+            }
             self.session.asked(&approvals, &conditions, now);
             self.conditions.extend(conditions);
             self.session.instructed(&deploy)?;
-            self.count(passes, deploy.len());
-            if !deploy.is_empty() {
-                self.arriving = Some((now, deploy));
-            }
+            self.count(passes, !deploy.is_empty());
+            self.arriving = (!deploy.is_empty()).then_some((now, deploy));
             return Some(());
         };
         self.session.give_up(problem);
@@ -112,58 +129,41 @@ impl<'r> OwnLoopController<'r> {
     }
 
     /// One row for all passes that the process reports at one time: it does not say when each of them was.
-    fn count(&mut self, passes: u64, promoted: usize) {
-        if passes == 0 && promoted == 0 {
+    fn count(&mut self, passes: u32, instructs: bool) {
+        if passes == 0 && !instructs {
             return;
         }
-        let passes = passes.max(1);
-        let promoted = promoted as u64;
+        let passes = u64::from(passes);
         let unavailable = self.session.unavailable();
         let t_s = SimTime::from_nanos(self.at).as_secs_f64();
         match self.passes.last_mut() {
             Some(row) if row.t_s.total_cmp(&t_s).is_eq() => {
-                row.passes += passes;
-                row.promoted += promoted;
-                row.unavailable = unavailable;
+                (row.passes, row.unavailable) = (row.passes + passes, unavailable)
             }
-            _ => {
-                self.passes.push(PassRow { t_s, passes, duration_s: 0.0, created: 0, promoted, unavailable });
-            }
+            _ => self.passes.push(PassRow { t_s, passes, duration_s: 0.0, created: 0, promoted: 0, unavailable }),
         }
     }
 }
 
-impl Controller for OwnLoopController<'_> {
-    fn own_loop(&self) -> Option<SimDuration> {
-        Some(SimDuration::from_nanos(self.session.lookahead))
-    }
-
-    fn hand_over(&mut self, report: Report, now: SimTime) {
-        self.session.tell(report, now);
-    }
-
-    fn link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
-        self.session.tell_link(cluster, is_online, now);
-    }
-
-    fn sees_progress_deadlines(&self) -> bool {
-        self.sees_progress_deadlines
-    }
-
-    fn follow(&mut self, now: SimTime, next: Option<SimTime>) {
-        let next = next.map_or(self.horizon, SimTime::as_nanos);
-        self.follow_until(now.as_nanos(), next.saturating_add(self.session.lookahead).min(self.horizon), |_| false);
-    }
-
-    fn change(&mut self, change: &Change, now: SimTime) -> Option<bool> {
-        self.session.tell_change(change, now);
-        Some(false)
+impl OwnLoopController<'_> {
+    /// Instructions and approvals that are due are carried out.
+    fn act(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        self.session.tell_approvals(now);
+        let Some((_, instructions)) = self.arriving.take_if(|(at, _)| *at <= now.as_nanos()) else { return };
+        for Instruction { target, revision } in instructions.into_iter().filter(|of| self.session.reaches(of.target)) {
+            plane.promote(ClusterId(target), Revision(revision));
+            plane.instruct(now, ClusterId(target), Revision(revision));
+        }
     }
 
     fn conclude(&mut self, now: SimTime) {
         let mut now = now.as_nanos();
         loop {
             self.follow_until(now, self.horizon, |of| of.completed.is_some());
+            if self.arriving.take().is_some() {
+                // The world is over: instructions change nothing any more.
+                continue;
+            }
             // In a world that is over, people still approve what the process asks for.
             let next = self.session.approvals.next().filter(|at| *at < self.horizon && self.completed.is_none());
             let Some(at) = next.filter(|_| self.session.failure().is_none() && self.failed.is_none()) else { return };
@@ -172,41 +172,69 @@ impl Controller for OwnLoopController<'_> {
         }
     }
 
-    fn take_passes(&mut self) -> Vec<PassRow> {
-        std::mem::take(&mut self.passes)
-    }
-
-    fn learn(&mut self, report: Report, _now: SimTime) -> bool {
-        self.session.learn(report);
-        false
-    }
-
-    fn decide(&mut self, _now: SimTime) -> Decision {
-        unreachable!("a process with a loop of its own makes its own passes")
-    }
-
-    fn next_event(&self) -> Option<SimTime> {
+    /// Sets the timer of what comes next, and hands over what the process did.
+    fn settle(&mut self, plane: &mut Plane<'_>) {
         let arriving = self.arriving.as_ref().map(|(at, _)| *at);
-        arriving.into_iter().chain(self.session.approvals.next()).min().map(SimTime::from_nanos)
+        let next = arriving.into_iter().chain(self.session.approvals.next()).min();
+        if let Some(at) = next.filter(|at| self.timer.is_none_or(|timer| *at < timer)) {
+            self.timer = Some(at);
+            self.agenda.add(SimTime::from_nanos(at), ProcessStep::Acts, plane);
+        }
+        plane.passes().append(&mut self.passes);
+        if let Some(at) = self.completed {
+            plane.reports_completion(at);
+        }
+        if let Some(error) = self.session.failure() {
+            plane.fail(error);
+        }
+    }
+}
+
+impl Controller for OwnLoopController<'_> {
+    fn traits(&self) -> Traits {
+        Traits {
+            sees_progress_deadlines: self.strategy.sees_progress_deadlines,
+            ignores_pause: !self.strategy.heeds_pause,
+            report_delay: Some(SimDuration::ZERO),
+            is_process: true,
+            ..Traits::default()
+        }
     }
 
-    fn advance(&mut self, now: SimTime, _clusters: &dyn Clusters) -> Happened {
-        let mut happened = Happened::default();
-        self.session.tell_approvals(now);
-        if self.arriving.as_ref().is_some_and(|(at, _)| *at <= now.as_nanos()) {
-            let (_, instructions) = self.arriving.take().expect("it is there");
-            for Instruction { target, revision } in instructions {
-                let spec = &self.session.clusters[target as usize];
-                if !spec.registered || spec.paused {
-                    continue;
-                }
-                match Revision(revision) {
-                    NOTHING => happened.removals.push(ClusterId(target)),
-                    revision => happened.instructions.push((ClusterId(target), revision)),
-                }
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released | ControllerInput::Shown => {}
+            ControllerInput::Report(report) => {
+                self.session.tell(report, now);
+                let known = now + SimDuration::from_nanos(self.session.lookahead);
+                self.agenda.add(known, ProcessStep::Knows(report), plane);
             }
+            ControllerInput::Timer(number) => match self.agenda.take(number) {
+                Some(ProcessStep::Knows(report)) => {
+                    self.session.learn(report);
+                    plane.changed(report.cluster);
+                }
+                Some(ProcessStep::Acts) => {
+                    self.timer = self.timer.filter(|at| *at > now.as_nanos());
+                    self.act(now, plane);
+                }
+                None => {}
+            },
+            ControllerInput::Person(change) => {
+                if let Change::Release(_) = change {
+                    self.completed = None;
+                }
+                self.session.tell_change(change, now);
+            }
+            ControllerInput::Link(cluster, is_online) => self.session.tell_link(cluster, is_online, now),
+            ControllerInput::Quiet(next) => {
+                let next = next.map_or(self.horizon, SimTime::as_nanos);
+                let until = next.saturating_add(self.session.lookahead).min(self.horizon);
+                self.follow_until(now.as_nanos(), until, |_| false);
+            }
+            ControllerInput::Over => self.conclude(now),
         }
-        happened
+        self.settle(plane);
     }
 
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
@@ -215,10 +243,6 @@ impl Controller for OwnLoopController<'_> {
                 && self.session.news.is_empty()
                 && self.session.approvals.next().is_none()
                 && self.quiet_until >= self.horizon)
-    }
-
-    fn completed_at(&self) -> Option<SimTime> {
-        self.completed
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
@@ -243,11 +267,8 @@ impl Controller for OwnLoopController<'_> {
         self.session.stages.clone()
     }
 
-    fn failure(&self) -> Option<ProcessError> {
-        self.session.failure()
-    }
-
-    fn finish(&mut self) {
+    fn finish(&mut self) -> Option<ProcessError> {
         self.session.finish();
+        self.session.failure()
     }
 }

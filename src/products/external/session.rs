@@ -1,6 +1,7 @@
 //! A process during one run: what fleetsim and the process know of the targets, whoever keeps the control loop.
 //!
-//! Clusters that are paused or not registered are targets as well and are never instructed, as with the baselines.
+//! Clusters that are paused or not registered are targets as well, and the process is told so. They are never
+//! instructed, as with the baselines; products that know no pause instruct paused ones.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,18 +11,36 @@ use serde::de::DeserializeOwned;
 
 use super::ExternalStrategy;
 use super::approvals::Approvals;
+use crate::control_plane::{Change, NOTHING};
 use crate::process::protocol::{
     Approval, Held, Hello, Instruction, Latency, News, ProcessCondition, ProcessMessage, Ready, Release, StageTargets,
     Target,
 };
 use crate::process::{ChildProcess, ProcessError};
-use crate::products::{Change, NOTHING, Run};
+use crate::products::Run;
 use crate::rollout::{Hold, Revision};
-use crate::units::SimTime;
+use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
+
+/// Answers without news in a row, beside one for each target, that may take less than [`LEAST_PROGRESS`].
+const MOST_ANSWERS: u32 = 10_000;
+
+/// In nanoseconds of virtual time.
+const LEAST_PROGRESS: u64 = 100_000_000_000;
+
+/// Longest name of a rule, and longest explanation, in characters.
+const LONGEST_TEXT: usize = 1_000;
+
+/// A text of the process, as long as people read it.
+pub(super) fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST_TEXT) {
+        Some((end, _)) => text[..end].to_owned() + "…",
+        None => text,
+    }
+}
 
 /// Why a cluster's workload fails, in the words of Kubernetes.
 const PROGRESS_DEADLINE: &str = "Deployment exceeded its progress deadline";
@@ -41,9 +60,9 @@ struct Known {
 
 /// A target as the process is told of it.
 fn target(world: &WorldSpec, index: usize) -> Target<'_> {
-    let ClusterSpec { name, labels, group, installed, .. } = &world.clusters[index];
+    let ClusterSpec { name, labels, group, installed, paused, registered, .. } = &world.clusters[index];
     let revision = (!installed && world.release == ReleaseKind::Update).then_some(0);
-    Target { name, labels, group, revision }
+    Target { name, labels, group, revision, paused: paused.then_some(true), registered: (!registered).then_some(false) }
 }
 
 impl Known {
@@ -59,6 +78,7 @@ pub(super) struct Session<'r> {
     process: RefCell<Option<ChildProcess>>,
     failure: RefCell<Option<ProcessError>>,
     pub(super) clusters: &'r [ClusterSpec],
+    heeds_pause: bool,
     known: Vec<Known>,
     /// The newest revision that people have published.
     pub(super) newest: Revision,
@@ -69,6 +89,8 @@ pub(super) struct Session<'r> {
     pub(super) approvals: Approvals<'r>,
     /// Time from an event of the world until the process can know of it, in nanoseconds.
     pub(super) lookahead: u64,
+    /// Answers in a row without news, and the virtual time of the first.
+    answers: (u32, u64),
 }
 
 impl<'r> Session<'r> {
@@ -79,12 +101,14 @@ impl<'r> Session<'r> {
             process: RefCell::new(None),
             failure: RefCell::new(None),
             clusters: &world.clusters,
+            heeds_pause: strategy.heeds_pause,
             known: (0..world.clusters.len()).map(|index| Known::at_start(world.installed(index))).collect(),
             newest: NEW,
             stages: vec![String::new(); world.clusters.len()],
             news: Vec::new(),
             approvals: Approvals::new(&strategy.approvals, run.streams),
             lookahead: 0,
+            answers: (0, 0),
         };
         let hello = Hello {
             protocol: PROTOCOL,
@@ -152,6 +176,26 @@ impl<'r> Session<'r> {
         format!("a target must be a number from 0 to {}, not {target}", self.clusters.len() - 1)
     }
 
+    /// Counts an answer at `now` for which the process need not have waited. `None`: the process goes on for ever
+    /// without letting time pass, and was given up.
+    pub(super) fn moves_on(&mut self, now: u64, had_news: bool) -> Option<()> {
+        let (count, since) = &mut self.answers;
+        if had_news || now - *since >= LEAST_PROGRESS {
+            (*count, *since) = (0, now);
+        }
+        *count += 1;
+        let most = MOST_ANSWERS + self.clusters.len() as u32;
+        if *count <= most {
+            return Some(());
+        }
+        let (passed, least) = (SimDuration::from_nanos(now - *since), SimDuration::from_nanos(LEAST_PROGRESS));
+        self.give_up(format!(
+            "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
+             least {least}; wait for news, or for a later time"
+        ));
+        None
+    }
+
     /// Notes instructions that were given. `None`: one of them breaks a rule, and the process was given up.
     pub(super) fn instructed(&mut self, instructions: &[Instruction]) -> Option<()> {
         for &Instruction { target, revision } in instructions {
@@ -170,6 +214,12 @@ impl<'r> Session<'r> {
             *known = Known { assigned, ready: false, ..*known };
         }
         Some(())
+    }
+
+    /// Whether instructions reach the target.
+    pub(super) fn reaches(&self, target: u32) -> bool {
+        let spec = &self.clusters[target as usize];
+        spec.registered && !(spec.paused && self.heeds_pause)
     }
 
     /// A report becomes news for the process.
@@ -245,7 +295,9 @@ impl<'r> Session<'r> {
 
     pub(super) fn hold(&self) -> Option<Hold> {
         let Held { rule, explanation } = self.ask(&ProcessMessage::Hold {}, Some("hold"))?;
-        (!rule.is_empty()).then(|| Hold { rule: "external", explanation: format!("{rule}: {explanation}") })
+        let (rule, explanation) = (shortened(rule), shortened(explanation));
+        // A run asks once, at its end: what is never freed is a name for each run that stalls.
+        (!rule.is_empty()).then(|| Hold { rule: rule.leak(), explanation })
     }
 
     pub(super) fn failure(&self) -> Option<ProcessError> {

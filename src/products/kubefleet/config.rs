@@ -14,11 +14,12 @@ use serde::Deserialize;
 use super::own_file::{in_file, object};
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
+use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::Problem;
 use crate::products::delay::ApprovalDelay;
-use crate::products::{Change, ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
+use crate::products::{ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{

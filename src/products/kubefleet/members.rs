@@ -11,19 +11,12 @@
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
 use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::SimTime;
-use crate::world::{ClusterId, NEW, WorldSpec};
+use crate::world::{NEW, WorldSpec};
 
 /// The member clusters of the fleet.
-pub(super) struct Members {
-    /// Whether an agent is there to hear anything.
-    registered: Vec<bool>,
-}
+pub(super) struct Members;
 
 impl Members {
-    pub(super) fn new(world: &WorldSpec) -> Self {
-        Self { registered: world.clusters.iter().map(|cluster| cluster.registered).collect() }
-    }
-
     /// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the
     /// list.
     pub(super) fn bindings(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
@@ -36,12 +29,6 @@ impl Members {
             }
         };
         (0..).zip(clusters).map(binding).collect()
-    }
-
-    /// Works, as they are before the release.
-    pub(super) fn works(world: &WorldSpec) -> impl Iterator<Item = Option<Revision>> {
-        let clusters = world.clusters.iter().enumerate();
-        clusters.map(|(index, cluster)| world.installed(index).filter(|_| cluster.registered))
     }
 
     /// The work generator writes a binding's status. The binding before and after it, if it changed.
@@ -60,11 +47,6 @@ impl Members {
         // one that says the same again would look like a change.
         binding.report(SimTime::ZERO, state);
         (before != *binding).then(|| (before, binding.clone()))
-    }
-
-    /// Whether an agent is there to hear anything.
-    pub(super) fn is_registered(&self, cluster: ClusterId) -> bool {
-        self.registered[cluster.index()]
     }
 
     /// Whether the hub cluster sees the new resources available in a cluster.

@@ -3,22 +3,19 @@
 mod agent;
 mod config;
 mod explain;
-mod hub_client;
 mod members;
 mod own_file;
-mod requeues;
-mod rolling_adapter;
-mod rollout_pass;
+mod rolling_controller;
 mod runs;
-mod staged_adapter;
+mod staged_controller;
 mod staged_run;
-mod status_write;
 mod work_generator;
 
 use serde_json::json;
 
+use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
-use crate::products::{Change, Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::explain as explain_staged;
@@ -111,7 +108,7 @@ impl Strategy for KubeFleetStaged {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(staged_adapter::StagedController::new(self, run))
+        Box::new(staged_controller::StagedController::new(self, run))
     }
 }
 
@@ -134,7 +131,7 @@ impl Strategy for KubeFleetRolling {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(rolling_adapter::RollingController::new(self, run))
+        Box::new(rolling_controller::RollingController::new(self, run))
     }
 }
 

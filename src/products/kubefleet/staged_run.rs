@@ -9,27 +9,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::work_generator::{APPROVALS, BINDINGS, RUNS, WorkGenerator};
 use super::{KubeFleetStaged, UpdateRun};
+use crate::control_plane::Plane;
 use crate::engine::{EntityKey, Streams};
-use crate::products::Decision;
 use crate::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, RunStatus, StagedAction, StagedUpdateRun, StagedView,
 };
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
 use crate::rollout::{ApprovalId, Hold, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{DurationModel, NEW, OLD, ReleaseKind};
+use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
 /// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
 /// back-off of 5 ms, about a request's time; and the status of a run that is initialized.
 const REQUESTS_OF_A_NEW_RUN: usize = 4;
 
-/// What a pass writes into bindings, with the numbers of its requests.
-pub(super) enum BindingWrite {
-    /// The binding's spec and then its status, whose RolloutStarted the work generator waits for.
-    Rolled(usize, Revision, [usize; 2]),
-    /// It is deleted.
-    Deleted(usize, usize),
+/// What comes of a pass.
+pub(super) struct PassEnd {
+    /// When its last request is answered.
+    pub(super) end: SimTime,
+    /// Approvals that it asks for, and when they are given.
+    pub(super) approvals: Vec<(ApprovalId, SimTime)>,
 }
 
 /// One run.
@@ -38,25 +39,18 @@ pub(super) struct StagedRun<'s> {
     name: String,
     scheduler: StagedUpdateRun,
     view: StagedView,
-    /// What people do, the earliest first: the run exists with the first state.
-    acts: Vec<(SimDuration, RunState)>,
-    /// Number of them that were done.
-    done: usize,
+    /// What people do to its object, by their time since the release: the run exists with the first state.
+    pub(super) acts: Vec<(SimDuration, RunState)>,
+    exists: bool,
+    /// Acts and approvals that are still to come.
+    pub(super) pending: usize,
     /// Approvals that were given, also before they were asked for.
     given: BTreeSet<String>,
     approvals: Option<&'s DurationModel>,
     streams: Streams,
-    /// When approvals that were asked for are given.
-    due: BTreeMap<ApprovalId, SimTime>,
-    /// When its queue, or what people did, asks for its next pass.
-    next: Option<SimTime>,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
-    /// The last pass saw an older status.
-    is_stale: bool,
     watch_delay: SimDuration,
-    /// Approvals that the last pass found asked for and not accepted.
-    asked: usize,
     /// How far the run was before the last pass and after it.
     progress: [Option<Progress>; 2],
     /// The last pass asked for nothing and noted nothing.
@@ -110,16 +104,13 @@ impl<'s> StagedRun<'s> {
             scheduler: scheduler.with_version(strategy.version),
             view,
             acts: run.states.clone(),
-            done: 0,
+            exists: false,
+            pending: run.states.len(),
             given: BTreeSet::new(),
             approvals: strategy.approvals.as_ref(),
             streams,
-            due: BTreeMap::new(),
-            next: None,
             fresh_at: None,
-            is_stale: false,
             watch_delay,
-            asked: 0,
             progress: [None; 2],
             was_quiet: false,
             changed,
@@ -149,8 +140,8 @@ impl<'s> StagedRun<'s> {
     }
 
     /// Its object was created.
-    pub(super) fn exists(&self) -> bool {
-        self.done > 0
+    pub(super) const fn exists(&self) -> bool {
+        self.exists
     }
 
     /// The member clusters have other labels now.
@@ -158,63 +149,44 @@ impl<'s> StagedRun<'s> {
         self.scheduler.set_clusters(clusters);
     }
 
-    /// When people act next.
-    pub(super) fn next_act(&self, released: SimTime) -> Option<SimTime> {
-        self.acts.get(self.done).map(|(after, _)| released + *after)
+    /// Somebody creates its object, or sets the state.
+    pub(super) const fn set_state(&mut self, state: RunState) {
+        (self.exists, self.view.state) = (true, state);
     }
 
-    /// People act. Returns whether they have done anything by `now`, which asks for a pass.
-    pub(super) fn act(&mut self, now: SimTime, released: SimTime) -> bool {
-        let before = self.done;
-        while self.next_act(released).is_some_and(|at| at <= now) {
-            self.set_state(self.acts[self.done].1, now);
-            self.done += 1;
-        }
-        self.done > before
-    }
-
-    /// Somebody sets the state, which asks for a pass.
-    pub(super) fn set_state(&mut self, state: RunState, now: SimTime) {
-        self.view.state = state;
-        self.next = Some(now);
-    }
-
-    /// When it wants its next pass.
-    pub(super) fn wakes(&self) -> Option<SimTime> {
-        self.next.into_iter().chain(self.due.values().copied()).min()
+    /// An approval that it asked for is given.
+    pub(super) fn approved(&mut self, approval: ApprovalId) {
+        let request = self.view.approval_requests.get_mut(&approval);
+        request.expect("an approval that is given was asked for").approved = true;
     }
 
     /// Somebody approves a stage, perhaps before the run asks for it. Returns whether it has asked.
-    pub(super) fn approve(&mut self, stage: &str, before: bool, now: SimTime) -> bool {
+    pub(super) fn approve(&mut self, stage: &str, before: bool) -> bool {
         let name = format!("{}-{}-{stage}", self.name, if before { "before" } else { "after" });
         let scheduler = &self.scheduler;
         let asked =
             self.view.approval_requests.iter_mut().filter(|(approval, _)| scheduler.approval_name(**approval) == name);
         let is_asked = asked.map(|(_, request)| request.approved = true).count() > 0;
         self.given.insert(name);
-        if is_asked {
-            self.next = Some(now);
-        }
         is_asked
     }
 
-    /// One pass on these bindings of its placement. Returns what it writes into them.
-    pub(super) fn decide(
+    /// One pass on these bindings of its placement, which are those of the clusters in `picked`.
+    pub(super) fn reconcile(
         &mut self,
         now: SimTime,
-        bindings: &mut Bindings,
-        decision: &mut Decision,
-    ) -> Vec<BindingWrite> {
-        self.next = None;
+        (bindings, picked): (&mut Bindings, &[usize]),
+        generator: &mut WorkGenerator,
+        plane: &mut Plane<'_>,
+    ) -> PassEnd {
+        let asked = self.view.approval_requests.values().filter(|request| !request.accepted).count();
         if self.fresh_at.is_some_and(|fresh| now <= fresh) {
+            // The cache does not show the status that the last pass wrote: a conflict.
             self.scheduler.meets_conflict(now);
-            self.is_stale = true;
-            decision.requests.in_turn(self.asked + 1);
-            return Vec::new();
+            let asked = generator.in_turn(APPROVALS, now, asked);
+            let end = generator.in_turn(RUNS, asked, 1);
+            return PassEnd { end, approvals: Vec::new() };
         }
-        self.is_stale = false;
-        self.asked = self.view.approval_requests.values().filter(|request| !request.accepted).count();
-        self.accept(now);
         let before = self.progress();
         if before.is_none() {
             // Its finalizer; the requests of that are in this pass.
@@ -226,69 +198,56 @@ impl<'s> StagedRun<'s> {
         self.view.store(now, &pass);
         std::mem::swap(&mut self.view.bindings, bindings);
         let status = &pass.status;
-        // Each pass asks anew for an approval that has not been accepted, and is told that the request exists.
-        decision.requests.in_turn(self.asked);
+        // Each pass asks again for an approval that has not been accepted, and learns that the request exists.
+        let mut at = generator.in_turn(APPROVALS, now, asked);
         if before.is_none() {
-            decision.requests.in_turn(REQUESTS_OF_A_NEW_RUN);
+            at = generator.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
         }
         self.was_quiet = status.writes(&pass.actions) == 0;
-        let mut writes = Vec::new();
+        let mut approvals = Vec::new();
         for action in &pass.actions {
             match *action {
                 StagedAction::Deploy(target, revision) => {
-                    decision.requests.in_turn(2);
-                    let written = decision.requests.len();
-                    decision.requested += 1;
-                    writes.push(BindingWrite::Rolled(target.index(), revision, [written - 2, written - 1]));
+                    let cluster = picked[target.index()];
+                    plane.promote(ClusterId(cluster as u32), revision);
+                    let spec = generator.in_turn(BINDINGS, at, 1);
+                    at = generator.in_turn(BINDINGS, spec, 1);
+                    generator.write_spec(cluster, revision, [spec, at], plane);
                 }
                 StagedAction::RequestApproval(approval) => {
-                    decision.created += 1;
-                    decision.requests.in_turn(1);
-                    self.request(now, approval);
+                    at = generator.in_turn(APPROVALS, at, 1);
+                    plane.pass_until(at, 1);
+                    approvals.extend(self.given_at(now, approval).map(|given| (approval, given)));
                 }
                 StagedAction::Delete(target) => {
-                    decision.requests.in_turn(1);
-                    writes.push(BindingWrite::Deleted(target.index(), decision.requests.len() - 1));
+                    at = generator.in_turn(BINDINGS, at, 1);
+                    generator.delete(picked[target.index()], at, plane);
                 }
             }
         }
-        decision.requests.in_turn(status.restarted.len());
+        at = generator.in_turn(BINDINGS, at, status.restarted.len());
         // Accepted approvals, and at last the run's own status, which every pass writes.
-        decision.requests.in_turn(status.accepted.len() + 1);
+        at = generator.in_turn(APPROVALS, at, status.accepted.len());
+        at = generator.in_turn(RUNS, at, 1);
         self.progress = [before, self.progress()];
-        writes
+        self.fresh_at = Some(at + self.watch_delay);
+        self.pending += approvals.len();
+        PassEnd { end: at, approvals }
     }
 
-    /// The requests of its pass are answered.
-    pub(super) fn answered(&mut self, answers: &[SimTime]) {
-        if !self.is_stale {
-            self.fresh_at = answers.last().map(|written| *written + self.watch_delay);
-        }
+    /// Its pass has ended: when the queue comes up with it again.
+    pub(super) fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
+        self.scheduler.pass_ended(end)
     }
 
-    /// Its pass has ended: the queue comes up with it again.
-    pub(super) fn pass_ended(&mut self, end: SimTime) {
-        // What people did during the pass is not forgotten.
-        self.next = self.next.into_iter().chain(self.scheduler.pass_ended(end)).min();
-    }
-
-    /// Approvals whose time has come are given.
-    fn accept(&mut self, now: SimTime) {
-        for (approval, _) in self.due.iter().filter(|(_, due)| **due <= now) {
-            let request = self.view.approval_requests.get_mut(approval);
-            request.expect("an approval that is due was asked for").approved = true;
-        }
-        self.due.retain(|_, due| *due > now);
-    }
-
-    fn request(&mut self, now: SimTime, approval: ApprovalId) {
+    /// When an approval that is asked for now is given. `None`: never.
+    fn given_at(&self, now: SimTime, approval: ApprovalId) -> Option<SimTime> {
         let name = self.scheduler.approval_name(approval);
         if self.given.contains(&name) {
-            self.due.insert(approval, now);
-        } else if let Some(delay) = self.approvals {
-            let mut luck = self.streams.stream(EntityKey::of(&name), "approval");
-            self.due.insert(approval, now + delay.sample(&mut luck));
+            return Some(now);
         }
+        let delay = self.approvals?;
+        Some(now + delay.sample(&mut self.streams.stream(EntityKey::of(&name), "approval")))
     }
 
     fn progress(&self) -> Option<Progress> {
@@ -308,7 +267,7 @@ impl<'s> StagedRun<'s> {
     /// updating are waited for until they are called stuck, because that is what a user would be shown.
     pub(super) fn is_idle(&self) -> bool {
         let [before, after] = self.progress;
-        if self.done < self.acts.len() || !self.due.is_empty() {
+        if self.pending > 0 {
             return false;
         }
         let run = self.scheduler.run();
@@ -329,10 +288,5 @@ impl<'s> StagedRun<'s> {
     fn is_deleting(&self) -> bool {
         let run = self.scheduler.run();
         run.current_stage() == run.stages.len()
-    }
-
-    /// What the run has written is out of date for a pass that is due now.
-    pub(super) fn is_due(&self, now: SimTime) -> bool {
-        self.exists() && self.wakes().is_some_and(|at| at <= now)
     }
 }

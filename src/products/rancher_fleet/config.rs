@@ -11,13 +11,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{FleetVersion, RancherFleetStrategy, clusters};
+use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
 use crate::document::path::{Path, Step};
 use crate::document::problem::{Problem, nearest};
 use crate::document::tree::Value;
-use crate::products::{
-    ControlLoop, ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, selection, version,
-};
+use crate::products::{ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, selection, version};
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};

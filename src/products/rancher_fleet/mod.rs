@@ -1,10 +1,8 @@
 //! Rancher Fleet: its `rolloutStrategy`, from a fleet.yaml or in place.
 
-mod adapter;
 mod config;
-mod display;
+mod controller;
 mod explain;
-mod membership;
 mod status_writes;
 mod tally;
 mod version;
@@ -13,7 +11,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::products::{Change, Controller, Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::control_plane::{Change, Controller};
+use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, explain as explain_bundle, groups_of};
@@ -63,7 +62,7 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::BundleController::new(self, run))
+        Box::new(controller::FleetController::new(self, run))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Parts of the answer's sentences: lists of names, times with their interval, and paired differences.
 
+use std::collections::BTreeMap;
+
 use crate::report::data::VariantResults;
 use crate::report::format::{TimeUnit, apart, count, time};
 use crate::results::{READY_TIME, RunRow, interval_of_mean, paired_differences};
@@ -62,8 +64,8 @@ pub(in crate::report) fn differences_of(
     other: &VariantResults<'_>,
     of: impl Fn(&RunRow) -> Option<f64>,
 ) -> Vec<f64> {
-    let in_replicate = |replicate: u32| of(other.runs.iter().find(|run| run.replicate == replicate)?);
-    paired_differences(base.runs.iter().filter_map(|run| Some((of(run)?, in_replicate(run.replicate)?))))
+    let others: BTreeMap<u32, f64> = other.runs.iter().filter_map(|run| Some((run.replicate, of(run)?))).collect();
+    paired_differences(base.runs.iter().filter_map(|run| Some((of(run)?, *others.get(&run.replicate)?))))
 }
 
 /// The mean of differences with its interval. `None` for fewer than two, and where one is infinite.

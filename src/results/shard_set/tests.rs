@@ -43,10 +43,15 @@ fn write(home: &Path, mut provenance: Provenance, id: RunId) -> PathBuf {
     target
 }
 
+/// A run that shard `number` of three owns: (2 + number) mod 3 is its number from 0.
+const fn own(number: u32) -> RunId {
+    (2, number)
+}
+
 /// Three shards of one study.
 fn three() -> (tempfile::TempDir, Vec<PathBuf>) {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let shards = (1..=3).map(|number| write(home.path(), described(number, 3, 1), (0, number))).collect();
+    let shards = (1..=3).map(|number| write(home.path(), described(number, 3, 1), own(number))).collect();
     (home, shards)
 }
 
@@ -66,7 +71,7 @@ fn whole_shards_have_all_runs_wherever_they_lie() {
         assert_eq!((set.count(), set.run_count(), set.whole_command()), (3, 3, COMMAND));
         let mut runs = set.runs().expect("whole");
         runs.sort_by_key(|(id, _)| *id);
-        assert_eq!(runs, [1, 2, 3].map(|replicate| ((0, replicate), run_record(replicate, 5))));
+        assert_eq!(runs, [1, 2, 3].map(|number| (own(number), run_record(number, 5))));
         set.check_study(&described(1, 3, 1), "0123456789abcdef").expect("the same study");
     }
     assert!(is_shard_complete(&shards[1], &described(2, 3, 1)));
@@ -94,16 +99,16 @@ fn missing_shards_are_named_with_the_command_that_simulates_them() {
 fn a_round_that_was_begun_must_be_whole_and_its_runs_come_first() {
     let (home, _) = three();
     let at = [home.path().to_owned()];
-    write(home.path(), described(2, 3, 2), (0, 2));
+    write(home.path(), described(2, 3, 2), own(2));
     let text = error(&at);
     assert!(text.contains("1-of-3.round-2, 3-of-3.round-2 are missing; run"), "{text}");
     assert!(text.ends_with("`fleetsim run shop --shard 1/3 --round 2`"), "{text}");
     assert_eq!(ShardSet::read_rounds(&at, 1).expect("the first round is whole").run_count(), 3);
     for number in [1, 3] {
-        write(home.path(), described(number, 3, 2), (number, 0));
+        write(home.path(), described(number, 3, 2), own(number));
     }
     let runs = ShardSet::read(&at).expect("whole").runs().expect("whole");
-    let places: Vec<usize> = (0..runs.len()).filter(|&at| runs[at].0 == (0, 2)).collect();
+    let places: Vec<usize> = (0..runs.len()).filter(|&at| runs[at].0 == own(2)).collect();
     assert_eq!((runs.len(), places.len()), (6, 2));
     assert!(places[0] < 3, "of the second round: {places:?}");
     let text = ShardSet::read_rounds(&at, 3).expect_err("there is no third round").to_string();
@@ -148,7 +153,7 @@ fn mixed_shards_are_refused_with_what_differs() {
 #[test]
 fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
     type Damage = fn(&Path);
-    let cases: [(&str, Damage); 5] = [
+    let cases: [(&str, Damage); 6] = [
         ("2-of-3/runs.bin has other bytes than were written", |shard| {
             let mut bytes = fs::read(shard.join(SHARD_RUNS_FILE)).expect("readable");
             *bytes.last_mut().expect("not empty") ^= 1;
@@ -156,6 +161,15 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
         }),
         ("2-of-3/runs.bin has other bytes than were written", |shard| {
             fs::File::options().write(true).open(shard.join(SHARD_RUNS_FILE)).expect("there").set_len(60).expect("cut");
+        }),
+        ("2-of-3/runs.bin does not have the runs that its provenance states", |shard| {
+            // Those of another shard, with a forged hash.
+            let bytes = fs::read(shard.with_file_name("1-of-3").join(SHARD_RUNS_FILE)).expect("readable");
+            let mut provenance = Provenance::read(shard).expect("readable").expect("there");
+            let runs = provenance.files.iter_mut().find(|file| file.path == SHARD_RUNS_FILE).expect("listed");
+            runs.sha256 = sha256(&bytes);
+            fs::write(shard.join(SHARD_RUNS_FILE), bytes).expect("written");
+            fs::write(shard.join(PROVENANCE_FILE), to_json(&provenance)).expect("written");
         }),
         ("2-of-3/runs.bin is missing or unreadable", |shard| {
             fs::remove_file(shard.join(SHARD_RUNS_FILE)).expect("removed");

@@ -8,9 +8,10 @@
 //!
 //! Left out: that the compared revision must be the row's. The rows' update has just made them equal.
 
-use super::super::{TargetId, stored};
+use std::collections::BTreeSet;
+
+use super::super::{TargetId, cost};
 use super::ArgoCd;
-use super::view::ApplicationSetView;
 use crate::units::SimTime;
 
 /// Why a pass of v3.6 promotes nothing, whatever steps and budgets allow.
@@ -23,35 +24,67 @@ pub enum Barrier {
     Behind(Vec<TargetId>),
 }
 
-impl ArgoCd {
-    /// When the last pending change was, by the stored rows.
-    pub(super) fn pending_since(&self) -> Option<SimTime> {
-        let rows = self.rows.iter().flatten();
-        rows.filter(|row| row.is_pending_change()).map(|row| row.last_transition_time).max()
-    }
+/// Pending changes and comparisons, in the order of their times.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BarrierLedger {
+    /// Times of pending changes.
+    changes: BTreeSet<(SimTime, u32)>,
+    /// Existing applications by the second of their last comparison: first others, then those with the annotation.
+    compared: [BTreeSet<Compared>; 2],
+    /// The entry of each application, and whether it has the annotation. `None`: it does not exist.
+    entries: Vec<Option<(Compared, bool)>>,
+}
 
-    /// `before` is [`Self::pending_since`] before the pass.
-    pub(super) fn barrier(&self, now: SimTime, before: Option<SimTime>, view: &ApplicationSetView) -> Option<Barrier> {
-        if !self.options.version.has_barrier() {
-            return None;
-        }
-        let since = before.or_else(|| self.pending_since())?;
+/// The second of an application's last comparison, and its index.
+type Compared = (Option<SimTime>, u32);
+
+impl ArgoCd {
+    /// `before`: when the last pending change was, before the pass.
+    pub(super) fn barrier(&self, now: SimTime, before: Option<SimTime>, ledger: &BarrierLedger) -> Option<Barrier> {
+        let since = before.or_else(|| ledger.pending_since())?;
         if now < since + self.options.refresh_grace_period {
             return Some(Barrier::GracePeriod);
         }
-        let mut behind = Self::behind(since, view).peekable();
-        behind.peek()?;
-        let is_asked =
-            |target: &TargetId| view.applications[target.index()].live.as_ref().is_some_and(|live| live.refresh);
-        Some(Barrier::Behind(behind.filter(|target| !is_asked(target)).collect()))
+        ledger.behind(since).map(Barrier::Behind)
+    }
+}
+
+impl BarrierLedger {
+    pub(super) fn new(applications: usize) -> Self {
+        Self { entries: vec![None; applications], ..Self::default() }
     }
 
-    /// Existing applications that were not compared since then.
-    pub(super) fn behind(since: SimTime, view: &ApplicationSetView) -> impl Iterator<Item = TargetId> {
-        let applications = (0..).map(TargetId).zip(&view.applications);
-        let is_behind = move |live: &super::Application| live.reconciled_at.is_none_or(|at| stored(at) < since);
-        applications
-            .filter(move |(_, application)| application.live.as_ref().is_some_and(is_behind))
-            .map(|(target, _)| target)
+    /// A row has, or no longer has, a pending change of this time.
+    pub(super) fn change(&mut self, time: SimTime, application: u32, is_pending: bool) {
+        if is_pending {
+            self.changes.insert((time, application));
+        } else {
+            self.changes.remove(&(time, application));
+        }
+    }
+
+    /// When the last pending change was.
+    pub(super) fn pending_since(&self) -> Option<SimTime> {
+        self.changes.last().map(|(time, _)| *time)
+    }
+
+    /// Notes when an application was compared last, and whether it has the annotation. `None`: it does not exist.
+    pub(super) fn examine(&mut self, application: u32, compared: Option<(Option<SimTime>, bool)>) {
+        let entry = compared.map(|(at, is_asked)| ((at, application), is_asked));
+        let known = std::mem::replace(&mut self.entries[application as usize], entry);
+        if known != entry {
+            known.map(|(compared, is_asked)| self.compared[usize::from(is_asked)].remove(&compared));
+            entry.map(|(compared, is_asked)| self.compared[usize::from(is_asked)].insert(compared));
+        }
+    }
+
+    /// If any application was not compared since then: those of them without the annotation, by index.
+    fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
+        let is_behind = |(at, _): &&Compared| at.is_none_or(|at| at < since);
+        let [unasked, asked] = &self.compared;
+        let unasked = unasked.iter().take_while(is_behind).inspect(|_| cost::visit());
+        let mut unasked: Vec<TargetId> = unasked.map(|(_, index)| TargetId(*index)).collect();
+        unasked.sort_unstable();
+        (!unasked.is_empty() || asked.first().is_some_and(|first| is_behind(&first))).then_some(unasked)
     }
 }

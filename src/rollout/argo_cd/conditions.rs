@@ -1,13 +1,15 @@
-//! The words of an ApplicationSet's status: its conditions, and the rows of its applications.
+//! An ApplicationSet's status as it is shown: its conditions, and the rows of its applications.
 //!
 //! Follows `applicationset/progressivesync/{progressive_sync,validation_issues}.go` and
 //! `setApplicationSetStatusCondition` in `applicationset/controllers/applicationset_controller.go`.
 //! `InvalidRolloutConfig` exists from v3.6 on. The recorded rollouts in `tests/conformance/closed-loop/argocd` contain
-//! these words. Left out: `ParametersGenerated`, because generators never fail here.
+//! these conditions. Left out: the wording of most messages, and `ParametersGenerated`, because generators never fail
+//! here.
 
 use std::collections::BTreeMap;
 
-use super::super::ObjectCondition;
+use super::super::{IntOrString, ObjectCondition};
+use super::limit::limit;
 use super::row::{ApplicationStatus, Message, RolloutStatus};
 use super::status::{ErrorOccurred, Rollout, RolloutConfig};
 use super::steps::IssueKind;
@@ -17,68 +19,47 @@ use super::{ApplicationSetStatus, ArgoCd, ArgoCdVersion};
 /// Applications of the largest set whose rows are shown one by one.
 const ROWS_SHOWN: usize = 100;
 
-const ALL_GENERATED: &str = "All applications have been generated successfully";
-
 impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
     #[must_use]
     pub fn set_conditions(&self, name: &str, view: &ApplicationSetView) -> Vec<ObjectCondition> {
         let object = format!("ApplicationSet/{name}");
-        let condition = |kind: &str, status: &str, reason: &str, message: String| {
+        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
             ObjectCondition::new(&object, kind, status, reason, message)
         };
         let mut list = Vec::new();
         let error = match self.conditions.error {
-            None => None,
-            Some(ErrorOccurred::No) => Some(None),
             Some(ErrorOccurred::Validation { .. }) => {
-                Some(Some(("ApplicationValidationError", self.validation_message(view))))
+                Some(("ApplicationValidationError", self.validation_message(view)))
             }
-            Some(ErrorOccurred::NoSteps) => {
-                Some(Some(("ApplicationSetRolloutError", "No steps defined for rollout".to_owned())))
+            Some(ErrorOccurred::NoSteps) => Some(("ApplicationSetRolloutError", "No steps defined".to_owned())),
+            Some(ErrorOccurred::No) => {
+                list.push(condition("ErrorOccurred", "False", "ApplicationSetUpToDate", ""));
+                list.push(condition("ResourcesUpToDate", "True", "ApplicationSetUpToDate", ""));
+                None
             }
+            None => None,
         };
-        match error {
-            None => {}
-            Some(None) => {
-                list.push(condition("ErrorOccurred", "False", "ApplicationSetUpToDate", ALL_GENERATED.to_owned()));
-                list.push(condition("ResourcesUpToDate", "True", "ApplicationSetUpToDate", ALL_GENERATED.to_owned()));
-            }
-            Some(Some((reason, message))) => {
-                list.push(condition("ErrorOccurred", "True", reason, message.clone()));
-                list.push(condition("ResourcesUpToDate", "False", "ErrorOccurred", message));
-            }
+        if let Some((reason, message)) = error {
+            list.push(condition("ErrorOccurred", "True", reason, &message));
+            list.push(condition("ResourcesUpToDate", "False", "ErrorOccurred", &message));
         }
+        let kind = "RolloutProgressing";
         list.push(match self.conditions.rollout {
-            None => ObjectCondition::absent(&object, "RolloutProgressing"),
-            Some(Rollout::Complete) => condition(
-                "RolloutProgressing",
-                "False",
-                "ApplicationSetRolloutComplete",
-                "ApplicationSet Rollout has completed".to_owned(),
-            ),
-            Some(Rollout::Progressing(step)) => condition(
-                "RolloutProgressing",
-                "True",
-                "ApplicationSetModified",
-                format!("ApplicationSet is performing rollout of step {step}"),
-            ),
+            None => ObjectCondition::absent(&object, kind),
+            Some(Rollout::Complete) => condition(kind, "False", "ApplicationSetRolloutComplete", ""),
+            Some(Rollout::Progressing(step)) => {
+                condition(kind, "True", "ApplicationSetModified", &format!("performing rollout of step {step}"))
+            }
         });
         if self.options.version >= ArgoCdVersion::V3_6 {
+            let kind = "InvalidRolloutConfig";
             list.push(match self.conditions.config {
-                None => ObjectCondition::absent(&object, "InvalidRolloutConfig"),
-                Some(RolloutConfig::Valid) => condition(
-                    "InvalidRolloutConfig",
-                    "False",
-                    "ApplicationSetValidRolloutConfig",
-                    "Rolling Sync Configured correctly".to_owned(),
-                ),
-                Some(RolloutConfig::Invalid(kind)) => condition(
-                    "InvalidRolloutConfig",
-                    "True",
-                    "ApplicationSetInvalidRolloutConfig",
-                    self.issue_message(kind),
-                ),
+                None => ObjectCondition::absent(&object, kind),
+                Some(RolloutConfig::Valid) => condition(kind, "False", "ApplicationSetValidRolloutConfig", ""),
+                Some(RolloutConfig::Invalid(issue)) => {
+                    condition(kind, "True", "ApplicationSetInvalidRolloutConfig", &self.issue_message(issue))
+                }
             });
         }
         list
@@ -89,14 +70,10 @@ impl ArgoCd {
     #[must_use]
     pub fn row_conditions(&self, name: &str, status: &ApplicationSetStatus) -> [Vec<ObjectCondition>; 2] {
         let object = format!("ApplicationSet/{name}");
-        let counts = self.row_counts();
-        let counted = [
-            (counts.waiting, RolloutStatus::Waiting),
-            (counts.pending, RolloutStatus::Pending),
-            (counts.progressing, RolloutStatus::Progressing),
-            (counts.healthy, RolloutStatus::Healthy),
-        ];
-        let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+        let mut counts = self.row_counts();
+        let statuses =
+            [RolloutStatus::Waiting, RolloutStatus::Pending, RolloutStatus::Progressing, RolloutStatus::Healthy];
+        let counted = statuses.map(|status| (*counts.of(status), status)).into_iter().filter(|(count, _)| *count > 0);
         let text: Vec<String> = counted.map(|(count, status)| format!("{status}({count})")).collect();
         let count = ObjectCondition::field(&object, "applicationStatus", text.join("; "));
         if self.names.len() > ROWS_SHOWN {
@@ -126,69 +103,32 @@ impl ArgoCd {
         };
         let invalid: Vec<u32> = self.by_name.iter().filter(is_invalid).copied().collect();
         let Some((last, others)) = invalid.split_last() else { return String::new() };
-        let name = &self.names[*last as usize];
-        let message = format!(
-            "application destination spec is invalid: error getting cluster by server \"https://{name}\": rpc error: \
-             code = NotFound desc = cluster \"https://{name}\" not found"
-        );
+        let message = format!("application destination spec is invalid: {}", self.names[*last as usize]);
         if others.is_empty() { message } else { format!("{message} (and {} more)", others.len()) }
     }
 
     fn issue_message(&self, kind: IssueKind) -> String {
         let issues = &self.plan.issues;
-        match kind {
+        let step = |step: u32| format!("step {}", step + 1);
+        let found: Vec<String> = match kind {
             IssueKind::Operator => {
-                let operators: Vec<&str> = issues.operators.iter().map(|(_, operator)| operator.as_str()).collect();
-                let steps = numbers(issues.operators.iter().map(|(step, _)| *step), ", ");
-                let (noun, verb) = if operators.len() == 1 { ("Step", "has") } else { ("Steps", "have") };
-                format!(
-                    "{noun} {steps} {verb} invalid matchExpression operators: {}. Supported Operators are 'In' and 'NotIn'",
-                    operators.join(", ")
-                )
+                issues.operators.iter().map(|(at, operator)| format!("{} has `{operator}`", step(*at))).collect()
             }
             IssueKind::Duplicate => {
-                let mut duplicates: Vec<(&str, String)> = issues
-                    .duplicates
-                    .iter()
-                    .map(|(index, steps)| (self.names[*index as usize].as_str(), numbers(steps.iter().copied(), "-")))
-                    .collect();
-                duplicates.sort();
-                let (names, steps): (Vec<&str>, Vec<String>) = duplicates.into_iter().unzip();
-                if names.len() == 1 {
-                    format!("Application '{}' is selected by multiple steps: ({})", names[0], steps[0])
-                } else {
-                    format!(
-                        "Applications '{}' are selected by multiple steps: [({})]",
-                        names.join("', '"),
-                        steps.join("), (")
-                    )
-                }
+                let steps = |steps: &[u32]| steps.iter().map(|at| step(*at)).collect::<Vec<_>>().join(" and ");
+                let name = |application: u32| &self.names[application as usize];
+                issues.duplicates.iter().map(|(index, list)| format!("{} in {}", name(*index), steps(list))).collect()
             }
             IssueKind::MaxUpdate => {
-                let configured = self.spec.steps().ok().flatten().unwrap_or_default();
-                let budgets = self.budgets(&self.plan);
-                let unreadable = (0..).zip(configured.iter().zip(budgets)).filter(|(_, (_, it))| it.is_unreadable);
-                let (steps, values): (Vec<u32>, Vec<String>) = unreadable
-                    .map(|(step, (of, _))| (step, of.max_update.as_ref().map(ToString::to_string).unwrap_or_default()))
-                    .unzip();
-                let (numbers, values) = (numbers(steps.iter().copied(), ", "), values.join(", "));
-                if steps.len() == 1 {
-                    format!("Step {numbers} has an invalid maxUpdate value: {values}")
-                } else {
-                    format!("Steps {numbers} have invalid maxUpdate values: [{values}]")
-                }
+                let steps = (0..).zip(self.spec.steps().ok().flatten().unwrap_or_default());
+                let is_unreadable = |value: &&IntOrString| limit(Some(value), 1).is_unreadable;
+                let values = steps.filter_map(|(at, of)| Some((at, of.max_update.as_ref().filter(is_unreadable)?)));
+                values.map(|(at, value)| format!("{} has `{value}`", step(at))).collect()
             }
-            IssueKind::EmptyStep => {
-                let steps = numbers(issues.empty_steps.iter().copied(), " ");
-                format!("Steps [{steps}] have no applications matching their criteria")
-            }
-        }
+            IssueKind::EmptyStep => issues.empty_steps.iter().map(|at| step(*at)).collect(),
+        };
+        format!("{kind}: {}", found.join(", "))
     }
-}
-
-/// Steps as the product counts them, from 1.
-fn numbers(steps: impl Iterator<Item = u32>, separator: &str) -> String {
-    steps.map(|step| (step + 1).to_string()).collect::<Vec<_>>().join(separator)
 }
 
 fn row_condition(object: &str, name: &str, row: Option<&ApplicationStatus>) -> ObjectCondition {

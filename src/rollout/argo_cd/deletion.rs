@@ -1,18 +1,17 @@
 //! Deletion of the applications when the set itself is deleted.
 //!
-//! Follows the deletion in `applicationset/controllers/applicationset_controller.go` and
-//! `applicationset/progressivesync/progressive_sync.go`. With `deletionOrder: Reverse` one application is deleted at
-//! a time, those of the last step first; upstream deletes those of one step in random order, this model in the order
+//! Follows `PerformReverseDeletion` in `applicationset/progressivesync/progressive_sync.go` and `Reconcile` in
+//! `applicationset/controllers/applicationset_controller.go`. With `deletionOrder: Reverse` one application is deleted
+//! at a time, those of the last step first; upstream deletes those of one step in random order, this model in the order
 //! of names. Left out: the back-off after a pass that fails because an application is not removed.
 
 use std::sync::Arc;
 
 use super::super::{Pass, TargetId};
-use super::action::ApplicationAction;
 use super::steps::Steps;
 use super::triggers::DELETION_REQUEUE;
 use super::view::{Application, ApplicationSetView};
-use super::{ApplicationSetStatus, ArgoCd};
+use super::{ApplicationAction, ApplicationSetStatus, ArgoCd};
 use crate::units::{SimDuration, SimTime};
 
 /// Time after which a pass fails that waits for the removal of an application. Source:

@@ -5,7 +5,7 @@
 //! that is not complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy
 //! rows of applications that are not.
 
-use super::super::{Hold, text};
+use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{ApplicationStatus, RolloutStatus};
@@ -16,46 +16,57 @@ use crate::units::SimDuration;
 /// The rule of a hold that time alone ends, if a pass follows.
 pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
 
-/// The hold of a set whose last pass was within the grace period.
-pub(super) fn grace_period(set: &ArgoCd) -> Hold {
-    Hold {
-        rule: REFRESH_GRACE_PERIOD,
-        explanation: format!(
-            "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
+impl ArgoCd {
+    /// The hold of a set whose last pass was within the grace period, if no pass follows.
+    #[must_use]
+    pub fn grace_period_hold(&self) -> Hold {
+        Hold {
+            rule: REFRESH_GRACE_PERIOD,
+            explanation: format!(
+                "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
              generator with a timer or the next change of an application goes on",
-            set.options.refresh_grace_period
-        ),
-    }
-}
-
-/// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-pub(super) fn hold(set: &ArgoCd, view: &ApplicationSetView) -> Option<Hold> {
-    if view.deleted || view.is_done() {
-        return None;
-    }
-    let mut next = set.clone();
-    let pass = next.reconcile(set.last_pass + SimDuration::from_secs(1), view);
-    if pass.status.rows_written || !pass.actions.is_empty() {
-        return None;
-    }
-    let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
-    match set.is_rolling() {
-        Err(error @ ApplicationSetError::NoSteps) => {
-            Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() })
+                self.options.refresh_grace_period
+            ),
         }
-        Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
-        Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
-        Ok(true) => pass
-            .status
-            .barrier
-            .as_ref()
-            .map(|barrier| stalled.barrier(barrier))
-            .or_else(|| stalled.policy())
-            .or_else(|| stalled.budget(&pass.status.budgets))
-            .or_else(|| stalled.open_step())
-            .or_else(|| stalled.unselected())
-            .or_else(|| stalled.unwritten())
-            .or_else(|| stalled.settled_rows()),
+    }
+
+    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
+    /// costs as much as several passes.
+    #[must_use]
+    pub fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
+        if view.deleted || view.is_done() {
+            return None;
+        }
+        let mut next = self.clone();
+        next.ledger = None;
+        let pass = next.reconcile_changed(
+            self.last_pass + SimDuration::from_secs(1),
+            view,
+            &TargetSet::default(),
+            &mut |_| true,
+        );
+        if pass.status.rows_written || !pass.actions.is_empty() {
+            return None;
+        }
+        let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
+        match self.is_rolling() {
+            Err(error @ ApplicationSetError::NoSteps) => {
+                Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() })
+            }
+            Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
+            Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
+            Ok(true) => pass
+                .status
+                .barrier
+                .as_ref()
+                .map(|barrier| stalled.barrier(barrier))
+                .or_else(|| stalled.policy())
+                .or_else(|| stalled.budget(&pass.status.budgets))
+                .or_else(|| stalled.open_step())
+                .or_else(|| stalled.unselected())
+                .or_else(|| stalled.unwritten())
+                .or_else(|| stalled.settled_rows()),
+        }
     }
 }
 
@@ -79,10 +90,14 @@ impl StalledSet<'_> {
     /// The barrier of v3.6.
     fn barrier(&self, barrier: &Barrier) -> Hold {
         match barrier {
-            Barrier::GracePeriod => grace_period(self.set),
+            Barrier::GracePeriod => self.set.grace_period_hold(),
             Barrier::Behind(_) => {
-                let since = self.set.pending_since().expect("a barrier has a pending change");
-                let behind: Vec<u32> = ArgoCd::behind(since, self.view).map(|target| target.0).collect();
+                let since = self.set.ledger.as_ref().and_then(|ledger| ledger.barrier.as_ref()?.pending_since());
+                let compared = |live: &Application| live.reconciled_at.map(stored);
+                let applications = (0..).zip(&self.view.applications);
+                let behind =
+                    applications.filter(|(_, view)| view.live.as_ref().is_some_and(|live| compared(live) < since));
+                let behind: Vec<u32> = behind.map(|(index, _)| index).collect();
                 let explanation = format!(
                     "not compared since the last change, so nothing is promoted: {}",
                     self.applications(&behind)

@@ -1,16 +1,14 @@
-//! What a pass over changed applications knows of all others: counts, and candidates in the product's order.
+//! Counts and candidates in the product's order: a pass need not look at applications that did not change.
 //!
 //! The rows of the set and its view hold the truth. The ledger is kept beside them row by row, and is thrown away when
 //! anything changes that it does not follow: spec, labels, stored rows.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::super::{TargetId, TargetSet, cost, stored};
+use super::super::{TargetSet, cost, stored};
+use super::barrier::BarrierLedger;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::status::RowCounts;
 use super::steps::Steps;
 use super::view::ApplicationView;
-use crate::units::SimTime;
 
 /// Counts and candidates of one set, with its steps as they are.
 #[derive(Clone, Debug)]
@@ -44,21 +42,6 @@ pub(super) struct SetLedger {
     /// The barrier of v3.6, if there is one.
     pub(super) barrier: Option<BarrierLedger>,
 }
-
-/// What the barrier of v3.6 looks at.
-#[derive(Clone, Debug, Default)]
-pub(super) struct BarrierLedger {
-    /// Times of pending changes, with the number of rows.
-    changes: BTreeMap<SimTime, usize>,
-    /// Existing applications by the second of their last comparison: those that are asked for another one, and others.
-    asked: BTreeSet<Compared>,
-    unasked: BTreeSet<Compared>,
-    /// The entry of each application, and whether it is in `asked`. `None`: it does not exist.
-    entries: Vec<Option<(Compared, bool)>>,
-}
-
-/// The second of an application's last comparison, and its index.
-type Compared = (Option<SimTime>, u32);
 
 impl SetLedger {
     /// The ledger of these rows and applications, in which every application is still to be looked at. `by_name`: the
@@ -95,7 +78,7 @@ impl SetLedger {
             complete: TargetSet::new(count),
             incomplete: plan.lists.iter().map(Vec::len).collect(),
             unfinished: Vec::new(),
-            barrier: has_barrier.then(|| BarrierLedger { entries: vec![None; count], ..BarrierLedger::default() }),
+            barrier: has_barrier.then(|| BarrierLedger::new(count)),
         };
         for (application, (row, view)) in (0..).zip(rows.iter().zip(views)) {
             ledger.row_changes(plan, application, None, row.as_ref());
@@ -116,12 +99,7 @@ impl SetLedger {
         for (row, is_new) in [(old, false), (new, true)] {
             let Some(row) = row else { continue };
             let count = |number: &mut usize| if is_new { *number += 1 } else { *number -= 1 };
-            count(match row.status {
-                RolloutStatus::Waiting => &mut self.rows.waiting,
-                RolloutStatus::Pending => &mut self.rows.pending,
-                RolloutStatus::Progressing => &mut self.rows.progressing,
-                RolloutStatus::Healthy => &mut self.rows.healthy,
-            });
+            count(self.rows.of(row.status));
             let (total, updating) = &mut self.counted[plan.counted_in(application as usize)];
             count(total);
             if matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing) {
@@ -132,11 +110,7 @@ impl SetLedger {
                 count(&mut self.unfinished[step as usize]);
             }
             if let Some(barrier) = self.barrier.as_mut().filter(|_| row.is_pending_change()) {
-                let rows = barrier.changes.entry(row.last_transition_time).or_default();
-                count(rows);
-                if *rows == 0 {
-                    barrier.changes.remove(&row.last_transition_time);
-                }
+                barrier.change(row.last_transition_time, application, is_new);
             }
         }
         let place = self.places[application as usize];
@@ -179,7 +153,7 @@ impl SetLedger {
         self.with_row.is_empty()
     }
 
-    /// Number of steps, from the first, that may sync: up to the first that is not complete.
+    /// Number of steps, from the first, that may sync: up to the first that is not complete (`getAppsToSync`).
     pub(super) fn open_steps(&self) -> usize {
         let closed = self.incomplete.iter().position(|incomplete| *incomplete > 0);
         closed.map_or(self.incomplete.len(), |step| step + 1)
@@ -210,46 +184,5 @@ impl SetLedger {
     /// Whether a step has a row at this place or later.
     pub(super) fn has_row_from(&self, step: usize, place: u32) -> bool {
         self.with_row.next(place).is_some_and(|place| place < self.first_places[step + 1])
-    }
-}
-
-impl BarrierLedger {
-    /// When the last pending change was.
-    pub(super) fn pending_since(&self) -> Option<SimTime> {
-        self.changes.last_key_value().map(|(at, _)| *at)
-    }
-
-    /// Notes when an application was compared last, and whether another comparison is asked for. `None`: it does not
-    /// exist.
-    fn examine(&mut self, application: u32, compared: Option<(Option<SimTime>, bool)>) {
-        let entry = compared.map(|(at, is_asked)| ((at, application), is_asked));
-        let known = std::mem::replace(&mut self.entries[application as usize], entry);
-        if known == entry {
-            return;
-        }
-        for ((compared, is_asked), is_new) in
-            known.map(|known| (known, false)).into_iter().chain(entry.map(|new| (new, true)))
-        {
-            let set = if is_asked { &mut self.asked } else { &mut self.unasked };
-            if is_new {
-                set.insert(compared)
-            } else {
-                set.remove(&compared)
-            };
-        }
-    }
-
-    /// If any application was not compared since then: those of them that are not asked for it, by index.
-    pub(super) fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
-        let is_behind = |(at, _): &&Compared| at.is_none_or(|at| at < since);
-        let mut unasked: Vec<TargetId> = self
-            .unasked
-            .iter()
-            .take_while(is_behind)
-            .inspect(|_| cost::visit())
-            .map(|(_, index)| TargetId(*index))
-            .collect();
-        unasked.sort_unstable();
-        (!unasked.is_empty() || self.asked.first().is_some_and(|first| is_behind(&first))).then_some(unasked)
     }
 }

@@ -28,9 +28,7 @@
 //! Left out: generators and most of the templates (the view contains their results), JQ rules for ignored differences,
 //! the template's sync options, and the queue's back-off after errors.
 
-mod action;
 mod barrier;
-mod changed;
 mod conditions;
 mod config;
 mod deletion;
@@ -55,12 +53,12 @@ mod view;
 use std::sync::Arc;
 
 use super::label_selector::Labels;
-use super::{Hold, Pass, TargetId, by_name};
+use super::{Pass, TargetId, by_name};
 use crate::units::{SimDuration, SimTime};
 use ledger::SetLedger;
+use pass::Store;
 
 pub use super::IntOrString;
-pub use action::ApplicationAction;
 pub use barrier::Barrier;
 pub use config::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationSetSyncPolicy,
@@ -70,6 +68,7 @@ pub use config::{
 pub use explain::{ApplicationSetExplanation, SyncStepExplanation, explain};
 pub use hold::REFRESH_GRACE_PERIOD;
 pub use limit::{StepBudget, StepLimit, limit};
+pub use pass::SetWrite;
 pub use retry::{BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, RetryBackoff, Waits};
 pub use row::{ApplicationStatus, Message, RolloutStatus};
 pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetHealth};
@@ -77,8 +76,8 @@ pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{DELETION_REQUEUE, ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
 pub use view::{
-    Application, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,
-    OperationState, Spec, SyncStatus,
+    Application, ApplicationAction, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation,
+    OperationPhase, OperationState, Spec, SyncStatus,
 };
 
 /// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
@@ -87,8 +86,9 @@ pub struct ArgoCd {
     spec: ApplicationSetSpec,
     options: ControllerOptions,
     names: Vec<String>,
-    /// Indices into `names` in byte order.
+    /// Indices into `names` in byte order, and the place of each name in it.
     by_name: Vec<u32>,
+    rank: Vec<u32>,
     rows: Vec<Option<ApplicationStatus>>,
     conditions: SetConditions,
     /// Start of the last pass.
@@ -98,10 +98,8 @@ pub struct ArgoCd {
     plan: Steps,
     /// Steps, from the first, whose applications the last pass allowed to sync.
     allowed_steps: usize,
-    /// What the next pass over changed applications knows of the others. `None`: it looks at all of them.
+    /// Counts and candidates of the last pass. `None`: the next one looks at all applications.
     ledger: Option<SetLedger>,
-    /// Reused between passes to avoid allocation.
-    changed: Vec<(u32, ApplicationStatus)>,
 }
 
 impl ArgoCd {
@@ -109,8 +107,12 @@ impl ArgoCd {
     /// of an application is its [`TargetId`].
     #[must_use]
     pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {
+        let by_name = by_name(&names, String::as_str);
+        let mut rank = vec![0; names.len()];
+        (0..).zip(&by_name).for_each(|(place, index)| rank[*index as usize] = place);
         Self {
-            by_name: by_name(&names, String::as_str),
+            by_name,
+            rank,
             rows: vec![None; names.len()],
             spec,
             options,
@@ -121,7 +123,6 @@ impl ArgoCd {
             plan: Steps::default(),
             allowed_steps: 0,
             ledger: None,
-            changed: Vec::new(),
         }
     }
 
@@ -242,83 +243,30 @@ impl ArgoCd {
         }
     }
 
-    fn plan_for(&mut self, view: &ApplicationSetView) -> Steps {
-        let labels = |view: &view::ApplicationView| view.generated.as_ref().map(|g| Arc::clone(&g.labels));
-        let is_same = |(view, labels): (&view::ApplicationView, &Option<Arc<Labels>>)| {
-            view.generated.as_ref().map(|generated| &generated.labels) == labels.as_ref()
-        };
-        let is_current = self.labels.as_ref().is_some_and(|labels| view.applications.iter().zip(labels).all(is_same));
-        if !is_current {
-            let labels: Vec<_> = view.applications.iter().map(labels).collect();
-            self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
-            self.labels = Some(labels);
-        }
-        std::mem::take(&mut self.plan)
-    }
-
-    fn all_at_once(&mut self, view: &ApplicationSetView) -> Pass<ApplicationAction, ApplicationSetStatus> {
-        let mut status = ApplicationSetStatus { rows_written: self.clear_rows(), ..ApplicationSetStatus::default() };
-        status.row_writes = usize::from(status.rows_written);
-        (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
-        self.labels = None;
-        self.report_validation(view);
-        let actions = self.write_objects(view, |_| false, &mut status);
-        Pass { actions, wake_at: None, status }
-    }
-
-    fn rolling(&mut self, now: SimTime, view: &ApplicationSetView) -> Pass<ApplicationAction, ApplicationSetStatus> {
-        let is_pending =
-            |row: &Option<ApplicationStatus>| row.as_ref().is_some_and(|row| row.status == RolloutStatus::Pending);
-        let mut was_pending: Vec<bool> = self.rows.iter().map(is_pending).collect();
-        let plan = self.plan_for(view);
-        let rolled = self.roll(now, view, &plan);
-        let conditions = (self.conditions.rollout, self.conditions.config);
-        if rolled.barrier.is_none() {
-            self.report_rollout(self.first_unfinished(), &plan, &rolled.budgets);
-        }
-        // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
-        // error it reads the set again, and so triggers by the status it has just stored.
-        if self.report_validation(view) || self.options.trigger_once {
-            was_pending = self.rows.iter().map(is_pending).collect();
-        }
-        let mut status = ApplicationSetStatus {
-            budgets: rolled.budgets,
-            promoted: rolled.promoted,
-            open_steps: rolled.open_steps,
-            rows_written: rolled.row_writes > 0,
-            row_writes: rolled.row_writes,
-            conditions_written: conditions != (self.conditions.rollout, self.conditions.config),
-            barrier: rolled.barrier,
-            ..ApplicationSetStatus::default()
-        };
-        let mut actions = refreshes(&mut status);
-        let is_requested = |index: usize| self.is_allowed(&plan, index) && was_pending[index];
-        actions.extend(self.write_objects(view, is_requested, &mut status));
-        self.plan = plan;
-        Pass { actions, wake_at: None, status }
-    }
-
-    /// Sets the conditions of a rollout that has reached this step.
-    fn report_rollout(&mut self, first_unfinished: Option<u32>, plan: &Steps, budgets: &[StepBudget]) {
-        self.conditions.rollout = Some(first_unfinished.map_or(Rollout::Complete, Rollout::Progressing));
+    /// Sets the conditions of a rollout that has reached this step (`getProgressingCondition`,
+    /// `getInvalidRolloutConfig`), unless their write is refused.
+    fn report_rollout(
+        &mut self,
+        first_unfinished: Option<u32>,
+        plan: &Steps,
+        budgets: &[StepBudget],
+        store: Store<'_>,
+    ) {
+        let rollout = Some(first_unfinished.map_or(Rollout::Complete, Rollout::Progressing));
         let issue = plan.issues.reported(budgets.iter().any(|budget| budget.is_unreadable));
-        self.conditions.config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
+        let config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
+        let is_new = (rollout, config) != (self.conditions.rollout, self.conditions.config);
+        if is_new && store(SetWrite::Conditions) {
+            (self.conditions.rollout, self.conditions.config) = (rollout, config);
+        }
     }
 
-    /// Sets the conditions that follow from invalid applications. True: there is a new error.
-    fn report_validation(&mut self, view: &ApplicationSetView) -> bool {
-        let is_invalid = |(_, view): &(u32, &ApplicationView)| view.generated.as_ref().is_some_and(|g| !g.valid);
-        let mut invalid = (0..).zip(&view.applications).filter(is_invalid);
-        let first = invalid.next().map(|(first, _)| first);
-        self.report_invalid(first, usize::from(first.is_some()) + invalid.count())
-    }
-
-    /// The same, with the first of so many invalid applications.
-    fn report_invalid(&mut self, first: Option<u32>, applications: usize) -> bool {
-        let error = match first {
-            None => ErrorOccurred::No,
-            Some(first) => ErrorOccurred::Validation { first: TargetId(first), applications },
-        };
+    /// Sets the conditions that follow from invalid applications (`validateGeneratedApplications`). True: there is a
+    /// new error.
+    fn report_invalid(&mut self, ledger: &SetLedger) -> bool {
+        let first = ledger.invalid.next(0).map(TargetId);
+        let invalid = |first| ErrorOccurred::Validation { first, applications: ledger.invalid.len() };
+        let error = first.map_or(ErrorOccurred::No, invalid);
         let is_new = self.conditions.error.replace(error) != Some(error);
         self.conditions.up_to_date = error == ErrorOccurred::No;
         is_new && error != ErrorOccurred::No
@@ -344,69 +292,6 @@ impl ArgoCd {
         self.rows.iter_mut().for_each(|row| *row = None);
         had_rows
     }
-
-    /// One pass of the ApplicationSet reconciler. It is due again immediately ([`Pass::wake_at`] is `now`) when its
-    /// changes queue a pass. It looks at every application; [`Self::reconcile_changed`] looks at few.
-    ///
-    /// # Panics
-    /// If the view does not have one entry for each name.
-    pub fn reconcile(
-        &mut self,
-        now: SimTime,
-        view: &ApplicationSetView,
-    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
-        assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
-        self.ledger = None;
-        self.last_pass = now;
-        let mut pass = if view.deleted {
-            self.delete(now, view)
-        } else {
-            match self.is_rolling() {
-                Err(_) => self.no_steps(),
-                Ok(false) => self.all_at_once(view),
-                Ok(true) => self.rolling(now, view),
-            }
-        };
-        pass.status.rows = self.counts();
-        self.conclude(now, view, &mut pass);
-        pass
-    }
-
-    /// Completes the result of a pass: conditions, and when the next one is due.
-    fn conclude(
-        &self,
-        now: SimTime,
-        view: &ApplicationSetView,
-        pass: &mut Pass<ApplicationAction, ApplicationSetStatus>,
-    ) {
-        if !view.deleted {
-            pass.status.requeue_after = self.requeue_after();
-        }
-        let is_queued = pass.status.rows_written || pass.status.objects_written;
-        let requeued = pass.status.requeue_after.map(|after| now + after);
-        pass.wake_at = if is_queued { Some(now) } else { requeued };
-        pass.status.conditions = self.conditions;
-    }
-
-    /// The hold of a set whose last pass was within the grace period, if no pass follows.
-    #[must_use]
-    pub fn grace_period_hold(&self) -> Hold {
-        hold::grace_period(self)
-    }
-
-    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
-    /// costs as much as several passes.
-    #[must_use]
-    pub fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
-        hold::hold(self, view)
-    }
-}
-
-/// Asks for a comparison of applications that are behind, and were not asked for it yet.
-fn refreshes(status: &mut ApplicationSetStatus) -> Vec<ApplicationAction> {
-    let Some(Barrier::Behind(asked)) = &status.barrier else { return Vec::new() };
-    status.objects_written |= !asked.is_empty();
-    asked.iter().map(|target| ApplicationAction::Refresh(*target)).collect()
 }
 
 fn existing(view: &mut ApplicationSetView, target: TargetId) -> &mut Application {

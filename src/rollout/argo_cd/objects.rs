@@ -4,81 +4,68 @@
 //! `applicationset/controllers/applicationset_controller.go`.
 
 use super::super::{TargetId, cost};
-use super::action::ApplicationAction;
-use super::view::{ApplicationSetView, ApplicationView};
-use super::{ApplicationSetStatus, ApplicationsSync, ArgoCd};
+use super::pass::SetPass;
+use super::{ApplicationAction, ApplicationsSync, ArgoCd};
 
-impl ArgoCd {
-    /// Creates, changes and deletes objects, and requests syncs of those in `is_requested`.
-    pub(super) fn write_objects(
-        &self,
-        view: &ApplicationSetView,
-        is_requested: impl Fn(usize) -> bool,
-        status: &mut ApplicationSetStatus,
-    ) -> Vec<ApplicationAction> {
-        let mut actions = Vec::new();
-        let targets = || (0..).map(TargetId).zip(&view.applications);
-        for (target, application) in targets() {
-            if self.write_object(target, application, is_requested(target.index()), status, &mut actions) {
-                status.requested.push(target);
-            }
-        }
-        for (target, application) in targets() {
-            self.delete_orphan(target, application, status, &mut actions);
-        }
-        actions
+impl SetPass<'_> {
+    /// Creates, changes and deletes the objects of these applications in the order of their names, each with whether
+    /// its sync is requested.
+    pub(super) fn write_objects(&mut self, mut looked: Vec<(u32, bool)>) {
+        looked.sort_unstable_by_key(|(index, _)| self.set.rank[*index as usize]);
+        looked.iter().for_each(|&(index, is_requested)| self.write_object(TargetId(index), is_requested));
+        looked.iter().for_each(|&(index, _)| self.delete_orphan(TargetId(index)));
     }
 
-    /// Creates or changes the object of one application. True: its sync is requested.
-    pub(super) fn write_object(
-        &self,
-        target: TargetId,
-        application: &ApplicationView,
-        is_requested: bool,
-        status: &mut ApplicationSetStatus,
-        actions: &mut Vec<ApplicationAction>,
-    ) -> bool {
+    /// An action that changes the application, so that the next pass looks at it again.
+    fn act(&mut self, target: TargetId, action: ApplicationAction) {
+        self.ledger.unsettled.insert(target.0);
+        self.actions.push(action);
+    }
+
+    /// Creates or changes an object, and requests its sync (`SyncDesiredApplications`).
+    fn write_object(&mut self, target: TargetId, is_requested: bool) {
         cost::visit();
-        let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { return false };
+        let view = self.view;
+        let application = &view.applications[target.index()];
+        let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { return };
         let revision = generated.wanted;
         let is_idle = match &application.live {
             None => {
-                actions.push(ApplicationAction::Create(target));
+                self.act(target, ApplicationAction::Create(target));
                 true
             }
-            Some(_) if !self.may_update() => return false,
+            Some(_) if !self.set.may_update() => return,
             Some(live) => {
-                if live.spec != self.spec_of(generated) || live.labels != generated.labels {
-                    actions.push(ApplicationAction::Stage(target, revision));
-                    status.objects_written = true;
+                if live.spec != self.set.spec_of(generated) || live.labels != generated.labels {
+                    self.act(target, ApplicationAction::Stage(target, revision));
+                    self.status.objects_written = true;
                 }
                 live.operation.is_none()
             }
         };
-        if is_requested && is_idle {
-            actions.push(ApplicationAction::Deploy(target, revision));
+        if is_requested {
+            self.status.requested.push(target);
+            if is_idle {
+                self.act(target, ApplicationAction::Deploy(target, revision));
+            }
         }
-        is_requested
     }
 
     /// Deletes the object of an application that is not generated any more.
-    pub(super) fn delete_orphan(
-        &self,
-        target: TargetId,
-        application: &ApplicationView,
-        status: &mut ApplicationSetStatus,
-        actions: &mut Vec<ApplicationAction>,
-    ) {
+    fn delete_orphan(&mut self, target: TargetId) {
         cost::visit();
-        let policy = self.spec().applications_sync();
-        let may_delete = matches!(policy, ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
+        let application = &self.view.applications[target.index()];
+        let may_delete =
+            matches!(self.set.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
         let is_orphan = application.generated.is_none();
         if may_delete && is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
-            actions.push(ApplicationAction::Delete(target));
-            status.objects_written |= !self.has_finalizers();
+            self.act(target, ApplicationAction::Delete(target));
+            self.status.objects_written |= !self.set.has_finalizers();
         }
     }
+}
 
+impl ArgoCd {
     /// Whether existing applications may be written.
     pub(super) fn may_update(&self) -> bool {
         matches!(self.spec().applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)

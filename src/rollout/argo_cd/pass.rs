@@ -1,76 +1,214 @@
-//! One pass over all rows of a rolling set: update, open steps, promotion.
+//! One pass of the ApplicationSet reconciler: rows are updated, steps open, rows are promoted, objects are written.
 //!
-//! Follows `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go` and
-//! `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`.
+//! Follows `Reconcile` and `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`,
+//! and `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go`.
+//!
+//! A row's update depends on the row, the application's object and what is generated for it. If none of these changed
+//! since a look that changed nothing, another look changes nothing. So a pass looks at the applications that its caller
+//! names and at those of which the last look changed or wrote something, and takes everything else from the
+//! [`SetLedger`]. A pass over all builds the ledger first. In tests, each pass over few applications of a small set is
+//! compared with one over all.
 
-use super::super::{TargetId, cost, stored};
-use super::barrier::Barrier;
+use std::sync::Arc;
+
+use super::super::{Pass, TargetId, TargetSet, cost, stored};
+use super::barrier::{Barrier, BarrierLedger};
+use super::ledger::SetLedger;
 use super::limit::StepBudget;
-use super::row::{self, ApplicationStatus, Message, Observed, RolloutStatus};
+use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
+use super::status::RowCounts;
 use super::steps::Steps;
 use super::view::{ApplicationSetView, ApplicationView};
-use super::{ArgoCd, status};
+use super::{ApplicationAction, ApplicationSetStatus, ArgoCd};
 use crate::units::SimTime;
 
-/// The result of a pass over the rows.
-pub(super) struct Rolled {
-    /// Number of steps, from the first, that may sync.
-    pub open_steps: usize,
-    pub budgets: Vec<StepBudget>,
-    /// Promoted rows, with the message that they had before.
-    pub promoted: Vec<(TargetId, Message)>,
-    /// How often the rows were written.
-    pub row_writes: usize,
-    /// Why nothing was promoted, if there was a barrier.
-    pub barrier: Option<Barrier>,
+/// Applications of the largest set whose passes tests compare with passes over all.
+#[cfg(test)]
+const COMPARED_MAX: usize = 100;
+
+/// An application that a pass looks at, and whether its row was Pending before.
+type Looked = (u32, bool);
+
+/// A write of the set's status in mid-pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SetWrite {
+    /// Rows. A pass whose write is refused gives up.
+    Rows,
+    /// Conditions of the rollout. A refused write is logged, and the pass goes on.
+    Conditions,
+}
+
+/// Carries out a write of the set's status. Returns whether the API server accepts it.
+pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite) -> bool;
+
+/// A pass over a set that is not being deleted.
+pub(super) struct SetPass<'p> {
+    pub(super) set: &'p mut ArgoCd,
+    now: SimTime,
+    pub(super) view: &'p ApplicationSetView,
+    /// Taken out of the set while the pass uses it.
+    plan: Steps,
+    pub(super) ledger: SetLedger,
+    pub(super) status: ApplicationSetStatus,
+    pub(super) actions: Vec<ApplicationAction>,
+    store: Store<'p>,
 }
 
 impl ArgoCd {
-    /// `plan` is taken out of `self` while it is used.
-    pub(super) fn roll(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> Rolled {
-        let pending_since = self.pending_since();
-        let mut row_writes = usize::from(self.update_rows(stored(now), view, plan));
-        let mut budgets = self.budgets(plan);
-        let barrier = self.barrier(now, pending_since, view);
-        let mut open_steps = 0;
-        let mut promoted = Vec::new();
-        self.allowed_steps = 0;
-        if barrier.is_none() {
-            open_steps = self.open_steps(view, plan);
-            self.allowed_steps = open_steps;
-            promoted = self.promote(stored(now), plan, &mut budgets);
-            row_writes += usize::from(!promoted.is_empty());
-        }
-        Rolled { open_steps, budgets, promoted, row_writes, barrier }
+    /// One pass of the ApplicationSet reconciler over all applications. It is due again immediately ([`Pass::wake_at`]
+    /// is `now`) when its changes queue a pass.
+    ///
+    /// # Panics
+    /// If the view does not have one entry for each name.
+    pub fn reconcile(
+        &mut self,
+        now: SimTime,
+        view: &ApplicationSetView,
+    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+        self.reconcile_all(now, view, &mut |_| true)
     }
 
-    fn update_rows(&mut self, now: SimTime, view: &ApplicationSetView, plan: &Steps) -> bool {
-        let mut changed = std::mem::take(&mut self.changed);
-        let mut is_written = false;
-        for (index, application) in view.applications.iter().enumerate() {
-            let old = self.rows[index].as_ref();
-            let Some(new) = self.updated_row(now, index, application, plan) else {
-                is_written |= old.is_some();
-                continue;
-            };
-            is_written |= old.is_none_or(|old| new.is_worth_writing_over(old));
-            if old != Some(&new) {
-                changed.push((index as u32, new));
-            }
+    fn reconcile_all(
+        &mut self,
+        now: SimTime,
+        view: &ApplicationSetView,
+        store: Store<'_>,
+    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+        self.ledger = None;
+        let pass = self.reconcile_changed(now, view, &TargetSet::default(), store);
+        self.ledger = None;
+        pass
+    }
+
+    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only applications in
+    /// `changed` differ from those of the last such pass. The first pass, and one after a change of spec or labels,
+    /// looks at all. `store` carries out the writes of the set's status, and says whether each is accepted.
+    ///
+    /// # Panics
+    /// If the view does not have one entry for each name.
+    pub fn reconcile_changed(
+        &mut self,
+        now: SimTime,
+        view: &ApplicationSetView,
+        changed: &TargetSet,
+        store: &mut dyn FnMut(SetWrite) -> bool,
+    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+        assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
+        #[cfg(test)]
+        let before = (self.ledger.is_some() && self.names.len() <= COMPARED_MAX).then(|| self.clone());
+        #[cfg(test)]
+        let mut answers = std::collections::VecDeque::new();
+        #[cfg(test)]
+        let store = &mut |write| {
+            answers.push_back(store(write));
+            answers[answers.len() - 1]
+        };
+        self.last_pass = now;
+        let ledger = self.take_ledger(view, changed);
+        let mut pass = match self.is_rolling() {
+            _ if view.deleted => self.delete(now, view),
+            Err(_) => self.no_steps(),
+            Ok(is_rolling) => self.pass(now, view, changed, (ledger, is_rolling), store),
+        };
+        pass.status.rows = self.row_counts();
+        pass.status.conditions = self.conditions;
+        if !view.deleted {
+            pass.status.requeue_after = self.requeue_after();
         }
-        if is_written {
-            for (index, application) in view.applications.iter().enumerate() {
-                if application.live.is_none() {
-                    self.rows[index] = None;
-                }
-            }
+        let is_queued = pass.status.rows_written || pass.status.objects_written;
+        let requeued = pass.status.requeue_after.map(|after| now + after);
+        pass.wake_at = if is_queued { Some(now) } else { requeued.filter(|_| !pass.status.failed) };
+        #[cfg(test)]
+        if let Some(mut full) = before {
+            let mut all = full.reconcile_all(now, view, &mut |_| answers.pop_front().is_none_or(|answer| answer));
+            all.status.requested.clone_from(&pass.status.requested);
+            assert_eq!(pass, all, "a pass over what changed decides as a pass over all");
+            assert_eq!(self.rows, full.rows, "and leaves the same rows");
+            assert_eq!((self.allowed_steps, &self.plan), (full.allowed_steps, &full.plan));
         }
-        self.write(changed, is_written);
-        is_written
+        pass
+    }
+
+    /// The ledger, if it covers everything that changed.
+    fn take_ledger(&mut self, view: &ApplicationSetView, changed: &TargetSet) -> Option<SetLedger> {
+        let ledger = self.ledger.take()?;
+        let is_known = match &self.labels {
+            None => ledger.has_no_rows(),
+            Some(labels) => changed.iter().all(|index| {
+                let generated = view.applications[index as usize].generated.as_ref();
+                generated.map(|generated| &generated.labels) == labels[index as usize].as_ref()
+            }),
+        };
+        (is_known && !view.deleted && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
+    }
+
+    /// The ledger of a pass over all. Without steps to roll in, rows and the rollout's conditions are removed.
+    fn new_ledger(
+        &mut self,
+        view: &ApplicationSetView,
+        is_rolling: bool,
+        status: &mut ApplicationSetStatus,
+        store: Store<'_>,
+    ) -> SetLedger {
+        if is_rolling {
+            let labels =
+                |view: &ApplicationView| view.generated.as_ref().map(|generated| Arc::clone(&generated.labels));
+            let labels: Vec<_> = view.applications.iter().map(labels).collect();
+            self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
+            self.labels = Some(labels);
+        } else if self.rows.iter().any(Option::is_some) && !store(SetWrite::Rows) {
+            status.failed = true;
+        } else {
+            status.rows_written = self.clear_rows();
+            (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
+            self.labels = None;
+        }
+        let has_barrier = self.options.version.has_barrier();
+        SetLedger::new(&self.plan, &self.by_name, &self.rows, &view.applications, has_barrier)
+    }
+
+    fn pass(
+        &mut self,
+        now: SimTime,
+        view: &ApplicationSetView,
+        changed: &TargetSet,
+        (ledger, is_rolling): (Option<SetLedger>, bool),
+        store: Store<'_>,
+    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+        let mut status = ApplicationSetStatus::default();
+        let mut ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
+        let mut looked_at: Vec<u32> = changed.iter().chain(ledger.unsettled.iter()).collect();
+        looked_at.sort_unstable();
+        looked_at.dedup();
+        ledger.unsettled.clear();
+        let plan = std::mem::take(&mut self.plan);
+        let mut pass = SetPass { set: self, now, view, plan, ledger, status, actions: Vec::new(), store };
+        let looked = if pass.status.failed {
+            None
+        } else if is_rolling {
+            pass.roll(&looked_at)
+        } else {
+            looked_at.iter().for_each(|&index| pass.examine(index));
+            pass.set.report_invalid(&pass.ledger);
+            Some(looked_at.iter().map(|&index| (index, false)).collect())
+        };
+        if let Some(looked) = looked {
+            pass.write_objects(looked);
+        } else {
+            pass.status.failed = true;
+            looked_at.into_iter().for_each(|index| _ = pass.ledger.unsettled.insert(index));
+        }
+        let SetPass { plan, ledger, status, actions, .. } = pass;
+        (self.plan, self.ledger) = (plan, Some(ledger));
+        Pass { actions, wake_at: None, status }
+    }
+
+    fn is_pending(&self, index: u32) -> bool {
+        self.rows[index as usize].as_ref().is_some_and(|row| row.status == RolloutStatus::Pending)
     }
 
     /// The row of one application after the update. `None`: the application does not exist.
-    pub(super) fn updated_row(
+    fn updated_row(
         &self,
         now: SimTime,
         index: usize,
@@ -98,79 +236,147 @@ impl ArgoCd {
         plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
-    /// The write rule: all rows are stored, or none.
-    fn write(&mut self, mut changed: Vec<(u32, ApplicationStatus)>, is_written: bool) {
-        for (index, row) in changed.drain(..) {
-            if is_written {
-                self.rows[index as usize] = Some(row);
-            }
-        }
-        self.changed = changed;
-    }
-
-    /// A step is open when all earlier applications exist and their rows are Healthy.
-    fn open_steps(&self, view: &ApplicationSetView, plan: &Steps) -> usize {
-        let is_complete = |application: &u32| {
-            let index = *application as usize;
-            let is_healthy = |row: &ApplicationStatus| row.status == RolloutStatus::Healthy;
-            view.applications[index].live.is_some() && self.rows[index].as_ref().is_some_and(is_healthy)
-        };
-        let closed = plan.lists.iter().position(|list| !list.iter().all(is_complete));
-        closed.map_or(plan.lists.len(), |index| index + 1)
-    }
-
-    pub(super) fn budgets(&self, plan: &Steps) -> Vec<StepBudget> {
-        let mut counts = vec![(0, 0); plan.lists.len()];
-        for (index, row) in self.rows.iter().enumerate() {
-            let Some(row) = row else { continue };
-            let (total, updating) = &mut counts[plan.counted_in(index)];
-            *total += 1;
-            *updating += usize::from(matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing));
-        }
-        self.budgets_of(counts)
-    }
-
     /// The budgets of the steps with these rows, and those of them that are updating.
-    pub(super) fn budgets_of(&self, counts: Vec<(usize, usize)>) -> Vec<StepBudget> {
-        let steps = self.spec.steps().ok().flatten().unwrap_or_default();
-        let budget = |(step, (total, updating)): (&super::RolloutStep, (usize, usize))| {
-            StepBudget::new(step.max_update.as_ref(), total, updating)
-        };
-        steps.iter().zip(counts).map(budget).collect()
+    fn budgets(&self, counts: &[(usize, usize)]) -> Vec<StepBudget> {
+        let steps = self.spec.steps().ok().flatten().unwrap_or_default().iter().zip(counts);
+        steps.map(|(step, (total, updating))| StepBudget::new(step.max_update.as_ref(), *total, *updating)).collect()
     }
 
-    /// In the byte order of names. An application need not be OutOfSync.
-    fn promote(&mut self, now: SimTime, plan: &Steps, budgets: &mut [StepBudget]) -> Vec<(TargetId, Message)> {
-        let mut promoted = Vec::new();
-        for &application in &self.by_name {
-            let index = application as usize;
-            let is_allowed = self.is_allowed(plan, index);
-            let Some(row) = &mut self.rows[index] else { continue };
-            let is_waiting = row.status == RolloutStatus::Waiting && is_allowed;
-            if budgets[plan.counted_in(index)].turn(is_waiting) {
-                promoted.push((TargetId(application), row.message));
-                row.promote(now);
+    /// Rows that are on their way, which is what a budget counts.
+    #[must_use]
+    pub fn updating(&self) -> usize {
+        let counts = self.row_counts();
+        counts.pending + counts.progressing
+    }
+
+    /// The stored rows by status.
+    pub(super) fn row_counts(&self) -> RowCounts {
+        self.ledger.as_ref().map_or_else(
+            || {
+                let mut counts = RowCounts::default();
+                self.rows.iter().flatten().for_each(|row| *counts.of(row.status) += 1);
+                counts
+            },
+            |ledger| ledger.rows,
+        )
+    }
+}
+
+impl SetPass<'_> {
+    /// Updates, opens and promotes. Returns the applications whose objects may be written, each with whether its sync
+    /// is requested. `None`: a write of rows is refused.
+    fn roll(&mut self, looked_at: &[u32]) -> Option<Vec<Looked>> {
+        let pending_since = self.ledger.barrier.as_ref().and_then(BarrierLedger::pending_since);
+        let mut looked: Vec<Looked> = looked_at.iter().map(|&index| (index, self.set.is_pending(index))).collect();
+        let is_updated = self.update_rows(looked_at)?;
+        self.status.budgets = self.set.budgets(&self.ledger.counted);
+        let barrier = self.ledger.barrier.as_ref();
+        self.status.barrier = barrier.and_then(|barrier| self.set.barrier(self.now, pending_since, barrier));
+        self.set.allowed_steps = 0;
+        if self.status.barrier.is_none() {
+            self.set.allowed_steps = self.ledger.open_steps();
+            self.status.open_steps = self.set.allowed_steps;
+        }
+        // Rows Pending all along; those that have just left it are among those looked at.
+        let open = if self.set.may_update() { self.set.allowed_steps } else { 0 };
+        let idle = self.ledger.idle(open).filter(|index| looked_at.binary_search(index).is_err());
+        looked.extend(idle.map(|index| (index, true)));
+        if self.status.barrier.is_none() {
+            self.promote()?;
+            self.set.report_rollout(self.ledger.first_unfinished(), &self.plan, &self.status.budgets, self.store);
+        }
+        let status = &mut self.status;
+        status.rows_written = is_updated || !status.promoted.is_empty();
+        // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
+        // error it reads the set again, and so triggers by the status it has just stored.
+        if self.set.report_invalid(&self.ledger) || self.set.options.trigger_once {
+            looked.extend(status.promoted.iter().map(|(target, _)| (target.0, true)));
+            looked.iter_mut().for_each(|(index, was_pending)| *was_pending = self.set.is_pending(*index));
+        }
+        // Applications that are behind, and were not asked for a comparison yet, are asked for it.
+        if let Some(Barrier::Behind(unasked)) = &status.barrier {
+            status.objects_written |= !unasked.is_empty();
+            self.actions.extend(unasked.iter().map(|target| ApplicationAction::Refresh(*target)));
+        }
+        looked.sort_unstable();
+        looked.dedup_by_key(|(index, _)| *index);
+        let is_allowed = |index: u32| self.set.is_allowed(&self.plan, index as usize);
+        looked.iter_mut().for_each(|(index, was_pending)| *was_pending &= is_allowed(*index));
+        Some(looked)
+    }
+
+    /// The update of rows (`UpdateApplicationSetApplicationStatus`). True: they are written, all or none; a change of
+    /// only revisions or times is no reason. `None`: the write is refused.
+    fn update_rows(&mut self, looked_at: &[u32]) -> Option<bool> {
+        let now = stored(self.now);
+        let mut new_rows: Vec<(u32, Option<ApplicationStatus>)> = Vec::new();
+        let mut is_written = false;
+        for &index in looked_at {
+            let application = &self.view.applications[index as usize];
+            let new = self.set.updated_row(now, index as usize, application, &self.plan);
+            let old = self.set.rows[index as usize].as_ref();
+            is_written |= match (old, &new) {
+                (Some(old), Some(new)) => new.is_worth_writing_over(old),
+                (old, new) => old.is_some() || new.is_some(),
+            };
+            // A row that was turned within this second may turn again in the next.
+            if old != new.as_ref() || new.as_ref().is_some_and(|new| new.last_transition_time == now) {
+                self.ledger.unsettled.insert(index);
+            }
+            if old != new.as_ref() {
+                new_rows.push((index, new));
             }
         }
-        promoted
-    }
-
-    pub(super) fn counts(&self) -> status::RowCounts {
-        let mut counts = status::RowCounts::default();
-        for row in self.rows.iter().flatten() {
-            *match row.status {
-                RolloutStatus::Waiting => &mut counts.waiting,
-                RolloutStatus::Pending => &mut counts.pending,
-                RolloutStatus::Progressing => &mut counts.progressing,
-                RolloutStatus::Healthy => &mut counts.healthy,
-            } += 1;
+        if is_written && !(self.store)(SetWrite::Rows) {
+            return None;
         }
-        counts
+        if is_written {
+            new_rows.into_iter().for_each(|(index, new)| self.write_row(index, new));
+        }
+        looked_at.iter().for_each(|&index| self.examine(index));
+        Some(is_written)
     }
 
-    /// The first step with a row that is not Healthy, counted from 1.
-    pub(super) fn first_unfinished(&self) -> Option<u32> {
-        let unfinished = self.rows.iter().flatten().filter(|row| row.status != RolloutStatus::Healthy);
-        unfinished.filter_map(|row| row.step).min()
+    /// Promotes as many Waiting rows of each open step as its budget has room for, by name, in the order of all names
+    /// (`UpdateApplicationSetApplicationStatusProgress`). An application need not be OutOfSync. `None`: the write of the
+    /// rows is refused.
+    fn promote(&mut self) -> Option<()> {
+        for step in 0..self.status.budgets.len() {
+            let mut place = self.ledger.first_place(step);
+            let is_open = step < self.set.allowed_steps;
+            while let Some((at, application)) = self.ledger.waiting_from(step, place).filter(|_| is_open) {
+                if !self.status.budgets[step].turn(true) {
+                    break;
+                }
+                // The rows are written together.
+                if self.status.promoted.is_empty() && !(self.store)(SetWrite::Rows) {
+                    return None;
+                }
+                place = at + 1;
+                let mut row = self.set.rows[application as usize].clone().expect("a row waits");
+                self.status.promoted.push((TargetId(application), row.message));
+                row.promote(stored(self.now));
+                self.write_row(application, Some(row));
+                self.examine(application);
+                self.ledger.unsettled.insert(application);
+            }
+            // The turn of the rows behind the last promoted one.
+            if self.ledger.has_row_from(step, place) {
+                self.status.budgets[step].turn(false);
+            }
+        }
+        self.status.promoted.sort_by_key(|(target, _)| &self.set.names[target.index()]);
+        Some(())
+    }
+
+    fn write_row(&mut self, index: u32, row: Option<ApplicationStatus>) {
+        let old = std::mem::replace(&mut self.set.rows[index as usize], row);
+        let new = self.set.rows[index as usize].as_ref();
+        self.ledger.row_changes(&self.plan, index, old.as_ref(), new);
+    }
+
+    fn examine(&mut self, index: u32) {
+        let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view.applications[index as usize]);
+        self.ledger.examine(&self.plan, index, row, view);
     }
 }

@@ -7,7 +7,7 @@
 use super::super::TargetId;
 use super::barrier::Barrier;
 use super::limit::StepBudget;
-use super::row::Message;
+use super::row::{Message, RolloutStatus};
 use super::steps::IssueKind;
 use crate::units::SimDuration;
 
@@ -22,8 +22,8 @@ pub struct ApplicationSetStatus {
     pub open_steps: usize,
     /// Why the pass promoted nothing. `None`: there was no such barrier.
     pub barrier: Option<Barrier>,
-    /// Applications for which the pass requested a sync. Only those without an earlier request start one: these have
-    /// an [`ApplicationAction::Deploy`](super::ApplicationAction).
+    /// Of the applications that the pass looked at, those for which it requested a sync. Only those without an earlier
+    /// request start one: these have an [`ApplicationAction::Deploy`](super::ApplicationAction).
     pub requested: Vec<TargetId>,
     /// Rows that the pass promoted, with the message that they had before.
     pub promoted: Vec<(TargetId, Message)>,
@@ -31,10 +31,8 @@ pub struct ApplicationSetStatus {
     pub rows: RowCounts,
     /// The pass changed the stored rows, which queues another pass immediately.
     pub rows_written: bool,
-    /// How often the pass wrote the rows: after their update, and after promotion.
-    pub row_writes: usize,
-    /// The pass changed a condition of the rollout, which is one write of the set after those of the rows.
-    pub conditions_written: bool,
+    /// A write of rows was refused, and the pass has given up.
+    pub failed: bool,
     /// The pass changed or deleted Application objects in a way that queues another pass immediately.
     pub objects_written: bool,
     /// Delay after which another pass is due even without changes.
@@ -56,6 +54,18 @@ pub struct RowCounts {
     pub progressing: usize,
     /// Healthy.
     pub healthy: usize,
+}
+
+impl RowCounts {
+    /// The number of rows of this status.
+    pub(super) const fn of(&mut self, status: RolloutStatus) -> &mut usize {
+        match status {
+            RolloutStatus::Waiting => &mut self.waiting,
+            RolloutStatus::Pending => &mut self.pending,
+            RolloutStatus::Progressing => &mut self.progressing,
+            RolloutStatus::Healthy => &mut self.healthy,
+        }
+    }
 }
 
 /// `status.conditions`. A pass that fails early does not change the others.

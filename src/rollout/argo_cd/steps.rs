@@ -98,7 +98,7 @@ impl RolloutStep {
 }
 
 impl Steps {
-    /// Assigns applications to steps by their generated labels. `None`: not generated.
+    /// Assigns applications to steps by their generated labels (`buildAppDependencyList`). `None`: not generated.
     #[must_use]
     pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {
         let mut lists = vec![Vec::new(); steps.len()];

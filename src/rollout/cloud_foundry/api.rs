@@ -9,7 +9,6 @@ use super::quota::Usage;
 use super::reports::InstanceReports;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState, Process};
-use crate::units::SimTime;
 
 /// Why the API rejects a request; displayed as the user sees it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -27,22 +26,12 @@ pub enum ApiError {
     /// The deployment does not exist.
     #[error("Deployment not found")]
     NotFound,
-    /// It is not paused.
-    #[error("Cannot continue a deployment with status: {value} and reason: {reason}")]
-    Continue {
-        /// Its status value.
-        value: &'static str,
-        /// Its status reason.
-        reason: &'static str,
-    },
+    /// It is not paused, but has this status value and reason.
+    #[error("Cannot continue a deployment with status: {0} and reason: {1}")]
+    Continue(&'static str, &'static str),
     /// It has finished.
-    #[error("Cannot cancel a deployment with status: {value} and reason: {reason}")]
-    Cancel {
-        /// Its status value.
-        value: &'static str,
-        /// Its status reason.
-        reason: &'static str,
-    },
+    #[error("Cannot cancel a deployment with status: {0} and reason: {1}")]
+    Cancel(&'static str, &'static str),
 }
 
 impl AppView {
@@ -57,7 +46,6 @@ impl AppView {
     /// A quota has no room, or the options are invalid. Nothing changes then.
     pub fn create(
         &mut self,
-        now: SimTime,
         rules: RuleSet,
         options: &DeploymentOptions,
         revision: Revision,
@@ -69,29 +57,27 @@ impl AppView {
         let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
             // Only the final size: the newest process at its final size, beside all others unchanged.
-            let mut usage = self.usage();
-            let instances = options.web_instances.unwrap_or(newest.instances);
-            usage.instances -= u64::from(newest.instances);
-            usage.memory_in_mb -= u64::from(newest.instances) * u64::from(newest.memory_in_mb);
-            self.admit(usage, instances, memory_in_mb)?;
+            let others = self.processes[..self.processes.len() - 1].iter();
+            let others = others.fold(Usage::default(), |usage, it| usage.with(it.instances, it.memory_in_mb));
+            self.admit(others.with(options.web_instances.unwrap_or(newest.instances), memory_in_mb))?;
         }
         let previous = self.deployments.iter().rposition(Deployment::is_active);
         let original_instances =
             previous.map_or(self.processes[0].instances, |index| self.deployments[index].original_instances);
-        let mut deployment = Deployment::new(options, original_instances, now, self.revision);
+        let mut deployment = Deployment::new(options, original_instances, self.revision);
         if self.started {
             let instances = self.first_instances(rules, &deployment);
-            self.admit(self.usage(), instances, memory_in_mb)?;
+            self.admit(self.usage().with(instances, memory_in_mb))?;
             let id = TargetId(self.next_process);
             self.next_process += 1;
             self.processes.push(Process { id, revision, instances, memory_in_mb, lrps: InstanceReports::default() });
             deployment.process = Some(id);
             if let Some(previous) = previous {
-                self.deployments[previous].supersede(now);
+                self.deployments[previous].supersede();
             }
         } else {
             self.start(options, memory_in_mb, revision)?;
-            deployment.enter(now, DeploymentState::Deployed);
+            deployment.state = DeploymentState::Deployed;
         }
         self.revision = revision;
         self.deployments.push(deployment);
@@ -103,18 +89,18 @@ impl AppView {
     ///
     /// # Errors
     /// The deployment does not exist, or is not paused.
-    pub fn continue_deployment(&mut self, now: SimTime, index: usize) -> Result<(), ApiError> {
+    pub fn continue_deployment(&mut self, index: usize) -> Result<(), ApiError> {
         let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
         if deployment.state != DeploymentState::Paused {
-            return Err(ApiError::Continue { value: deployment.value(), reason: deployment.reason() });
+            return Err(ApiError::Continue(deployment.value(), deployment.reason()));
         }
         let steps = deployment.canary_steps.as_ref().map_or(0, |steps| steps.len() as u32);
         match &mut deployment.canary_current_step {
             Some(current) if *current < steps => {
                 *current += 1;
-                deployment.enter(now, DeploymentState::Prepaused);
+                deployment.state = DeploymentState::Prepaused;
             }
-            _ => deployment.enter(now, DeploymentState::Deploying),
+            _ => deployment.state = DeploymentState::Deploying,
         }
         Ok(())
     }
@@ -124,41 +110,29 @@ impl AppView {
     ///
     /// # Errors
     /// The deployment does not exist, or has finished.
-    pub fn cancel_deployment(&mut self, now: SimTime, index: usize) -> Result<(), ApiError> {
+    pub fn cancel_deployment(&mut self, index: usize) -> Result<(), ApiError> {
         let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
         if !deployment.is_active() {
-            return Err(ApiError::Cancel { value: deployment.value(), reason: deployment.reason() });
+            return Err(ApiError::Cancel(deployment.value(), deployment.reason()));
         }
-        deployment.enter(now, DeploymentState::Canceling);
+        deployment.state = DeploymentState::Canceling;
         self.revision = deployment.previous_revision;
         Ok(())
     }
 
     /// Number of instances of a new process at its creation.
     fn first_instances(&self, rules: RuleSet, deployment: &Deployment) -> u32 {
-        let wanted = match (rules, deployment.strategy) {
-            (_, DeploymentStrategy::Rolling) => deployment.target_instances(),
-            // The product intends the first step's number, but reads its weight as 0.
-            (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
-            (RuleSet::Documented, DeploymentStrategy::Canary) => {
-                deployment.current_step(rules).map_or(1, |step| step.canary)
-            }
-        };
         let room = match rules {
             RuleSet::Shipped => u64::MAX,
             RuleSet::Documented => super::documented::room(deployment, &self.processes),
         };
-        u64::from(wanted).min(deployment.max_in_flight).min(room) as u32
+        u64::from(deployment.first_instances(rules)).min(deployment.max_in_flight).min(room) as u32
     }
 
-    /// Whether a process fits into the quotas beside the usage of `others`.
-    fn admit(&self, others: Usage, instances: u32, memory_in_mb: u32) -> Result<(), ApiError> {
-        let usage = Usage {
-            instances: others.instances + u64::from(instances),
-            memory_in_mb: others.memory_in_mb + u64::from(instances) * u64::from(memory_in_mb),
-        };
+    /// Whether the app's processes fit into the quotas together.
+    fn admit(&self, usage: Usage) -> Result<(), ApiError> {
         let exceeded = self.quota.exceeded_by(usage);
-        if exceeded.is_empty() { Ok(()) } else { Err(ApiError::Quota(self.quota.creation_error(&exceeded))) }
+        exceeded.map_or(Ok(()), |exceeded| Err(ApiError::Quota(self.quota.creation_error(&exceeded))))
     }
 
     /// Starts a stopped app with the new version.
@@ -170,9 +144,8 @@ impl AppView {
         processes.iter_mut().for_each(|process| process.revision = revision);
         let mut usage = Usage::default();
         for process in &processes {
-            self.admit(usage, process.instances, process.memory_in_mb)?;
-            usage.instances += u64::from(process.instances);
-            usage.memory_in_mb += u64::from(process.instances) * u64::from(process.memory_in_mb);
+            usage = usage.with(process.instances, process.memory_in_mb);
+            self.admit(usage)?;
         }
         (self.processes, self.started) = (processes, true);
         Ok(())

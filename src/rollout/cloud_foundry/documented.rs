@@ -1,4 +1,4 @@
-//! Scaling of a deployment under the rules of the product's proposals.
+//! What scaling a deployment keeps and has room for under the rules of the product's proposals.
 //!
 //! Follows "Deployments Max-in-flights proposal" (cloud_controller_ng #3878) and "Feature Request: Allow multiple
 //! Canary steps". The shipped rules differ in many ways (see [`super`]); simulating both shows the effect of the
@@ -17,9 +17,7 @@
 //! replaced one for one. Cancelling and finishing are as shipped.
 
 use super::RuleSet;
-use super::draft::{Draft, PassError};
-use super::scaling::{Goals, ScaleProgress, shrink};
-use super::view::{AppView, Deployment, DeploymentState, Process};
+use super::view::{Deployment, DeploymentState, Process};
 
 /// Number of further instances allowed beside those of `processes`, including those that are being stopped.
 pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
@@ -41,36 +39,4 @@ pub(super) fn keep(deployment: &Deployment, routable: u32) -> u32 {
         Some(step) if deployment.state == DeploymentState::Prepaused => one_for_one.max(step.original),
         _ => one_for_one,
     }
-}
-
-/// Scales down and up by the documented rules. Also returns whether new instances were requested.
-pub(super) fn scale(
-    view: &AppView,
-    deployment: &Deployment,
-    new: usize,
-    draft: &mut Draft<'_>,
-) -> Result<(ScaleProgress, bool), PassError> {
-    let goals = Goals::of(RuleSet::Documented, deployment);
-    let process = &view.processes[new];
-    let counts = process.counts();
-    let is_done = process.instances >= goals.new && counts.routable >= goals.new;
-    let old: Vec<usize> = (0..view.processes.len()).filter(|index| *index != new).collect();
-    let counted: Vec<u32> = old.iter().map(|index| draft.instances(*index)).collect();
-    let sum: u64 = counted.iter().map(|instances| u64::from(*instances)).sum();
-    let keep = u64::from(keep(deployment, counts.routable));
-    if sum > keep {
-        shrink(draft, &old, &counted, sum - keep)?;
-    }
-    if is_done {
-        return Ok((ScaleProgress::Finished, false));
-    }
-    // Instances that existed at the start of the pass still exist, even if they are being stopped.
-    let grown = (u64::from(process.instances) + room(deployment, &view.processes))
-        .min(u64::from(counts.routable).saturating_add(deployment.max_in_flight))
-        .min(u64::from(goals.new));
-    let grows = grown > u64::from(process.instances);
-    if grows {
-        draft.save(new, grown as u32)?;
-    }
-    Ok((if grows || sum > keep { ScaleProgress::Moved } else { ScaleProgress::Idle }, grows))
 }

@@ -1,10 +1,12 @@
 //! Explains a deployment for an app before a rollout: steps and limits in instances, the peak number, and warnings.
 
+use super::super::Revision;
 use super::super::text::count;
-use super::RuleSet;
-use super::quota::{AppQuota, QuotaLimits};
+use super::quota::AppQuota;
 use super::request::{DeploymentOptions, DeploymentStrategy};
-use super::steps::{CanaryStep, canary_step_plan};
+use super::steps::CanaryStep;
+use super::view::Deployment;
+use super::{RuleSet, documented};
 
 /// A deployment of an app.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,19 +49,9 @@ struct ScalePhase {
 /// Applies `options` to an app with `instances`.
 #[must_use]
 pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
-    let target = options.web_instances.unwrap_or(instances);
-    let steps = match options.strategy {
-        DeploymentStrategy::Rolling => Vec::new(),
-        DeploymentStrategy::Canary => {
-            canary_step_plan(rules, instances, options.web_instances, options.canary_steps.as_deref())
-        }
-    };
-    let wanted = match (options.strategy, rules) {
-        (DeploymentStrategy::Rolling, _) => target,
-        (DeploymentStrategy::Canary, RuleSet::Shipped) => 1,
-        (DeploymentStrategy::Canary, RuleSet::Documented) => steps.first().map_or(1, |step| step.canary),
-    };
-    let first_batch = u64::from(wanted).min(options.max_in_flight) as u32;
+    let deployment = Deployment::new(options, instances, Revision(0));
+    let (target, steps) = (deployment.target_instances(), deployment.plan(rules));
+    let first_batch = u64::from(deployment.first_instances(rules)).min(options.max_in_flight) as u32;
     // As documented, old instances are replaced one for one even where fewer must be left.
     let total = if rules == RuleSet::Documented { instances } else { target };
     let last = CanaryStep { canary: target, original: total.saturating_sub(target) };
@@ -73,20 +65,19 @@ pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quot
     let peaks = phases.iter().map(|phase| phase.peak(options.max_in_flight));
     let created = u64::from(instances) + u64::from(first_batch);
     let peak = peaks.max().unwrap_or(0).max(created);
-    let cap = u64::from(instances.max(target)).saturating_add(options.max_in_flight);
     let mut explanation = DeploymentExplanation {
         target_instances: target.max(steps.last().map_or(0, |step| step.canary)),
         first_batch,
         steps,
         peak_instances: match rules {
             RuleSet::Shipped => peak,
-            RuleSet::Documented => peak.min(cap),
+            RuleSet::Documented => peak.min(documented::cap(&deployment)),
         },
         passes: (rules == RuleSet::Shipped)
             .then(|| phases.iter().map(|phase| phase.passes(options.max_in_flight)).sum()),
         warnings: Vec::new(),
     };
-    explanation.warnings = warnings(options, rules, instances, &explanation, quota);
+    explanation.warnings = warnings(&deployment, rules, &explanation, quota);
     explanation
 }
 
@@ -110,44 +101,50 @@ impl ScalePhase {
 }
 
 fn warnings(
-    options: &DeploymentOptions,
+    deployment: &Deployment,
     rules: RuleSet,
-    instances: u32,
     found: &DeploymentExplanation,
-    quota: &AppQuota,
+    AppQuota { organization, space }: &AppQuota,
 ) -> Vec<String> {
+    let instances = deployment.original_instances;
     let mut warnings = Vec::new();
     if instances == 0 {
         warnings.push("the app has no instances; a rolling deployment is done in the first pass".to_owned());
     }
-    if options.strategy == DeploymentStrategy::Canary {
-        steps(options, rules, instances, found, &mut warnings);
+    if deployment.strategy == DeploymentStrategy::Canary {
+        steps(deployment, rules, found, &mut warnings);
     }
     if rules == RuleSet::Shipped {
-        web_instances(options, instances, found, &mut warnings);
+        web_instances(deployment, found, &mut warnings);
     }
     let all = u64::from(instances.max(found.target_instances));
-    if options.max_in_flight > all && all > 0 {
+    if deployment.max_in_flight > all && all > 0 {
         warnings.push(format!(
             "max_in_flight is {}, more than all {all} instances: all new ones start simultaneously",
-            options.max_in_flight
+            deployment.max_in_flight
         ));
     }
-    for (limits, kind) in [(&quota.organization, "organization"), (&quota.space, "space")] {
-        room(limits, kind, instances, found, &mut warnings);
+    let created = u64::from(instances) + u64::from(found.first_batch);
+    for (limits, kind) in [(organization, "organization"), (space, "space")] {
+        let Some(limit) = limits.app_instance_limit else { continue };
+        let room = limit.saturating_sub(limits.other_instances);
+        let scope = format!("{kind} `{}` has room for {room} instances of the app", limits.name);
+        if created > room {
+            warnings.push(format!("{scope}, and the first batch needs {created}: the deployment is rejected"));
+        } else if found.peak_instances > room {
+            warnings.push(format!(
+                "{scope}, and {} may be needed: a pass that needs more is rolled back, and the deployment can stall \
+                 indefinitely",
+                found.peak_instances
+            ));
+        }
     }
     warnings
 }
 
-fn steps(
-    options: &DeploymentOptions,
-    rules: RuleSet,
-    instances: u32,
-    found: &DeploymentExplanation,
-    warnings: &mut Vec<String>,
-) {
+fn steps(deployment: &Deployment, rules: RuleSet, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     warnings.push(format!("it waits for a user {}, without a time limit", count(found.steps.len(), "time")));
-    let weights = options.canary_steps.as_deref().unwrap_or_default();
+    let weights = deployment.canary_steps.as_deref().unwrap_or_default();
     for (index, weight) in weights.iter().enumerate().skip(1) {
         if found.starts(index) == 0 && found.steps[index].original == found.steps[index - 1].original {
             let number = index + 1;
@@ -159,6 +156,7 @@ fn steps(
     if rules == RuleSet::Shipped && weights.contains(&100) {
         warnings.push("the step of 100 % keeps no old instance: its pause is after the whole rollout".to_owned());
     }
+    let instances = deployment.original_instances;
     let is_all = |(weight, step): &(&u8, &CanaryStep)| **weight < 100 && step.original <= 1;
     if let Some((weight, step)) = weights.iter().zip(&found.steps).find(is_all).filter(|_| instances > 1) {
         let new = step.canary;
@@ -166,21 +164,17 @@ fn steps(
     }
 }
 
-fn web_instances(
-    options: &DeploymentOptions,
-    instances: u32,
-    found: &DeploymentExplanation,
-    warnings: &mut Vec<String>,
-) {
-    let Some(web_instances) = options.web_instances else { return };
-    let is_rolling = options.strategy == DeploymentStrategy::Rolling;
+fn web_instances(deployment: &Deployment, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
+    let Some(web_instances) = deployment.web_instances else { return };
+    let instances = deployment.original_instances;
+    let is_rolling = deployment.strategy == DeploymentStrategy::Rolling;
     if web_instances < instances && is_rolling {
         warnings.push(format!(
             "web_instances {web_instances} is below {instances}: the first pass removes old instances before any new \
              one is routable"
         ));
     }
-    if !is_rolling && options.canary_steps.is_some() && web_instances > instances {
+    if !is_rolling && deployment.canary_steps.is_some() && web_instances > instances {
         warnings.push(format!(
             "web_instances {web_instances} is above {instances}: the steps ignore it, only the phase after the last \
              one uses it"
@@ -190,26 +184,6 @@ fn web_instances(
         warnings.push(format!(
             "web_instances is {web_instances}, and the steps' {} new instances stay nevertheless",
             found.target_instances
-        ));
-    }
-}
-
-/// Whether the surge fits.
-fn room(limits: &QuotaLimits, kind: &str, instances: u32, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
-    let Some(limit) = limits.app_instance_limit else { return };
-    let room = limit.saturating_sub(limits.other_instances);
-    let at_once = u64::from(instances) + u64::from(found.first_batch);
-    if at_once > room {
-        warnings.push(format!(
-            "{kind} `{}` has room for {room} instances of the app, and the first batch needs {at_once}: the \
-             deployment is rejected",
-            limits.name
-        ));
-    } else if found.peak_instances > room {
-        warnings.push(format!(
-            "{kind} `{}` has room for {room} instances of the app, and {} may be needed: a pass that needs more is \
-             rolled back, and the deployment can stall indefinitely",
-            limits.name, found.peak_instances
         ));
     }
 }

@@ -6,14 +6,13 @@
 //! routable.
 
 use super::super::{Hold, text};
-use super::lrp::LrpState;
 use super::pass::pass;
 use super::quota::{AppQuota, QuotaLimits};
+use super::reports::LrpState;
 use super::request::DeploymentStrategy;
-use super::scaling::Goals;
+use super::scaling::{Goals, limits};
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
-use crate::units::SimTime;
 
 impl CloudFoundry {
     /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
@@ -27,7 +26,7 @@ impl CloudFoundry {
         // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
         let mut view = view.clone();
         view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
-        let next = pass(self.rules, self.defects, SimTime::ZERO, &view);
+        let next = pass(self.rules, self.defects, &view);
         let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
         if !next.actions.is_empty() || view.deployments.iter().zip(&next.status.deployments).any(is_moved) {
             return None;
@@ -120,14 +119,8 @@ impl StalledDeployment<'_> {
         if self.deployment.state == DeploymentState::Canceling {
             return u64::from(self.deployment.original_instances);
         }
-        let routable = self.process.counts().routable;
-        let goals = Goals::of(self.rules, self.deployment);
-        let keep = match self.rules {
-            RuleSet::Shipped => goals.total.saturating_sub(routable),
-            RuleSet::Documented => documented::keep(self.deployment, routable),
-        };
-        let new = u64::from(routable).saturating_add(self.deployment.max_in_flight).min(u64::from(goals.new));
-        u64::from(keep).min(self.old_instances()) + new.max(u64::from(self.process.instances))
+        let (keep, new) = limits(self.rules, self.deployment, self.process.counts().routable);
+        keep.min(self.old_instances()) + new.max(u64::from(self.process.instances))
     }
 
     /// Shipped only: as documented an unhealthy instance only counts as in flight.

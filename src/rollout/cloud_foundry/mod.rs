@@ -38,7 +38,6 @@ mod draft;
 mod explain;
 mod hold;
 mod json;
-mod lrp;
 mod pass;
 mod quota;
 mod reports;
@@ -63,10 +62,9 @@ pub use control_loop::{
     UPDATE_FREQUENCY,
 };
 pub use explain::{DeploymentExplanation, explain};
-pub use lrp::{InstanceCounts, LrpState};
-pub use quota::{AppQuota, QuotaError, QuotaLimits};
-pub use reports::InstanceReports;
-pub use request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy, NumberField, NumberProblem, RequestError};
+pub use quota::{AppQuota, QuotaLimits};
+pub use reports::{InstanceCounts, InstanceReports, LrpState};
+pub use request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy, RequestError};
 pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction, UpdaterStatus};
@@ -142,7 +140,7 @@ impl CloudFoundry {
     /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
     pub fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<ProcessAction, UpdaterStatus> {
         self.last = now;
-        let mut pass = pass::pass(self.rules, self.defects, now, view);
+        let mut pass = pass::pass(self.rules, self.defects, view);
         let is_on_its_way = pass.status.deployments.iter().any(Deployment::is_ticked);
         pass.wake_at = is_on_its_way.then(|| self.next_pass(now));
         pass

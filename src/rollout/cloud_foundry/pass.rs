@@ -1,4 +1,4 @@
-//! One pass of the updater, as shipped.
+//! One pass of the updater: scaling as shipped or as documented, finishing and cancelling.
 //!
 //! Follows `lib/cloud_controller/deployment_updater/{dispatcher,updater}.rb` and its
 //! `actions/{scale,up_scaler,down_scaler,scale_down_canceled_processes,scale_down_old_process,finalize,cancel}.rb`.
@@ -9,94 +9,59 @@
 //! and old instances do not compensate for lost ones.
 
 use super::super::Pass;
-use super::draft::{Draft, PassError};
-use super::scaling::{Goals, ScaleProgress, shrink};
+use super::draft::Draft;
+use super::scaling::{Goals, ScaleProgress, limits, shrink};
 use super::view::{AppView, Deployment, DeploymentState, ProcessAction, UpdaterStatus};
 use super::{CloudFoundryBugs, RuleSet, documented};
-use crate::units::SimTime;
 
 /// One pass over all deployments of an app.
-pub(super) fn pass(
-    rules: RuleSet,
-    defects: CloudFoundryBugs,
-    now: SimTime,
-    view: &AppView,
-) -> Pass<ProcessAction, UpdaterStatus> {
+pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, view: &AppView) -> Pass<ProcessAction, UpdaterStatus> {
     let mut draft = Draft::new(view);
-    let mut status = UpdaterStatus { deployments: view.deployments.clone(), restarts_non_web: false };
+    let mut deployments = view.deployments.clone();
     // The lists are made before any change, and contain no paused or finished deployment.
     for state in [DeploymentState::Deploying, DeploymentState::Canceling, DeploymentState::Prepaused] {
-        for index in (0..view.deployments.len()).filter(|index| view.deployments[*index].state == state) {
-            let mut tick = DeploymentTick { rules, defects, now, view, draft: &mut draft, status: &mut status, index };
+        for (before, after) in view.deployments.iter().zip(&mut deployments).filter(|(before, _)| before.state == state)
+        {
+            let mut tick = DeploymentTick { rules, defects, view, draft: &mut draft, before, after };
             let result = if state == DeploymentState::Canceling { tick.cancel() } else { tick.roll() };
             if let Err(error) = result {
-                status.deployments[index].error = Some(error.to_string());
+                after.error = Some(error);
             }
         }
     }
-    Pass { actions: draft.actions, wake_at: None, status }
+    Pass { actions: draft.actions, wake_at: None, status: UpdaterStatus { deployments } }
 }
 
-/// One deployment in a pass.
+/// One deployment in a pass. Errors are texts as a client sees them.
 struct DeploymentTick<'a, 'v> {
     rules: RuleSet,
     defects: CloudFoundryBugs,
-    now: SimTime,
     view: &'v AppView,
     draft: &'a mut Draft<'v>,
-    status: &'a mut UpdaterStatus,
-    index: usize,
+    before: &'v Deployment,
+    after: &'a mut Deployment,
 }
 
 impl DeploymentTick<'_, '_> {
-    fn deployment(&mut self) -> &mut Deployment {
-        &mut self.status.deployments[self.index]
-    }
-
-    /// The index of the new process.
-    fn new_process(&mut self) -> Option<usize> {
-        let id = self.deployment().process?;
-        self.view.processes.iter().position(|process| process.id == id)
-    }
-
     /// The pass of a deployment in progress.
-    fn roll(&mut self) -> Result<(), PassError> {
-        let Some(new) = self.new_process() else { return Ok(()) };
+    fn roll(&mut self) -> Result<(), String> {
+        let is_new = |id| self.view.processes.iter().position(|process| process.id == id);
+        let Some(new) = self.before.process.and_then(is_new) else { return Ok(()) };
         if !self.view.diego_available {
             return match self.rules {
-                RuleSet::Shipped => Err(PassError::InstancesUnavailable),
+                // The product intends to skip the pass silently, but catches the wrong class.
+                RuleSet::Shipped => Err(unexpected("CloudController::Errors::InstancesUnavailable")),
                 RuleSet::Documented => Ok(()),
             };
         }
         let before = self.draft.clone();
-        let deployment = &self.view.deployments[self.index];
-        let scaled = match self.rules {
-            RuleSet::Shipped => scale(self.defects, self.view, deployment, new, self.draft),
-            RuleSet::Documented => documented::scale(self.view, deployment, new, self.draft),
-        };
-        let progress = match scaled {
-            Ok((progress, grows)) => {
-                let now = self.now;
-                let deployment = self.deployment();
-                if progress != ScaleProgress::Idle {
-                    deployment.error = None;
-                }
-                if grows {
-                    deployment.last_healthy_at = Some(now);
-                }
-                progress
-            }
-            Err(error) => {
-                *self.draft = before;
-                return Err(error);
-            }
-        };
+        let progress = self.scale(new).inspect_err(|_| self.draft.clone_from(&before))?;
+        if progress != ScaleProgress::Idle {
+            self.after.error = None;
+        }
         if progress == ScaleProgress::Finished {
-            if self.view.deployments[self.index].state == DeploymentState::Prepaused {
-                let now = self.now;
-                let deployment = self.deployment();
-                deployment.enter(now, DeploymentState::Paused);
-                deployment.last_healthy_at = Some(now);
+            if self.before.state == DeploymentState::Prepaused {
+                self.after.state = DeploymentState::Paused;
             } else {
                 let others = (0..self.view.processes.len()).filter(|index| *index != new);
                 self.finalize(others.filter(|index| !before.is_destroyed(*index)).collect())?;
@@ -105,38 +70,92 @@ impl DeploymentTick<'_, '_> {
         Ok(())
     }
 
+    /// Scales down and up.
+    fn scale(&mut self, new: usize) -> Result<ScaleProgress, String> {
+        let (deployment, process) = (self.before, &self.view.processes[new]);
+        let is_shipped = self.rules == RuleSet::Shipped;
+        let goals = Goals::of(self.rules, deployment);
+        let counts = process.counts();
+        let instances = u64::from(process.instances);
+        let (keep, most) = limits(self.rules, deployment, counts.routable);
+        let (grown, can_grow) = if is_shipped {
+            let max_in_flight = deployment.max_in_flight;
+            // The third condition follows from the others.
+            let can_grow = u64::from(counts.starting) < max_in_flight
+                && counts.unhealthy == 0
+                && u64::from(counts.routable) >= instances.saturating_sub(max_in_flight);
+            (most, can_grow)
+        } else {
+            // Instances that existed at the start of the pass still exist, even if they are being stopped.
+            let grown = most.min(instances + documented::room(deployment, &self.view.processes));
+            (grown, grown > instances)
+        };
+        let old: Vec<usize> = (0..self.view.processes.len()).filter(|index| *index != new).collect();
+        let count = |draft: &Draft<'_>| old.iter().map(|index| draft.instances(*index)).collect::<Vec<u32>>();
+        let excess = |counted: &[u32]| counted.iter().map(|it| u64::from(*it)).sum::<u64>().saturating_sub(keep);
+        let is_done = process.instances >= goals.new && counts.routable >= goals.new;
+
+        let mut counted = count(self.draft);
+        let can_shrink = excess(&counted) > 0;
+        if !can_grow && !can_shrink {
+            let is_finished = is_done && !is_shipped;
+            return Ok(if is_finished { ScaleProgress::Finished } else { ScaleProgress::Idle });
+        }
+        if is_shipped {
+            // Purged instances still count as old in this pass, as shipped.
+            self.purge()?;
+            if !self.defects.purge {
+                counted = count(self.draft);
+            }
+        }
+        if can_shrink && excess(&counted) > 0 {
+            shrink(self.draft, &old, &counted, excess(&counted))?;
+        }
+        if is_done {
+            return Ok(ScaleProgress::Finished);
+        }
+        if can_grow {
+            self.draft.save(new, grown as u32)?;
+        }
+        Ok(ScaleProgress::Moved)
+    }
+
+    /// Scales the processes of superseded canary deployments to 0. The oldest process gains nothing.
+    fn purge(&mut self) -> Result<(), String> {
+        let is_purged =
+            |deployment: &&Deployment| deployment.superseded && deployment.state == DeploymentState::Canceled;
+        let purged: Vec<_> = self.view.deployments.iter().filter(is_purged).filter_map(|it| it.process).collect();
+        for index in (0..self.view.processes.len()).filter(|index| purged.contains(&self.view.processes[*index].id)) {
+            self.draft.save(index, 0)?;
+        }
+        Ok(())
+    }
+
     /// The last step: destroys all other processes that existed when the pass started. One that the pass itself
     /// destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
-    fn finalize(&mut self, others: Vec<usize>) -> Result<(), PassError> {
+    fn finalize(&mut self, others: Vec<usize>) -> Result<(), String> {
         for index in others {
             if self.draft.is_destroyed(index) && self.defects.interim_trap && self.rules == RuleSet::Shipped {
-                return Err(PassError::NoExistingObject);
+                return Err(unexpected("Sequel::NoExistingObject"));
             }
             self.draft.destroy(index);
         }
-        let now = self.now;
-        self.deployment().enter(now, DeploymentState::Deployed);
-        self.status.restarts_non_web = true;
+        self.after.state = DeploymentState::Deployed;
         Ok(())
     }
 
     /// The pass of a cancelled deployment: one process survives, and gets all instances immediately.
-    fn cancel(&mut self) -> Result<(), PassError> {
+    fn cancel(&mut self) -> Result<(), String> {
         let before = self.draft.clone();
         let Some(survivor) = self.survivor() else { return Ok(()) };
         // Destroying first makes room in the quotas.
         for index in (0..self.view.processes.len()).filter(|index| *index != survivor) {
             self.draft.destroy(index);
         }
-        let instances = self.deployment().original_instances;
-        if let Err(error) = self.draft.save(survivor, instances) {
-            *self.draft = before;
-            return Err(error);
-        }
-        let now = self.now;
-        let deployment = self.deployment();
-        deployment.enter(now, DeploymentState::Canceled);
-        deployment.error = None;
+        let saved = self.draft.save(survivor, self.before.original_instances);
+        saved.inspect_err(|_| self.draft.clone_from(&before))?;
+        self.after.state = DeploymentState::Canceled;
+        self.after.error = None;
         Ok(())
     }
 
@@ -154,61 +173,6 @@ impl DeploymentTick<'_, '_> {
     }
 }
 
-/// Scales down and up by the shipped rules. Also returns whether new instances were requested.
-fn scale(
-    defects: CloudFoundryBugs,
-    view: &AppView,
-    deployment: &Deployment,
-    new: usize,
-    draft: &mut Draft<'_>,
-) -> Result<(ScaleProgress, bool), PassError> {
-    let goals = Goals::of(RuleSet::Shipped, deployment);
-    let process = &view.processes[new];
-    let counts = process.counts();
-    let (instances, routable) = (u64::from(process.instances), u64::from(counts.routable));
-    let max_in_flight = deployment.max_in_flight;
-    let old: Vec<usize> = (0..view.processes.len()).filter(|index| *index != new).collect();
-    let sum = |draft: &Draft<'_>| old.iter().map(|index| u64::from(draft.instances(*index))).sum::<u64>();
-
-    // The third condition follows from the others.
-    let can_grow = u64::from(counts.starting) < max_in_flight
-        && counts.unhealthy == 0
-        && routable >= instances.saturating_sub(max_in_flight);
-    let keep = u64::from(goals.total.saturating_sub(counts.routable));
-    let can_shrink = sum(draft) > keep;
-    if !can_grow && !can_shrink {
-        return Ok((ScaleProgress::Idle, false));
-    }
-
-    // Purged instances still count as old in this pass, as shipped.
-    let mut counted: Vec<u32> = old.iter().map(|index| draft.instances(*index)).collect();
-    purge(view, draft)?;
-    if !defects.purge {
-        counted = old.iter().map(|index| draft.instances(*index)).collect();
-    }
-    let total: u64 = counted.iter().map(|instances| u64::from(*instances)).sum();
-    if can_shrink && total > keep {
-        shrink(draft, &old, &counted, total - keep)?;
-    }
-    if process.instances >= goals.new && counts.routable >= goals.new {
-        return Ok((ScaleProgress::Finished, false));
-    }
-    if can_grow {
-        let grown = (routable.saturating_add(max_in_flight)).min(u64::from(goals.new));
-        draft.save(new, grown as u32)?;
-    }
-    Ok((ScaleProgress::Moved, can_grow))
-}
-
-/// Scales the processes of superseded canary deployments to 0. The oldest process gains nothing.
-fn purge(view: &AppView, draft: &mut Draft<'_>) -> Result<(), PassError> {
-    let is_purged = |deployment: &&Deployment| deployment.superseded && deployment.state == DeploymentState::Canceled;
-    let purged: Vec<_> =
-        view.deployments.iter().filter(is_purged).filter_map(|deployment| deployment.process).collect();
-    for index in 0..view.processes.len() {
-        if purged.contains(&view.processes[index].id) {
-            draft.save(index, 0)?;
-        }
-    }
-    Ok(())
+fn unexpected(class: &str) -> String {
+    format!("An unexpected error has occurred: {class}")
 }

@@ -4,8 +4,6 @@
 //! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. Checked whenever a started process is saved
 //! with changes, also when its number goes down. Left out: limits on the log rate, and on the memory of one instance.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -44,54 +42,35 @@ pub(super) struct Usage {
     pub(super) memory_in_mb: u64,
 }
 
-/// One limit that would be exceeded; displayed as in the product.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum QuotaError {
-    /// The space's memory.
-    SpaceMemory,
-    /// The organization's memory.
-    OrganizationMemory,
-    /// The organization's instances.
-    OrganizationInstances,
-    /// The space's instances.
-    SpaceInstances,
-}
-
-impl fmt::Display for QuotaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::SpaceMemory => "memory space_quota_exceeded",
-            Self::OrganizationMemory => "memory quota_exceeded",
-            Self::OrganizationInstances => "app_instance_limit app_instance_limit_exceeded",
-            Self::SpaceInstances => "app_instance_limit space_app_instance_limit_exceeded",
-        })
+impl Usage {
+    /// With further instances of this size.
+    pub(super) const fn with(self, instances: u32, memory_in_mb: u32) -> Self {
+        let (instances, memory_in_mb) = (instances as u64, memory_in_mb as u64);
+        Self { instances: self.instances + instances, memory_in_mb: self.memory_in_mb + instances * memory_in_mb }
     }
 }
 
 impl AppQuota {
-    /// The limits that `usage` exceeds, in the product's order.
-    pub(super) fn exceeded_by(&self, usage: Usage) -> Vec<QuotaError> {
+    /// The product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
+    pub(super) fn exceeded_by(&self, usage: Usage) -> Option<String> {
         let checks = [
-            (QuotaError::SpaceMemory, self.space.lacks_memory(usage)),
-            (QuotaError::OrganizationMemory, self.organization.lacks_memory(usage)),
-            (QuotaError::OrganizationInstances, self.organization.lacks_instances(usage)),
-            (QuotaError::SpaceInstances, self.space.lacks_instances(usage)),
+            ("memory space_quota_exceeded", self.space.lacks_memory(usage)),
+            ("memory quota_exceeded", self.organization.lacks_memory(usage)),
+            ("app_instance_limit app_instance_limit_exceeded", self.organization.lacks_instances(usage)),
+            ("app_instance_limit space_app_instance_limit_exceeded", self.space.lacks_instances(usage)),
         ];
-        checks.into_iter().filter(|(_, exceeded)| *exceeded).map(|(error, _)| error).collect()
+        let exceeded: Vec<&str> = checks.into_iter().filter(|(_, exceeded)| *exceeded).map(|(text, _)| text).collect();
+        (!exceeded.is_empty()).then(|| exceeded.join(", "))
     }
 
     /// The message to a client when a deployment cannot be created for these reasons.
-    pub(super) fn creation_error(&self, errors: &[QuotaError]) -> String {
-        let is_space = |error: &QuotaError| matches!(error, QuotaError::SpaceMemory | QuotaError::SpaceInstances);
-        let (kind, name) = if errors.iter().any(is_space) {
-            ("space", &self.space.name)
-        } else {
-            ("organization", &self.organization.name)
-        };
+    pub(super) fn creation_error(&self, exceeded: &str) -> String {
+        let is_of_space = exceeded.contains(" space_");
+        let kind = if is_of_space { "space" } else { "organization" };
+        let name = if is_of_space { &self.space.name } else { &self.organization.name };
         format!(
-            "{} for {kind} {name}. This {kind}'s quota may not be large enough to support rolling deployments or your \
-             configured max-in-flight.",
-            texts(errors)
+            "{exceeded} for {kind} {name}. This {kind}'s quota may not be large enough to support rolling deployments \
+             or your configured max-in-flight."
         )
     }
 }
@@ -104,9 +83,4 @@ impl QuotaLimits {
     fn lacks_memory(&self, usage: Usage) -> bool {
         self.memory_limit_in_mb.is_some_and(|limit| self.other_memory_in_mb.saturating_add(usage.memory_in_mb) > limit)
     }
-}
-
-/// The product's text for several errors.
-pub(super) fn texts(errors: &[QuotaError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,12 +1,66 @@
-//! Diego's reports of a process's instances, with counts that follow every change, so that a pass does not look at
-//! each.
+//! Diego's reports of a process, and how the updater counts them.
 //!
-//! [`InstanceCounts::of`] counts the same instance by instance, and is the oracle.
+//! Follows `lib/cloud_controller/diego/reporters/instances_reporter.rb`: a list of long-running processes (LRPs), one
+//! for each index; those beyond the desired number are being stopped and are ignored; an index without a report is
+//! down. No minimum time of being healthy exists. The counts follow every change, so a pass does not look at each
+//! instance.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
-use super::lrp::{InstanceCounts, LrpState};
+/// One instance, as Diego reports it.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum LrpState {
+    /// No report of this index: the instance is down or does not exist yet.
+    #[default]
+    Unreported,
+    /// It waits for a cell (UNCLAIMED without placement error).
+    Unclaimed,
+    /// No cell takes it (UNCLAIMED with a placement error).
+    PlacementError,
+    /// A cell fetches and starts it.
+    Claimed,
+    /// It runs and is not routable: its readiness check has not passed.
+    RunningNotRoutable,
+    /// It runs and is routable.
+    Running,
+    /// It ended; Diego starts it again after a back-off.
+    Crashed,
+    /// Any other state.
+    Unknown,
+}
+
+/// The instances of a process with an index below its desired number, in the updater's three classes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct InstanceCounts {
+    /// Running and routable.
+    pub routable: u32,
+    /// Claimed, unclaimed without placement error, or running and not routable.
+    pub starting: u32,
+    /// All others, those without a report included.
+    pub unhealthy: u32,
+}
+
+impl LrpState {
+    /// Whether the instance runs, routable or not.
+    #[must_use]
+    pub const fn is_running(self) -> bool {
+        matches!(self, Self::Running | Self::RunningNotRoutable)
+    }
+}
+
+impl InstanceCounts {
+    /// The number that counts instances in this state.
+    const fn of_state(&mut self, state: LrpState) -> &mut u32 {
+        match state {
+            LrpState::Running => &mut self.routable,
+            LrpState::RunningNotRoutable | LrpState::Claimed | LrpState::Unclaimed => &mut self.starting,
+            LrpState::Unreported | LrpState::PlacementError | LrpState::Crashed | LrpState::Unknown => {
+                &mut self.unhealthy
+            }
+        }
+    }
+}
 
 /// The states of a process's instances, by index.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +110,7 @@ impl InstanceReports {
         self.in_motion.iter().map(|index| *index as usize)
     }
 
-    /// As [`InstanceCounts::of`], at the cost of the reports beyond `instances`.
+    /// The counts of a process that is to have `instances`, at the cost of the reports beyond them.
     #[must_use]
     pub fn counts(&self, instances: u32) -> InstanceCounts {
         let mut counts = self.counts;
@@ -64,7 +118,6 @@ impl InstanceReports {
             *counts.of_state(*state) -= 1;
         }
         counts.unhealthy += instances.saturating_sub(self.states.len() as u32);
-        debug_assert!(self.states.len() > 64 || counts == InstanceCounts::of(instances, &self.states));
         counts
     }
 
@@ -100,12 +153,6 @@ impl PartialEq for InstanceReports {
 
 impl From<Vec<LrpState>> for InstanceReports {
     fn from(states: Vec<LrpState>) -> Self {
-        states.into_iter().collect()
-    }
-}
-
-impl FromIterator<LrpState> for InstanceReports {
-    fn from_iter<T: IntoIterator<Item = LrpState>>(states: T) -> Self {
         let mut reports = Self::default();
         states.into_iter().for_each(|state| reports.push(state));
         reports
@@ -133,6 +180,15 @@ mod tests {
         ])
     }
 
+    /// Counts instance by instance.
+    fn counted(instances: u32, lrps: &[LrpState]) -> InstanceCounts {
+        let mut counts = InstanceCounts::default();
+        for index in 0..instances as usize {
+            *counts.of_state(lrps.get(index).copied().unwrap_or_default()) += 1;
+        }
+        counts
+    }
+
     proptest! {
         #[test]
         fn counts_after_every_change_are_those_of_counting_each(
@@ -158,13 +214,35 @@ mod tests {
                     }
                 }
                 for &instances in &wanted {
-                    prop_assert_eq!(reports.counts(instances), InstanceCounts::of(instances, &states));
+                    prop_assert_eq!(reports.counts(instances), counted(instances, &states));
                 }
                 prop_assert_eq!(&reports[..], &states[..]);
                 let moving = |index: &usize| matches!(states[*index], LrpState::Claimed | LrpState::Crashed);
                 let expected: Vec<usize> = (0..states.len()).filter(moving).collect();
                 prop_assert_eq!(reports.in_motion().collect::<Vec<_>>(), expected);
             }
+        }
+    }
+
+    #[test]
+    fn every_instance_is_in_one_of_three_classes() {
+        use LrpState::{Claimed, Crashed, PlacementError, Running, RunningNotRoutable, Unclaimed, Unknown, Unreported};
+        let cases: [(u32, &[LrpState], [u32; 3], &str); 7] = [
+            (3, &[Running, Running, Running], [3, 0, 0], "all well"),
+            (3, &[RunningNotRoutable, Claimed, Unclaimed], [0, 3, 0], "on their way"),
+            (4, &[PlacementError, Crashed, Unknown, Unreported], [0, 0, 4], "none of these comes up by itself"),
+            (3, &[Running], [1, 0, 2], "an index that Diego does not report is down"),
+            (1, &[Running, Running, Crashed], [1, 0, 0], "what is beyond the desired number is being stopped"),
+            (1, &[Unreported, Running], [0, 0, 1], "an index beyond it does not replace one below"),
+            (0, &[], [0, 0, 0], "nothing is wanted"),
+        ];
+        for (instances, lrps, [routable, starting, unhealthy], why) in cases {
+            let expected = InstanceCounts { routable, starting, unhealthy };
+            assert_eq!(
+                InstanceReports::from(lrps.to_vec()).counts(instances),
+                expected,
+                "{instances} of {lrps:?}: {why}"
+            );
         }
     }
 }

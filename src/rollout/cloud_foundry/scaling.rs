@@ -1,8 +1,8 @@
 //! The parts of scaling a deployment that the shipped and the documented rules share.
 
-use super::RuleSet;
-use super::draft::{Draft, PassError};
+use super::draft::Draft;
 use super::view::{Deployment, DeploymentState};
+use super::{RuleSet, documented};
 
 /// The result of scaling a deployment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,9 +33,19 @@ impl Goals {
     }
 }
 
+/// While `routable` new instances are routable: the old ones that stay, and the new ones that max in flight allows.
+pub(super) fn limits(rules: RuleSet, deployment: &Deployment, routable: u32) -> (u64, u64) {
+    let goals = Goals::of(rules, deployment);
+    let keep = match rules {
+        RuleSet::Shipped => goals.total.saturating_sub(routable),
+        RuleSet::Documented => documented::keep(deployment, routable),
+    };
+    (u64::from(keep), u64::from(routable).saturating_add(deployment.max_in_flight).min(u64::from(goals.new)))
+}
+
 /// Removes `cut` instances from the old processes, from the oldest on; `counted` is the assumed number of each. An
 /// unchanged number is not written.
-pub(super) fn shrink(draft: &mut Draft<'_>, old: &[usize], counted: &[u32], cut: u64) -> Result<(), PassError> {
+pub(super) fn shrink(draft: &mut Draft<'_>, old: &[usize], counted: &[u32], cut: u64) -> Result<(), String> {
     let oldest = draft.oldest();
     let mut cut = cut;
     for (index, counted) in old.iter().zip(counted) {

@@ -8,10 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Revision, TargetId};
-use super::lrp::LrpState;
+use super::reports::LrpState;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
-use crate::units::SimTime;
 
 /// A deployment that is in progress when the next one is created.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
@@ -77,7 +76,7 @@ impl AppView {
         let is_canary = superseded.state.is_purged();
         let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };
         let options = DeploymentOptions { strategy, ..DeploymentOptions::default() };
-        let deployment = Deployment::new(&options, instances, SimTime::ZERO, oldest);
+        let deployment = Deployment::new(&options, instances, oldest);
         let state = superseded.state.of_deployment();
         app.deployments.push(Deployment { process: Some(id), state, ..deployment });
         app.revision = interim;
@@ -95,9 +94,9 @@ mod tests {
     fn first_pass(state: SupersededState, defects: CloudFoundryBugs) -> (u32, Option<u32>) {
         let mut app = AppView::on_its_way(Revision(1), Revision(1), 10, Superseded { instances: 5, state });
         let options = DeploymentRequest::default().check().expect("an empty request is one");
-        app.create(SimTime::ZERO, RuleSet::Shipped, &options, Revision(2)).expect("there is no quota");
+        app.create(RuleSet::Shipped, &options, Revision(2)).expect("there is no quota");
         let updater = &mut CloudFoundry::new(RuleSet::Shipped).with_defects(defects);
-        let pass = updater.reconcile(SimTime::ZERO, &app);
+        let pass = updater.reconcile(crate::units::SimTime::ZERO, &app);
         app.store(&pass);
         (app.processes[0].instances, app.process(TargetId(1)).map(|process| process.instances))
     }

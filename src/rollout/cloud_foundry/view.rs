@@ -5,12 +5,10 @@
 
 use super::super::{Pass, Revision, TargetId};
 use super::RuleSet;
-use super::lrp::{InstanceCounts, LrpState};
 use super::quota::{AppQuota, Usage};
-use super::reports::InstanceReports;
+use super::reports::{InstanceCounts, InstanceReports, LrpState};
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::steps::{CanaryStep, canary_step_plan};
-use crate::units::SimTime;
 
 /// One app.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +68,6 @@ pub struct Deployment {
     pub superseded: bool,
     /// The error of the last pass that tried a change.
     pub error: Option<String>,
-    /// When new instances were last requested, or the last step reached. `None`: not yet.
-    pub last_healthy_at: Option<SimTime>,
-    /// When value or reason last changed.
-    pub status_updated_at: SimTime,
     /// The version to go back to.
     pub previous_revision: Revision,
 }
@@ -100,8 +94,6 @@ pub enum DeploymentState {
 pub struct UpdaterStatus {
     /// All deployments of the app after the pass.
     pub deployments: Vec<Deployment>,
-    /// A deployment was finished: all non-web processes of the app restart simultaneously, without a limit.
-    pub restarts_non_web: bool,
 }
 
 /// An action of a pass of the deployment updater, which a driver carries out.
@@ -193,12 +185,8 @@ impl AppView {
 
     /// The usage of the app's processes; none while it is stopped.
     pub(super) fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
-        for process in self.processes.iter().filter(|_| self.started) {
-            usage.instances += u64::from(process.instances);
-            usage.memory_in_mb += u64::from(process.instances) * u64::from(process.memory_in_mb);
-        }
-        usage
+        let processes = self.processes.iter().filter(|_| self.started);
+        processes.fold(Usage::default(), |usage, process| usage.with(process.instances, process.memory_in_mb))
     }
 }
 
@@ -223,12 +211,7 @@ impl Process {
 
 impl Deployment {
     /// A deployment in progress, without a process yet.
-    pub(super) fn new(
-        options: &DeploymentOptions,
-        original_instances: u32,
-        now: SimTime,
-        previous_revision: Revision,
-    ) -> Self {
+    pub(super) fn new(options: &DeploymentOptions, original_instances: u32, previous_revision: Revision) -> Self {
         let is_canary = options.strategy == DeploymentStrategy::Canary;
         Self {
             process: None,
@@ -241,8 +224,6 @@ impl Deployment {
             state: if is_canary { DeploymentState::Prepaused } else { DeploymentState::Deploying },
             superseded: false,
             error: None,
-            last_healthy_at: None,
-            status_updated_at: now,
             previous_revision,
         }
     }
@@ -265,6 +246,16 @@ impl Deployment {
         self.web_instances.unwrap_or(self.original_instances)
     }
 
+    /// New instances that the rollout, or its first step, starts with, as far as max in flight allows.
+    pub(super) fn first_instances(&self, rules: RuleSet) -> u32 {
+        match (rules, self.strategy) {
+            (_, DeploymentStrategy::Rolling) => self.target_instances(),
+            // The product intends the first step's number, but reads its weight as 0.
+            (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
+            (RuleSet::Documented, DeploymentStrategy::Canary) => self.current_step(rules).map_or(1, |step| step.canary),
+        }
+    }
+
     /// Its steps in instances; none for rolling.
     #[must_use]
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
@@ -282,20 +273,11 @@ impl Deployment {
         self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
     }
 
-    /// Enters a state; the time of the last change is updated when a client can see the difference.
-    pub(super) fn enter(&mut self, now: SimTime, state: DeploymentState) {
-        let before = (self.value(), self.reason());
-        self.state = state;
-        if (self.value(), self.reason()) != before {
-            self.status_updated_at = now;
-        }
-    }
-
     /// Marks it as superseded by a later one.
-    pub(super) fn supersede(&mut self, now: SimTime) {
+    pub(super) fn supersede(&mut self) {
         let is_deploying = self.state == DeploymentState::Deploying;
         self.superseded = true;
-        self.enter(now, if is_deploying { DeploymentState::Deployed } else { DeploymentState::Canceled });
+        self.state = if is_deploying { DeploymentState::Deployed } else { DeploymentState::Canceled };
     }
 
     /// The value of its status in the API: `ACTIVE` or `FINALIZED`.

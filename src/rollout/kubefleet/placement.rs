@@ -1,93 +1,31 @@
-//! The words of a `ClusterResourcePlacement`'s status: its conditions, which count its clusters.
+//! The conditions of a `ClusterResourcePlacement`'s status, which count its clusters.
 //!
 //! Follows `pkg/controllers/placement/{controller,placement_status}.go` and `pkg/utils/condition/condition.go`. Of the
 //! conditions in their order, the first one that is not True for all clusters ends the list; a cluster counts in the
-//! conditions of its binding up to the first one that is not True. Left out: `Scheduled`, overrides, and
-//! `DiffReported`.
+//! conditions of its binding up to the first one that is not True. Left out: the product's
+//! wording of messages (only the number of clusters is shown), `Scheduled`, overrides, and `DiffReported`.
 
 use super::super::{ObjectCondition, Revision};
 use super::binding::{Binding, BindingState, Bindings, ConditionStatus};
 
-/// A reason, and the message before and after the number of clusters.
-type CountedWords = (&'static str, &'static str, &'static str);
-
-/// The conditions, in the product's order: type, and the words for Unknown, False and True.
-const CONDITIONS: [(&str, [CountedWords; 3]); 5] = [
-    (
-        "RolloutStarted",
-        [
-            (
-                "RolloutStartedUnknown",
-                "There are still ",
-                " cluster(s) in the process of deciding whether to roll out the latest resources or not",
-            ),
-            ("RolloutNotStartedYet", "The rollout is being blocked by the rollout strategy in ", " cluster(s)"),
-            ("RolloutStarted", "All ", " cluster(s) start rolling out the latest resource"),
-        ],
-    ),
-    (
-        "Overridden",
-        [
-            (
-                "OverriddenPending",
-                "There are still ",
-                " cluster(s) in the process of overriding the selected resources if there is any override defined",
-            ),
-            ("OverriddenFailed", "Failed to override resources in ", " cluster(s)"),
-            ("NoOverrideSpecified", "No override rules are configured for the selected resources", ""),
-        ],
-    ),
-    (
-        "WorkSynchronized",
-        [
-            (
-                "WorkSynchronizedUnknown",
-                "There are still ",
-                " cluster(s) in the process of creating or updating the work object(s) in the hub cluster",
-            ),
-            (
-                "WorkNotSynchronizedYet",
-                "There are ",
-                " cluster(s) which have not finished creating or updating work(s) yet",
-            ),
-            ("WorkSynchronized", "Work(s) are successfully created or updated in ", " target cluster(s)' namespaces"),
-        ],
-    ),
-    (
-        "Applied",
-        [
-            (
-                "ApplyPending",
-                "There are still ",
-                " cluster(s) in the process of applying the resources on the member cluster",
-            ),
-            ("ApplyFailed", "Failed to apply resources to ", " cluster(s), please check the `failedPlacements` status"),
-            ("ApplySucceeded", "The selected resources are successfully applied to ", " cluster(s)"),
-        ],
-    ),
-    (
-        "Available",
-        [
-            (
-                "ResourceAvailableUnknown",
-                "There are still ",
-                " cluster(s) in the process of checking the availability of the selected resources",
-            ),
-            ("ResourceNotAvailableYet", "The selected resources in ", " cluster(s) are still not available yet"),
-            ("ResourceAvailable", "The selected resources in ", " cluster(s) are available now"),
-        ],
-    ),
+/// The conditions, in the product's order: type, and the reasons for Unknown, False and True.
+const CONDITIONS: [(&str, [&str; 3]); 5] = [
+    ("RolloutStarted", ["RolloutStartedUnknown", "RolloutNotStartedYet", "RolloutStarted"]),
+    ("Overridden", ["OverriddenPending", "OverriddenFailed", "NoOverrideSpecified"]),
+    ("WorkSynchronized", ["WorkSynchronizedUnknown", "WorkNotSynchronizedYet", "WorkSynchronized"]),
+    ("Applied", ["ApplyPending", "ApplyFailed", "ApplySucceeded"]),
+    ("Available", ["ResourceAvailableUnknown", "ResourceNotAvailableYet", "ResourceAvailable"]),
 ];
 
-/// What the placement called `name` shows of these bindings. `latest` is its newest resource snapshot; `None`: its
-/// rollout is external, by update runs.
+/// The conditions of the placement called `name` with these bindings. `latest` is its newest resource snapshot; `None`:
+/// its rollout is external, by update runs.
 #[must_use]
 pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revision>) -> Vec<ObjectCondition> {
     let object = format!("ClusterResourcePlacement/{name}");
     let is_picked = |binding: &&Binding| !binding.deleting && binding.state != BindingState::Unscheduled;
     let live = || bindings.iter().filter(is_picked);
     if latest.is_none()
-        && let Some(message) = external(live)
+        && let Some(message) = external(live())
     {
         let reason = "RolloutControlledByExternalController";
         let started = ObjectCondition::new(&object, CONDITIONS[0].0, "Unknown", reason, message);
@@ -104,18 +42,18 @@ pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revi
         }
     }
     let mut is_decided = false;
-    let conditions = CONDITIONS.iter().zip(counts);
-    conditions
-        .map(|((kind, words), count)| {
+    CONDITIONS
+        .iter()
+        .zip(counts)
+        .map(|((kind, reasons), count)| {
             if is_decided || count == [0; 3] {
                 return ObjectCondition::absent(&object, kind);
             }
             let status = [Status::Unknown, Status::False].into_iter().find(|status| count[*status as usize] > 0);
             is_decided = status.is_some();
             let status = status.unwrap_or(Status::True);
-            let (reason, before, after) = words[status as usize];
-            let number = if after.is_empty() { String::new() } else { count[status as usize].to_string() };
-            ObjectCondition::new(&object, kind, &format!("{status:?}"), reason, format!("{before}{number}{after}"))
+            let message = format!("{} cluster(s)", count[status as usize]);
+            ObjectCondition::new(&object, kind, &format!("{status:?}"), reasons[status as usize], message)
         })
         .collect()
 }
@@ -130,20 +68,12 @@ enum Status {
 
 /// Why nothing can be said of an external rollout but this. `None`: all clusters have the same snapshot, and have
 /// started.
-fn external<'b, I: Iterator<Item = &'b Binding>>(live: impl Fn() -> I) -> Option<String> {
-    let mut snapshots = live().map(|binding| binding.snapshot);
-    let first = snapshots.next()?;
-    if snapshots.any(|snapshot| snapshot != first) {
-        let message = "Rollout is controlled by an external controller and different resource snapshot versions are \
-                       observed across clusters";
-        return Some(message.to_owned());
+fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static str> {
+    let first = live.next()?.snapshot;
+    if live.any(|binding| binding.snapshot != first) {
+        return Some("different resource snapshot versions are observed across clusters");
     }
-    first.is_none().then(|| {
-        "Rollout is controlled by an external controller and no resource snapshot name is observed across clusters. To \
-         determine rollout status, check the ClusterStagedUpdateRun resources with spec.placementName matching this \
-         placement"
-            .to_owned()
-    })
+    first.is_none().then_some("no resource snapshot name is observed across clusters")
 }
 
 /// The statuses of a binding's conditions at its current generation. One with an older snapshot only waits for its
@@ -200,13 +130,11 @@ mod tests {
         assert_eq!(
             available,
             [
-                "RolloutStarted True RolloutStarted: All 2 cluster(s) start rolling out the latest resource",
-                "Overridden True NoOverrideSpecified: No override rules are configured for the selected resources",
-                "WorkSynchronized True WorkSynchronized: Work(s) are successfully created or updated in 2 target \
-                 cluster(s)' namespaces",
-                "Applied True ApplySucceeded: The selected resources are successfully applied to 2 cluster(s)",
-                "Available False ResourceNotAvailableYet: The selected resources in 1 cluster(s) are still not \
-                 available yet",
+                "RolloutStarted True RolloutStarted: 2 cluster(s)",
+                "Overridden True NoOverrideSpecified: 2 cluster(s)",
+                "WorkSynchronized True WorkSynchronized: 2 cluster(s)",
+                "Applied True ApplySucceeded: 2 cluster(s)",
+                "Available False ResourceNotAvailableYet: 1 cluster(s)",
             ]
         );
         // One that is held back is the first to count, and only in this condition.
@@ -214,8 +142,7 @@ mod tests {
         blocked.set_rollout_started(SimTime::ZERO, false);
         assert_eq!(
             words(&[settled(0, NEW), going, blocked], Some(NEW)),
-            ["RolloutStarted False RolloutNotStartedYet: The rollout is being blocked by the rollout strategy in 1 \
-              cluster(s)"]
+            ["RolloutStarted False RolloutNotStartedYet: 1 cluster(s)"]
         );
         // One that is no longer picked does not count.
         let mut unpicked = settled(1, OLD);
@@ -224,8 +151,7 @@ mod tests {
         // An older snapshot of which the rollout has not spoken yet.
         assert_eq!(
             words(&[settled(0, NEW), settled(1, OLD)], Some(NEW)),
-            ["RolloutStarted Unknown RolloutStartedUnknown: There are still 1 cluster(s) in the process of deciding \
-              whether to roll out the latest resources or not"]
+            ["RolloutStarted Unknown RolloutStartedUnknown: 1 cluster(s)"]
         );
     }
 
@@ -234,8 +160,8 @@ mod tests {
         let differ = words(&[settled(0, NEW), settled(1, OLD)], None);
         assert_eq!(
             differ,
-            ["RolloutStarted Unknown RolloutControlledByExternalController: Rollout is controlled by an external \
-              controller and different resource snapshot versions are observed across clusters"]
+            ["RolloutStarted Unknown RolloutControlledByExternalController: different resource snapshot versions are \
+              observed across clusters"]
         );
         assert_eq!(words(&[settled(0, OLD), settled(1, OLD)], None).len(), 5, "before the run nothing is new");
         let fresh = Binding::scheduled("app-0".to_owned(), TargetId(0), 0);

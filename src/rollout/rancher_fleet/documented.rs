@@ -1,4 +1,4 @@
-//! The second half of a pass under the rules of Fleet's documentation.
+//! A pass under the rules of Fleet's documentation.
 //!
 //! Follows "Rollout Strategy" of the SUSE Rancher Prime Continuous Delivery documentation. The shipped rules differ
 //! from it in many ways (see [`super`]); simulating both shows the effect of the difference.
@@ -21,97 +21,70 @@
 //!   set and no `maxUnavailable` applies to a partition, that partition is NotReady while any of its clusters is;
 //!   with neither set, or with `maxUnavailable` set, the limit holds as it is.
 
-use super::super::TargetId;
-use super::observe::{Observation, flag};
-use super::partition::{Partition, Partitioning};
-use super::pass::PassOutcome;
-use super::status::PartitionStatus;
-use super::view::{BundleAction, BundleView};
+use super::ledger::{MemberGroup, PartitionMembers, flag};
+use super::partition::Partition;
+use super::pass::BundlePass;
+use super::view::BundleAction;
 
 /// "`MaxNew` is always 50."
 pub(super) const BATCH: usize = 50;
 
-/// More clusters than this NotReady make a partition NotReady.
+/// More clusters than this NotReady make a partition NotReady. `is_partition_limit_set`: whether
+/// `maxUnavailablePartitions` is configured.
 pub(super) fn gate_limit(partition: &Partition, is_partition_limit_set: bool) -> i64 {
     if is_partition_limit_set && !partition.is_limit_set { 0 } else { partition.max_unavailable }
 }
 
-/// Processes the partitions until too many of them are NotReady. `is_partition_limit_set`: whether
-/// `maxUnavailablePartitions` is configured.
-pub(super) fn documented(
-    plan: &Partitioning,
-    is_partition_limit_set: bool,
-    view: &BundleView,
-    seen: &mut Observation,
-) -> PassOutcome {
-    let mut outcome = PassOutcome { unavailable: seen.unavailable, ..PassOutcome::default() };
-    for partition in &plan.partitions {
-        stage(partition, view, seen, &mut outcome);
-    }
-    for (index, partition) in plan.partitions.iter().enumerate() {
-        if outcome.unavailable_partitions <= plan.max_unavailable_partitions {
-            outcome.reached = index + 1;
-            start_batches(partition, view, seen, &mut outcome);
-            let waits = partition.members.iter().any(|member| is_startable(seen.flags[*member as usize]));
-            let is_not_ready = waits || not_ready(partition, seen) > gate_limit(partition, is_partition_limit_set);
-            outcome.unavailable_partitions += i64::from(is_not_ready);
-        }
-        outcome.partitions.push(PartitionStatus::of(partition, not_ready(partition, seen)));
-    }
-    outcome
-}
-
-/// "Remaining clusters are marked OutOfSync": existing deployments get the next id immediately.
-fn stage(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut PassOutcome) {
-    for &member in &partition.members {
-        if seen.flags[member as usize] & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
-            seen.set(member, flag::STAGED);
-            let target = TargetId(member);
-            outcome.actions.push(BundleAction::Stage(target, view.clusters[target.index()].wanted));
-        }
-    }
-}
-
-fn start_batches(partition: &Partition, view: &BundleView, seen: &mut Observation, outcome: &mut PassOutcome) {
-    let promoted = seen.count(&partition.members, flag::PROMOTED);
-    let mut has_started = promoted > 0;
-    let mut started_not_ready = promoted - seen.count(&partition.members, flag::DONE);
-    let mut waiting = partition.members.iter().copied();
-    while !has_started || started_not_ready <= partition.max_unavailable {
-        let mut batch = 0;
-        while batch < BATCH {
-            let Some(member) = waiting.next() else { return };
-            let flags = seen.flags[member as usize];
-            if !is_startable(flags) {
-                continue;
+impl<M: PartitionMembers> BundlePass<'_, M> {
+    /// Processes the partitions until too many of them are NotReady.
+    pub(super) fn documented(&mut self, is_partition_limit_set: bool) {
+        // "Remaining clusters are marked OutOfSync": existing deployments get the next id immediately.
+        (0..self.plan.partitions.len()).for_each(|number| self.create_and_stage(number, 0));
+        for (number, partition) in self.plan.partitions.iter().enumerate() {
+            if self.status.unavailable_partitions <= self.plan.max_unavailable_partitions {
+                self.reached = number + 1;
+                self.start_batches(number, partition);
+                let is_behind = self.members.count(number, MemberGroup::Startable) > 0
+                    || self.not_ready(number, partition) > gate_limit(partition, is_partition_limit_set);
+                self.status.unavailable_partitions += i64::from(is_behind);
             }
-            let target = TargetId(member);
-            let revision = view.clusters[target.index()].wanted;
-            if flags & flag::EXISTS == 0 {
-                outcome.newly_created += 1;
-                outcome.actions.extend([BundleAction::Create(target), BundleAction::Stage(target, revision)]);
-            }
-            outcome.actions.push(BundleAction::Deploy(target, revision));
-            outcome.unavailable += i64::from(flags & flag::EXISTS != 0 && flags & flag::UNAVAILABLE == 0);
-            seen.set(member, flag::EXISTS | flag::STAGED | flag::PROMOTED);
-            started_not_ready += i64::from(!seen.has(member, flag::DONE));
-            batch += 1;
+            self.status.partitions.push(self.not_ready(number, partition));
         }
-        has_started = true;
     }
-}
 
-/// Not promoted yet, and nothing prevents it.
-#[inline]
-pub(super) fn is_startable(flags: u8) -> bool {
-    flags & (flag::PROMOTED | flag::PAUSED | flag::REGISTERED) == flag::REGISTERED
-}
+    /// Clusters that were started or cannot be started, and are not ready on the wanted version.
+    fn not_ready(&self, number: usize, partition: &Partition) -> i64 {
+        let count = |group| self.members.count(number, group);
+        partition.members.len() as i64 - count(MemberGroup::Done) - count(MemberGroup::Startable)
+    }
 
-/// Clusters that were started or cannot be started, and are not ready on the wanted version.
-pub(super) fn not_ready(partition: &Partition, seen: &Observation) -> i64 {
-    let is_not_ready = |member: &&u32| {
-        let flags = seen.flags[**member as usize];
-        flags & flag::DONE != flag::DONE && !is_startable(flags)
-    };
-    partition.members.iter().filter(is_not_ready).count() as i64
+    fn start_batches(&mut self, number: usize, partition: &Partition) {
+        let count = |members: &M, group| members.count(number, group);
+        let mut has_started = count(self.members, MemberGroup::Promoted) > 0;
+        let mut from = 0;
+        while !has_started
+            || count(self.members, MemberGroup::Promoted) - count(self.members, MemberGroup::Done)
+                <= partition.max_unavailable
+        {
+            for _ in 0..BATCH {
+                let Some(place) = self.members.next(number, MemberGroup::Startable, from) else { return };
+                from = place + 1;
+                self.start(number, place);
+            }
+            has_started = true;
+        }
+    }
+
+    fn start(&mut self, number: usize, place: u32) {
+        let target = self.target(number, place);
+        let (flags, revision) = (self.members.flags(target.0), self.view.clusters[target.index()].wanted);
+        if flags & flag::EXISTS == 0 {
+            self.status.newly_created += 1;
+            self.actions.extend([BundleAction::Create(target), BundleAction::Stage(target, revision)]);
+        } else {
+            self.status.unavailable += i64::from(flags & flag::UNAVAILABLE == 0);
+        }
+        self.actions.push(BundleAction::Deploy(target, revision));
+        self.members.add_flags(target.0, flag::EXISTS | flag::STAGED | flag::PROMOTED);
+    }
 }

@@ -1,120 +1,70 @@
-//! Parses numbers like Go's `strconv.ParseFloat(s, 64)`.
+//! Parses numbers like Go's `strconv.ParseFloat(s, 64)` and `strconv.Atoi(s)`.
 //!
 //! Follows `src/strconv/atof.go` and `atoi.go` (`underscoreOK`) of the Go library: decimal with an exponent,
 //! hexadecimal with a mandatory `p` exponent, `_` between digits, `inf`, `infinity` and `nan` in any case. No
 //! spaces. A value too large for 64 bits is an error.
 
-use super::limit::whole_number;
+use std::num::IntErrorKind;
+
+/// An optional sign and ASCII digits, saturating; `None` for anything else.
+pub(super) fn whole_number(text: &str) -> Option<i64> {
+    match text.parse::<i64>() {
+        Ok(number) => Some(number),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(i64::MAX),
+        Err(error) => (*error.kind() == IntErrorKind::NegOverflow).then_some(i64::MIN),
+    }
+}
 
 /// `None` where Go reports an error, be it of syntax or of range.
 pub(super) fn parse(text: &str) -> Option<f64> {
-    if let Some(special) = special(text) {
-        return Some(special);
-    }
-    let (negative, unsigned) = match text.as_bytes() {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] | rest => (false, rest),
-    };
-    if !underscores_ok(unsigned) {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !underscores_ok(unsigned.as_bytes()) {
         return None;
     }
-    let clean: Vec<u8> = unsigned.iter().copied().filter(|byte| *byte != b'_').collect();
-    let magnitude = match clean.as_slice() {
-        [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits)?,
-        digits => decimal(digits)?,
+    let clean = unsigned.replace('_', "");
+    let magnitude = match clean.strip_prefix("0x").or_else(|| clean.strip_prefix("0X")) {
+        Some(digits) => hexadecimal(digits)?,
+        // Rust reads the same decimals and names as Go; a second sign is neither.
+        None => clean.parse().ok().filter(|_| !clean.starts_with(['+', '-']))?,
     };
-    // A result that is neither `inf` nor finite was too large.
-    magnitude.is_finite().then_some(if negative { -magnitude } else { magnitude })
-}
-
-fn special(text: &str) -> Option<f64> {
-    let (sign, unsigned) = match text.as_bytes().first() {
-        Some(b'-') => (-1.0, &text[1..]),
-        Some(b'+') => (1.0, &text[1..]),
-        _ => (1.0, text),
-    };
-    if ["inf", "infinity"].iter().any(|name| unsigned.eq_ignore_ascii_case(name)) {
-        Some(sign * f64::INFINITY)
-    } else {
-        text.eq_ignore_ascii_case("nan").then_some(f64::NAN)
-    }
+    // Digits that are not finite were too large, and a name without a number has no sign.
+    let is_named = clean.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_valid = magnitude.is_finite() || is_named && (magnitude == f64::INFINITY || unsigned == text);
+    is_valid.then_some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
 /// Whether every `_` is between two digits; a base prefix counts as a digit.
 fn underscores_ok(text: &[u8]) -> bool {
-    let (hex, number) = match text {
+    let (is_hex, number) = match text {
         [b'0', b'x' | b'X', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    let is_digit = |byte: u8| if hex { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
-    let mut after_digit = hex;
-    let mut after_underscore = false;
-    for &byte in number {
-        if byte == b'_' {
-            if !after_digit {
-                return false;
-            }
-        } else if after_underscore && !is_digit(byte) {
-            return false;
-        }
-        after_underscore = byte == b'_';
-        after_digit = is_digit(byte);
-    }
-    !after_underscore
-}
-
-/// Digits with at most one point, then optionally `e` and an exponent.
-fn decimal(text: &[u8]) -> Option<f64> {
-    let end = text.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(text.len());
-    let (mantissa, exponent) = text.split_at(end);
-    let digits = mantissa.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let points = mantissa.iter().filter(|byte| **byte == b'.').count();
-    if digits == 0 || points > 1 || digits + points != mantissa.len() {
-        return None;
-    }
-    if !exponent.is_empty() {
-        self::exponent(&exponent[1..])?;
-    }
-    // Rust's own conversion rounds to the nearest float, as Go's does; the syntax was checked above.
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let is_digit = |byte: &u8| if is_hex { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
+    number.iter().enumerate().filter(|(_, byte)| **byte == b'_').all(|(at, _)| {
+        let is_after = if at == 0 { is_hex } else { is_digit(&number[at - 1]) };
+        is_after && number.get(at + 1).is_some_and(is_digit)
+    })
 }
 
 /// Hexadecimal digits with at most one point, then `p` and a binary exponent.
-fn hexadecimal(text: &[u8]) -> Option<f64> {
-    let end = text.iter().position(|byte| matches!(byte, b'p' | b'P'))?;
-    let (mut mantissa, mut scale) = (0_u64, 0_i64);
-    let (mut digits, mut after_point) = (false, false);
-    for &byte in &text[..end] {
-        if byte == b'.' {
-            if after_point {
-                return None;
-            }
-            after_point = true;
-            continue;
-        }
-        let digit = u64::from(char::from(byte).to_digit(16)?);
-        digits = true;
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (digits, exponent) = text.split_once(['p', 'P'])?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let (mut mantissa, mut scale) = (0_u64, -4 * fraction.len() as i64);
+    for digit in whole.chars().chain(fraction.chars()) {
+        let digit = u64::from(digit.to_digit(16)?);
         if mantissa >> 60 == 0 {
             mantissa = mantissa << 4 | digit;
-            scale -= if after_point { 4 } else { 0 };
         } else {
             // The mantissa is full: the truncated digits only decide whether there is a tie.
             mantissa |= u64::from(digit != 0);
-            scale += if after_point { 0 } else { 4 };
+            scale += 4;
         }
     }
-    if !digits {
-        return None;
-    }
-    let exponent = exponent(&text[end + 1..])?.saturating_add(scale).clamp(-100_000, 100_000);
+    let exponent = whole_number(exponent)?.saturating_add(scale).clamp(-100_000, 100_000);
     // A 64-bit mantissa rounds to the nearest float; scaling by a power of two is exact down to the subnormals, which
     // no limit distinguishes.
-    Some(libm::ldexp(mantissa as f64, exponent as i32))
-}
-
-/// An optional sign and digits, cut off where only the order of magnitude matters.
-fn exponent(text: &[u8]) -> Option<i64> {
-    Some(whole_number(std::str::from_utf8(text).ok()?)?.clamp(-1_000_000, 1_000_000))
+    (!matches!(digits, "" | ".")).then(|| libm::ldexp(mantissa as f64, exponent as i32))
 }
 
 #[cfg(test)]

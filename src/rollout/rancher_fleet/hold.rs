@@ -7,9 +7,9 @@
 
 use super::super::{Hold, TargetId, text};
 use super::documented;
-use super::observe::{Observation, flag};
+use super::ledger::{BundleLedger, MemberGroup, PartitionMembers, flag};
 use super::partition::{Partition, Partitioning};
-use super::pass::{self, PassOutcome};
+use super::pass::{self, BundlePass};
 use super::view::{BundleAction, BundleView};
 use super::{RancherFleet, RuleSet};
 
@@ -24,23 +24,18 @@ impl RancherFleet {
         if view.is_done() {
             return None;
         }
-        let mut seen = Observation::default();
-        seen.observe(view, &self.by_name, &self.is_target);
-        let plan = if seen.targets_changed {
-            let is_target: Vec<bool> = view.clusters.iter().map(|cluster| cluster.targeted).collect();
-            self.partition(&is_target)
-        } else {
-            self.plan.clone()
-        };
-        let plan = match plan {
+        let plan = match self.partitioning_of(view) {
             Ok(plan) => plan,
             Err(error) => return Some(Hold { rule: "rolloutStrategy", explanation: error.to_string() }),
         };
-        let outcome = self.decide(&plan, view, &mut seen);
-        if outcome.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
+        let mut ledger = BundleLedger::new(&plan, &self.by_name, view);
+        let unavailable = ledger.unavailable;
+        let mut pass = BundlePass::new(&plan, view, &mut ledger, unavailable);
+        self.decide(&mut pass);
+        if pass.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
             return None;
         }
-        let stalled = StalledBundle { scheduler: self, view, plan: &plan, seen: &seen, outcome: &outcome };
+        let stalled = StalledBundle { scheduler: self, plan: &plan, view, pass: &pass };
         stalled
             .paused_bundle()
             .or_else(|| stalled.limit())
@@ -53,10 +48,9 @@ impl RancherFleet {
 /// A pass without any action, with the clusters' flags after it.
 struct StalledBundle<'a> {
     scheduler: &'a RancherFleet,
-    view: &'a BundleView,
     plan: &'a Partitioning,
-    seen: &'a Observation,
-    outcome: &'a PassOutcome,
+    view: &'a BundleView,
+    pass: &'a BundlePass<'a, BundleLedger>,
 }
 
 impl StalledBundle<'_> {
@@ -72,22 +66,24 @@ impl StalledBundle<'_> {
         let is_shipped = self.scheduler.rules == RuleSet::Shipped;
         let (waits, is_culprit): (FlagTest, FlagTest) = match self.scheduler.rules {
             RuleSet::Shipped => (
-                |flags| flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) == flag::EXISTS,
-                |flags| flags & flag::UNAVAILABLE != 0,
+                |flags| MemberGroup::AvailableOutdated.has(flags) || MemberGroup::UnavailableOutdated.has(flags),
+                |flags| MemberGroup::Unavailable.has(flags),
             ),
-            RuleSet::Documented => (documented::is_startable, |flags| flags & flag::DONE == flag::PROMOTED),
+            RuleSet::Documented => {
+                (|flags| MemberGroup::Startable.has(flags), |flags| flags & flag::DONE == flag::PROMOTED)
+            }
         };
-        self.reached().iter().zip(&self.outcome.partitions).find_map(|(partition, status)| {
+        self.reached().iter().find_map(|partition| {
             let waiting = self.members(partition, waits);
             if waiting.is_empty() {
                 return None;
             }
-            let is_of_bundle = is_shipped && self.outcome.unavailable >= self.plan.max_unavailable;
+            let is_of_bundle = is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable;
             let (scope, total, limit, culprits) = if is_of_bundle {
                 ("the bundle".to_owned(), self.total(), self.plan.max_unavailable, self.targets(is_culprit))
             } else {
                 let culprits = self.members(partition, is_culprit);
-                (title(partition), status.count as usize, partition.max_unavailable, culprits)
+                (title(partition), partition.members.len(), partition.max_unavailable, culprits)
             };
             let explanation = if limit == 0 && culprits.is_empty() {
                 format!(
@@ -147,7 +143,7 @@ impl StalledBundle<'_> {
             }
             RuleSet::Documented => {
                 let is_set = self.scheduler.strategy.max_unavailable_partitions.is_some();
-                let is_not_ready = |flags: u8| is_not_done(flags) && !documented::is_startable(flags);
+                let is_not_ready = |flags: u8| is_not_done(flags) && !MemberGroup::Startable.has(flags);
                 (documented::gate_limit(last, is_set), self.members(last, is_not_ready), "NotReady")
             }
         };
@@ -156,8 +152,8 @@ impl StalledBundle<'_> {
              maxUnavailablePartitions allows {}; {} in later partitions wait",
             title(last),
             text::count(behind.len(), "cluster"),
-            self.reasons(&behind),
-            self.outcome.unavailable_partitions,
+            self.reasons(behind),
+            self.pass.status.unavailable_partitions,
             self.plan.max_unavailable_partitions,
             self.clusters(&waiting),
         );
@@ -166,13 +162,12 @@ impl StalledBundle<'_> {
 
     /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
-        let mut in_partition = vec![false; self.view.clusters.len()];
-        self.plan.partitions.iter().flat_map(|p| &p.members).for_each(|member| in_partition[*member as usize] = true);
         let mut unfinished = self.targets(is_not_done);
-        let outside: Vec<u32> = unfinished.extract_if(.., |target| !in_partition[*target as usize]).collect();
-        let unregistered: Vec<u32> =
-            unfinished.extract_if(.., |target| !self.seen.has(*target, flag::REGISTERED)).collect();
-        let paused: Vec<u32> = unfinished.extract_if(.., |target| self.seen.has(*target, flag::PAUSED)).collect();
+        let is_outside = |target: &mut u32| !self.pass.members.is_in_partition(*target);
+        let outside: Vec<u32> = unfinished.extract_if(.., is_outside).collect();
+        let mut with = |flag, value| unfinished.extract_if(.., |target| self.flags(*target) & flag == value).collect();
+        let unregistered: Vec<u32> = with(flag::REGISTERED, 0);
+        let paused: Vec<u32> = with(flag::PAUSED, flag::PAUSED);
         let off_schedule = |target: &mut u32| self.view.clusters[*target as usize].off_schedule;
         let closed: Vec<u32> = unfinished.extract_if(.., off_schedule).collect();
         let groups = [
@@ -193,41 +188,37 @@ impl StalledBundle<'_> {
     }
 
     fn reached(&self) -> &[Partition] {
-        &self.plan.partitions[..self.outcome.reached]
+        &self.plan.partitions[..self.pass.reached]
     }
 
     fn total(&self) -> usize {
         self.view.clusters.iter().filter(|cluster| cluster.targeted).count()
     }
 
+    fn flags(&self, target: u32) -> u8 {
+        self.pass.members.flags(target)
+    }
+
     fn members(&self, partition: &Partition, test: impl Fn(u8) -> bool) -> Vec<u32> {
-        let tested = |member: &u32| test(self.seen.flags[*member as usize]);
-        partition.members.iter().copied().filter(tested).collect()
+        partition.members.iter().copied().filter(|member| test(self.flags(*member))).collect()
     }
 
     /// Targets in the order of their names.
     fn targets(&self, test: impl Fn(u8) -> bool) -> Vec<u32> {
-        let tested =
-            |&index: &u32| self.view.clusters[index as usize].targeted && test(self.seen.flags[index as usize]);
+        let tested = |&index: &u32| self.view.clusters[index as usize].targeted && test(self.flags(index));
         self.scheduler.by_name.iter().copied().filter(tested).collect()
     }
 
     /// Why clusters are pending, each with its first reason.
-    fn reasons(&self, behind: &[u32]) -> String {
-        let reason = |target: u32| {
-            if !self.seen.has(target, flag::REGISTERED) {
-                "not registered"
-            } else if self.seen.has(target, flag::PAUSED) {
-                "paused"
-            } else if self.seen.has(target, flag::PROMOTED) {
-                "assigned and not ready"
-            } else {
-                "not assigned"
-            }
-        };
-        let reasons = ["not registered", "paused", "assigned and not ready", "not assigned"].into_iter();
-        let texts = reasons.filter_map(|name| {
-            let group: Vec<u32> = behind.iter().copied().filter(|target| reason(*target) == name).collect();
+    fn reasons(&self, mut behind: Vec<u32>) -> String {
+        let reasons: [(&str, FlagTest); 4] = [
+            ("not registered", |flags| flags & flag::REGISTERED == 0),
+            ("paused", |flags| flags & flag::PAUSED != 0),
+            ("assigned and not ready", |flags| flags & flag::PROMOTED != 0),
+            ("not assigned", |_| true),
+        ];
+        let texts = reasons.into_iter().filter_map(|(name, test)| {
+            let group: Vec<u32> = behind.extract_if(.., |target| test(self.flags(*target))).collect();
             (!group.is_empty()).then(|| format!("{name}: {}", self.names(&group)))
         });
         texts.collect::<Vec<_>>().join("; ")

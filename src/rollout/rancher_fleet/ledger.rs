@@ -1,33 +1,119 @@
-//! What a pass needs to know of the clusters that did not change: counts, and ordered sets of candidates.
+//! The clusters of a bundle as a pass sees them: what each may be picked for, ordered sets of candidates, and counts.
 //!
-//! A [`BundleLedger`] has one record for each cluster and, for each partition, the places of the members that a rule
-//! may pick next. A changed cluster costs a few words for each partition that it is in.
+//! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
+//! `reconciler/bundle_status.go`. A changed cluster costs a few words for each partition that it is in.
 
 use super::super::{TargetId, TargetSet};
-use super::documented::is_startable;
-use super::observe::{LISTED, Seen, flag};
 use super::partition::Partitioning;
 use super::status::{BundleState, BundleSummary};
 use super::view::BundleView;
+
+/// Number of not-ready targets that a bundle's status lists.
+const LISTED: usize = 10;
+
+/// The state of a cluster as far as the rules need it. Deployments count only where the cluster is a registered
+/// target.
+pub(super) mod flag {
+    /// It has a deployment, stored or made in this pass.
+    pub(crate) const EXISTS: u8 = 1;
+    /// The deployment is unavailable.
+    pub(crate) const UNAVAILABLE: u8 = 1 << 1;
+    /// The deployment's staged id is the wanted one.
+    pub(crate) const STAGED: u8 = 1 << 2;
+    /// The deployment's deployed id is the wanted one.
+    pub(crate) const PROMOTED: u8 = 1 << 3;
+    /// The wanted id is applied, and the deployment is ready.
+    pub(crate) const APPLIED_READY: u8 = 1 << 4;
+    /// The cluster or the bundle is paused.
+    pub(crate) const PAUSED: u8 = 1 << 5;
+    /// The cluster has a namespace.
+    pub(crate) const REGISTERED: u8 = 1 << 6;
+    /// The wanted id is deployed, applied and ready: up to date and available.
+    pub(crate) const DONE: u8 = PROMOTED | APPLIED_READY;
+}
+
+/// A group of members of a partition that a rule counts; rules pick from the first five.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum MemberGroup {
+    /// Without a deployment.
+    Absent,
+    /// With a deployment whose staged id is not the wanted one.
+    Unstaged,
+    /// May be promoted, and is available.
+    AvailableOutdated,
+    /// May be promoted, and is unavailable.
+    UnavailableOutdated,
+    /// May be started by the documented rules: not promoted yet, and nothing prevents it.
+    Startable,
+    /// Has an unavailable deployment.
+    Unavailable,
+    /// The wanted id is deployed.
+    Promoted,
+    /// Up to date and available.
+    Done,
+}
+
+impl MemberGroup {
+    const ALL: [Self; 8] = [
+        Self::Absent,
+        Self::Unstaged,
+        Self::AvailableOutdated,
+        Self::UnavailableOutdated,
+        Self::Startable,
+        Self::Unavailable,
+        Self::Promoted,
+        Self::Done,
+    ];
+
+    /// Whether a cluster with these flags is in it.
+    #[inline]
+    pub(super) const fn has(self, flags: u8) -> bool {
+        const OUTDATED: u8 = flag::EXISTS | flag::PROMOTED | flag::PAUSED | flag::UNAVAILABLE;
+        let (asked, expected) = match self {
+            Self::Absent => (flag::EXISTS, 0),
+            Self::Unstaged => (flag::EXISTS | flag::STAGED, flag::EXISTS),
+            Self::AvailableOutdated => (OUTDATED, flag::EXISTS),
+            Self::UnavailableOutdated => (OUTDATED, flag::EXISTS | flag::UNAVAILABLE),
+            Self::Startable => (flag::PROMOTED | flag::PAUSED | flag::REGISTERED, flag::REGISTERED),
+            Self::Unavailable => (flag::UNAVAILABLE, flag::UNAVAILABLE),
+            Self::Promoted => (flag::PROMOTED, flag::PROMOTED),
+            Self::Done => (flag::DONE, flag::DONE),
+        };
+        flags & asked == expected
+    }
+}
+
+/// The members of partitions, by number of the partition and place in it, as the rules see them.
+pub(super) trait PartitionMembers {
+    /// The first place at or after `from` of a member in one of the groups that rules pick from.
+    fn next(&self, partition: usize, group: MemberGroup, from: u32) -> Option<u32>;
+    /// Number of members in a group.
+    fn count(&self, partition: usize, group: MemberGroup) -> i64;
+    /// [`flag`]s of a cluster.
+    fn flags(&self, cluster: u32) -> u8;
+    /// Adds flags of a cluster within a pass.
+    fn add_flags(&mut self, cluster: u32, flags: u8);
+}
 
 /// The clusters of a bundle as the last pass saw them.
 #[derive(Clone, Debug)]
 pub(super) struct BundleLedger {
     is_paused: bool,
-    seen: Vec<Seen>,
+    /// The state of each target; `None`: the cluster is not a target.
+    states: Vec<Option<BundleState>>,
     /// [`flag`]s; within a pass with what it has done so far.
-    pub(super) flags: Vec<u8>,
+    flags: Vec<u8>,
     /// Clusters whose flags a pass has changed, until they are observed again.
     touched: Vec<u32>,
     /// The clusters in the order of their names, and the place of each cluster there.
     by_name: Vec<u32>,
     ranks: Vec<u32>,
     places: Places,
-    pub(super) partitions: Vec<PartitionLedger>,
+    partitions: Vec<PartitionLedger>,
     /// Unavailable deployments over all targets.
     pub(super) unavailable: i64,
     pub(super) summary: BundleSummary,
-    /// Ranks of the targets that are not Ready, and of the clusters whose deployment must be deleted.
+    /// Ranks of the targets that are not Ready, and of the clusters whose deployment no longer belongs to a target.
     not_ready: TargetSet,
     orphans: TargetSet,
     /// Clusters whose stored `paused` or `offSchedule` is out of date.
@@ -65,24 +151,34 @@ impl Places {
     }
 }
 
-/// The members of a partition, by what may be done with them. Sets have places, in the partition's order.
+/// The members of a partition by group: places of those that rules pick from, and numbers of all.
 #[derive(Clone, Debug)]
-pub(super) struct PartitionLedger {
-    /// Without a deployment.
-    pub(super) absent: TargetSet,
-    /// With a deployment whose staged id is not the wanted one.
-    pub(super) unstaged: TargetSet,
-    /// That may be promoted, and are available.
-    pub(super) available: TargetSet,
-    /// That may be promoted, and are unavailable.
-    pub(super) unavailable_waiting: TargetSet,
-    /// That may be started by the documented rules.
-    pub(super) startable: TargetSet,
-    /// Number that is unavailable, promoted, up to date and ready, or not ready by the documented rules.
-    pub(super) unavailable: i64,
-    pub(super) promoted: i64,
-    pub(super) done: i64,
-    pub(super) not_ready: i64,
+struct PartitionLedger {
+    sets: [TargetSet; MemberGroup::Startable as usize + 1],
+    counts: [i64; MemberGroup::ALL.len()],
+}
+
+impl PartitionLedger {
+    /// Of this many members without any flag.
+    fn new(members: usize) -> Self {
+        let mut ledger =
+            Self { sets: std::array::from_fn(|_| TargetSet::new(members)), counts: [0; MemberGroup::ALL.len()] };
+        ledger.sets[MemberGroup::Absent as usize].insert_all();
+        ledger.counts[MemberGroup::Absent as usize] = members as i64;
+        ledger
+    }
+
+    fn change(&mut self, place: u32, old: u8, new: u8) {
+        for group in MemberGroup::ALL {
+            let is_member = group.has(new);
+            if is_member != group.has(old) {
+                self.counts[group as usize] += if is_member { 1 } else { -1 };
+                if let Some(set) = self.sets.get_mut(group as usize) {
+                    set.set(place, is_member);
+                }
+            }
+        }
+    }
 }
 
 impl BundleLedger {
@@ -96,7 +192,7 @@ impl BundleLedger {
         let partitions = plan.partitions.iter().map(|partition| PartitionLedger::new(partition.members.len()));
         let mut ledger = Self {
             is_paused: view.paused,
-            seen: vec![Seen::default(); clusters],
+            states: vec![None; clusters],
             flags: vec![0; clusters],
             touched: Vec::new(),
             by_name: by_name.to_vec(),
@@ -109,64 +205,71 @@ impl BundleLedger {
             orphans: TargetSet::new(clusters),
             stale: TargetSet::new(clusters),
         };
-        for index in 0..clusters as u32 {
-            ledger.observe(index, view);
-        }
+        (0..clusters as u32).for_each(|index| ledger.observe(index, view));
         ledger
     }
 
-    /// Observes these clusters again, and those that the last pass changed. False: the ledger does not cover the
-    /// change.
+    /// Observes these clusters again, and those that the last pass changed. False: the partitions may have changed, or
+    /// all clusters have.
     pub(super) fn update(&mut self, view: &BundleView, changed: &TargetSet) -> bool {
-        let is_same = |index: u32| view.clusters[index as usize].targeted == self.seen[index as usize].is_targeted;
+        let is_same = |index: u32| view.clusters[index as usize].targeted == self.states[index as usize].is_some();
         if self.is_paused != view.paused || !changed.iter().all(is_same) {
             return false;
         }
-        for index in std::mem::take(&mut self.touched) {
-            self.observe(index, view);
-        }
-        for index in changed.iter() {
+        for index in std::mem::take(&mut self.touched).into_iter().chain(changed.iter()) {
             self.observe(index, view);
         }
         true
     }
 
     fn observe(&mut self, index: u32, view: &BundleView) {
-        let at = index as usize;
-        let (old, new) = (self.seen[at], Seen::of(&view.clusters[at], view.paused));
-        self.seen[at] = new;
-        self.unavailable += i64::from(new.is_unavailable) - i64::from(old.is_unavailable);
-        if old.is_targeted {
-            self.summary.remove(old.state);
+        let cluster = &view.clusters[index as usize];
+        let is_paused = cluster.paused || view.paused;
+        // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no cluster.
+        let deployment = cluster.deployment.filter(|_| cluster.targeted && cluster.registered);
+        let (mut flags, mut state, mut is_stale) = (0, BundleState::Pending, false);
+        if let Some(stored) = &deployment {
+            let wanted = Some(cluster.wanted);
+            flags = flag::EXISTS
+                | bit(stored.is_unavailable(), flag::UNAVAILABLE)
+                | bit(stored.staged == wanted, flag::STAGED)
+                | bit(stored.deployed == wanted, flag::PROMOTED)
+                | bit(stored.applied == wanted && stored.ready, flag::APPLIED_READY);
+            state = BundleState::of(stored, wanted);
+            is_stale = stored.paused != is_paused || stored.off_schedule != cluster.off_schedule;
         }
-        if new.is_targeted {
-            self.summary.add(new.state);
+        flags |= bit(cluster.registered, flag::REGISTERED) | bit(is_paused, flag::PAUSED);
+        let state = cluster.targeted.then_some(state);
+        if let Some(old) = std::mem::replace(&mut self.states[index as usize], state) {
+            self.summary.remove(old);
         }
-        let rank = self.ranks[at];
-        self.not_ready.set(rank, new.is_targeted && new.state != BundleState::Ready);
-        self.orphans.set(rank, new.is_orphan);
-        self.stale.set(index, new.is_stale);
-        self.set_flags(index, new.flags);
+        if let Some(new) = state {
+            self.summary.add(new);
+        }
+        let rank = self.ranks[index as usize];
+        self.not_ready.set(rank, state.is_some_and(|state| state != BundleState::Ready));
+        let is_orphan = deployment.is_none() && cluster.deployment.is_some_and(|stored| !stored.off_schedule);
+        self.orphans.set(rank, is_orphan);
+        self.stale.set(index, is_stale);
+        self.set_flags(index, flags);
     }
 
     fn set_flags(&mut self, index: u32, new: u8) {
         let old = std::mem::replace(&mut self.flags[index as usize], new);
+        self.unavailable += i64::from(new & flag::UNAVAILABLE != 0) - i64::from(old & flag::UNAVAILABLE != 0);
         for &(number, place) in self.places.of_cluster(index) {
             self.partitions[number as usize].change(place, old, new);
         }
     }
 
-    /// Adds flags of a cluster within a pass.
-    pub(super) fn add_flags(&mut self, index: u32, flags: u8) {
-        let old = self.flags[index as usize];
-        self.touched.push(index);
-        self.set_flags(index, old | flags);
+    pub(super) fn is_in_partition(&self, index: u32) -> bool {
+        !self.places.of_cluster(index).is_empty()
     }
 
     /// The first targets by name that are not Ready.
     pub(super) fn first_not_ready(&self) -> Vec<(TargetId, BundleState)> {
         let listed = self.not_ready.iter().take(LISTED).map(|rank| self.by_name[rank as usize]);
-        listed.map(|index| (TargetId(index), self.seen[index as usize].state)).collect()
+        listed.filter_map(|index| Some((TargetId(index), self.states[index as usize]?))).collect()
     }
 
     /// Clusters whose deployment must be deleted, by name.
@@ -175,38 +278,25 @@ impl BundleLedger {
     }
 }
 
-impl PartitionLedger {
-    /// Of this many members without any flag, none of which is counted yet.
-    fn new(members: usize) -> Self {
-        let mut ledger = Self {
-            absent: TargetSet::all(members),
-            unstaged: TargetSet::new(members),
-            available: TargetSet::new(members),
-            unavailable_waiting: TargetSet::new(members),
-            startable: TargetSet::new(members),
-            unavailable: 0,
-            promoted: 0,
-            done: 0,
-            not_ready: 0,
-        };
-        // Without flags a member is neither done nor startable.
-        ledger.not_ready = members as i64;
-        ledger
+impl PartitionMembers for BundleLedger {
+    fn next(&self, partition: usize, group: MemberGroup, from: u32) -> Option<u32> {
+        self.partitions[partition].sets[group as usize].next(from)
     }
 
-    fn change(&mut self, place: u32, old: u8, new: u8) {
-        let has = |flags: u8, wanted: u8| flags & wanted == wanted;
-        let is_waiting = |flags: u8| flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) == flag::EXISTS;
-        let is_not_ready = |flags: u8| !has(flags, flag::DONE) && !is_startable(flags);
-        let count = |holds: &dyn Fn(u8) -> bool| i64::from(holds(new)) - i64::from(holds(old));
-        self.absent.set(place, new & flag::EXISTS == 0);
-        self.unstaged.set(place, new & (flag::EXISTS | flag::STAGED) == flag::EXISTS);
-        self.available.set(place, is_waiting(new) && !has(new, flag::UNAVAILABLE));
-        self.unavailable_waiting.set(place, is_waiting(new) && has(new, flag::UNAVAILABLE));
-        self.startable.set(place, is_startable(new));
-        self.unavailable += count(&|flags| has(flags, flag::UNAVAILABLE));
-        self.promoted += count(&|flags| has(flags, flag::PROMOTED));
-        self.done += count(&|flags| has(flags, flag::DONE));
-        self.not_ready += count(&is_not_ready);
+    fn count(&self, partition: usize, group: MemberGroup) -> i64 {
+        self.partitions[partition].counts[group as usize]
     }
+
+    fn flags(&self, cluster: u32) -> u8 {
+        self.flags[cluster as usize]
+    }
+
+    fn add_flags(&mut self, cluster: u32, flags: u8) {
+        self.touched.push(cluster);
+        self.set_flags(cluster, self.flags[cluster as usize] | flags);
+    }
+}
+
+const fn bit(holds: bool, flag: u8) -> u8 {
+    if holds { flag } else { 0 }
 }

@@ -6,10 +6,8 @@
 //! Where Go leaves the conversion of a float to the processor (`Inf%`, `NaN%`, `1e30%`), this follows amd64, on which
 //! such a value becomes the smallest integer and hence the limit 1.
 
-use std::num::IntErrorKind;
-
 use super::super::IntOrString;
-use super::go_float;
+use super::go_float::{self, whole_number};
 
 /// The default when nothing is configured.
 const DEFAULT: &str = "100%";
@@ -54,15 +52,6 @@ fn of_text(count: i64, text: &str) -> Result<i64, FleetLimitError> {
         return Ok(1);
     }
     Ok((to_integer_amd64(count as f64 * percent) / 100).clamp(1, count))
-}
-
-/// An optional sign and ASCII digits, saturating; `None` for anything else.
-pub(super) fn whole_number(text: &str) -> Option<i64> {
-    match text.parse::<i64>() {
-        Ok(number) => Some(number),
-        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(i64::MAX),
-        Err(error) => (*error.kind() == IntErrorKind::NegOverflow).then_some(i64::MIN),
-    }
 }
 
 /// Truncates like amd64's `CVTTSD2SQ`: values that do not fit become the smallest integer.

@@ -23,12 +23,11 @@
 //! partitions is open by default, because `maxUnavailable` is 100 %. An off-schedule cluster is promoted and then
 //! counts as unavailable. Offline clusters are not detected, and nothing times out.
 //!
-//! A pass over all costs a few nanoseconds per target: partitions are recomputed only when targets, clusters or
-//! strategy change. A pass over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: the
-//! selection of targets (target customization, `doNotDeploy`), Policies, sharding, values secrets, and a cache that
-//! lags behind the controller's own writes.
+//! Each rule is written once, against ordered sets that follow changes (`ledger.rs`). A pass over all clusters builds
+//! them; one over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: the selection of
+//! targets (target customization, `doNotDeploy`), Policies, sharding, values secrets, and a cache that lags behind the
+//! controller's own writes.
 
-mod changed;
 mod cluster;
 mod conditions;
 mod config;
@@ -39,7 +38,6 @@ mod hold;
 mod ledger;
 mod limit;
 mod matcher;
-mod observe;
 mod partition;
 mod pass;
 mod status;
@@ -47,7 +45,7 @@ mod status;
 mod tests;
 mod view;
 
-use super::{Pass, by_name};
+use super::{Pass, TargetSet, by_name};
 use crate::units::SimTime;
 
 pub use super::{IntOrString, RuleSet};
@@ -57,12 +55,11 @@ pub use explain::{BundleExplanation, explain};
 pub use limit::{FleetLimitError, limit};
 pub use matcher::selected_by;
 pub use partition::{Partition, Partitioning, StrategyError};
-pub use status::{BundleState, BundleStatus, BundleSummary, PartitionStatus};
+pub use status::{BundleState, BundleStatus, BundleSummary};
 pub use view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
-use ledger::BundleLedger;
-use observe::Observation;
-use pass::PassOutcome;
+use ledger::{BundleLedger, PartitionMembers};
+use pass::BundlePass;
 
 /// The scheduler of one bundle.
 #[derive(Clone, Debug)]
@@ -72,12 +69,8 @@ pub struct RancherFleet {
     clusters: Vec<FleetCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
-    /// The clusters that `plan` covers.
-    is_target: Vec<bool>,
     plan: Result<Partitioning, StrategyError>,
-    /// Reused between passes to avoid allocation.
-    seen: Observation,
-    /// The clusters as the last pass over what changed saw them.
+    /// The clusters as the last pass saw them.
     ledger: Option<BundleLedger>,
 }
 
@@ -87,34 +80,19 @@ impl RancherFleet {
     /// which Fleet leaves open.
     #[must_use]
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
-        let mut fleet = Self {
-            rules,
-            strategy,
-            clusters: Vec::new(),
-            by_name: Vec::new(),
-            is_target: Vec::new(),
-            plan: Ok(Partitioning::default()),
-            seen: Observation::default(),
-            ledger: None,
-        };
-        fleet.set_clusters(clusters);
-        fleet
+        let by_name = by_name(&clusters, |cluster| &cluster.name);
+        let plan = Partitioning::new(&strategy, &clusters, &by_name);
+        Self { rules, strategy, clusters, by_name, plan, ledger: None }
     }
 
-    /// Replaces the strategy, as a change of the bundle does.
+    /// Replaces the strategy, as a change of the bundle does. All clusters are targets until the next pass.
     pub fn set_strategy(&mut self, strategy: RolloutStrategy) {
-        self.strategy = strategy;
-        self.ledger = None;
-        self.plan = self.partition(&self.is_target);
+        *self = Self::new(strategy, self.rules, std::mem::take(&mut self.clusters));
     }
 
     /// Replaces the clusters, as a change of their labels or groups does. All are targets until the next pass.
     pub fn set_clusters(&mut self, clusters: Vec<FleetCluster>) {
-        self.by_name = by_name(&clusters, |cluster| &cluster.name);
-        self.is_target = vec![true; clusters.len()];
-        self.clusters = clusters;
-        self.ledger = None;
-        self.plan = self.partition(&self.is_target);
+        *self = Self::new(std::mem::take(&mut self.strategy), self.rules, clusters);
     }
 
     /// Partitions and limits for the targets of the last pass.
@@ -131,53 +109,61 @@ impl RancherFleet {
         self.plan.as_ref().map_or(&[], |plan| &plan.partitions)
     }
 
-    fn partition(&self, is_target: &[bool]) -> Result<Partitioning, StrategyError> {
-        let targets: Vec<u32> = self.by_name.iter().copied().filter(|index| is_target[*index as usize]).collect();
+    fn partitioning_of(&self, view: &BundleView) -> Result<Partitioning, StrategyError> {
+        let is_target = |index: &u32| view.clusters[*index as usize].targeted;
+        let targets: Vec<u32> = self.by_name.iter().copied().filter(is_target).collect();
         Partitioning::new(&self.strategy, &self.clusters, &targets)
     }
 
-    fn decide(&self, plan: &Partitioning, view: &BundleView, seen: &mut Observation) -> PassOutcome {
+    fn decide<M: PartitionMembers>(&self, pass: &mut BundlePass<'_, M>) {
         match self.rules {
-            RuleSet::Shipped => {
-                let max_new = self.strategy.max_new.unwrap_or(pass::MAX_NEW);
-                pass::shipped(plan, max_new, view, seen)
-            }
-            RuleSet::Documented => {
-                let is_partition_limit_set = self.strategy.max_unavailable_partitions.is_some();
-                documented::documented(plan, is_partition_limit_set, view, seen)
-            }
+            RuleSet::Shipped => pass.shipped(self.strategy.max_new.unwrap_or(pass::MAX_NEW)),
+            RuleSet::Documented => pass.documented(self.strategy.max_unavailable_partitions.is_some()),
         }
     }
 
-    /// One pass of the bundle reconciler. It looks at every cluster; [`Self::reconcile_changed`] looks at few.
+    /// One pass of the bundle reconciler, which looks at every cluster.
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
-    pub fn reconcile(&mut self, _now: SimTime, view: &BundleView) -> Pass<BundleAction, BundleStatus> {
-        assert_eq!(view.clusters.len(), self.clusters.len(), "the view has one entry for each cluster");
+    pub fn reconcile(&mut self, now: SimTime, view: &BundleView) -> Pass<BundleAction, BundleStatus> {
         self.ledger = None;
-        let mut seen = std::mem::take(&mut self.seen);
-        seen.observe(view, &self.by_name, &self.is_target);
-        if seen.targets_changed {
-            self.is_target = view.clusters.iter().map(|cluster| cluster.targeted).collect();
-            self.plan = self.partition(&self.is_target);
-        }
-        let pass = match &self.plan {
-            Err(error) => failed(error.clone()),
-            Ok(plan) => {
-                let mut outcome = self.decide(plan, view, &mut seen);
-                outcome.actions.extend(seen.orphans.iter().map(|&target| BundleAction::Delete(target)));
-                let not_ready = std::mem::take(&mut seen.not_ready);
-                let status = BundleStatus::of(plan, &mut outcome, seen.summary, not_ready, seen.stores_flags);
-                Pass { actions: outcome.actions, wake_at: None, status }
-            }
-        };
-        self.seen = seen;
-        pass
+        self.reconcile_changed(now, view, &TargetSet::default())
     }
-}
 
-/// A pass that found the strategy invalid: it changes nothing, and only a change starts the next pass.
-fn failed(error: StrategyError) -> Pass<BundleAction, BundleStatus> {
-    Pass { actions: Vec::new(), wake_at: None, status: BundleStatus { error: Some(error), ..BundleStatus::default() } }
+    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only clusters in
+    /// `changed` differ from those of the last pass, also by what storing it changed ([`BundleStatus::stored`]). The
+    /// first pass, and one after a change of strategy, labels, targets or the bundle's pause, looks at all.
+    ///
+    /// # Panics
+    /// If the view does not have one entry for each cluster.
+    pub fn reconcile_changed(
+        &mut self,
+        _now: SimTime,
+        view: &BundleView,
+        changed: &TargetSet,
+    ) -> Pass<BundleAction, BundleStatus> {
+        assert_eq!(view.clusters.len(), self.clusters.len(), "the view has one entry for each cluster");
+        let mut ledger = self.ledger.take();
+        if !ledger.as_mut().is_some_and(|ledger| ledger.update(view, changed)) {
+            self.plan = self.partitioning_of(view);
+            ledger = self.plan.as_ref().ok().map(|plan| BundleLedger::new(plan, &self.by_name, view));
+        }
+        let (Ok(plan), Some(mut ledger)) = (&self.plan, ledger) else {
+            // It changes nothing, and only a change starts the next pass.
+            let status = BundleStatus { error: self.plan.as_ref().err().cloned(), ..BundleStatus::default() };
+            return Pass { actions: Vec::new(), wake_at: None, status };
+        };
+        let (summary, not_ready, unavailable) = (ledger.summary, ledger.first_not_ready(), ledger.unavailable);
+        let mut pass = BundlePass::new(plan, view, &mut ledger, unavailable);
+        self.decide(&mut pass);
+        let BundlePass { mut actions, status, .. } = pass;
+        actions.extend(ledger.orphans().map(BundleAction::Delete));
+        let mut stored: Vec<u32> = actions.iter().map(|action| action.target().0).chain(ledger.stale.iter()).collect();
+        stored.sort_unstable();
+        stored.dedup();
+        let status = BundleStatus { summary, not_ready, stored, ..status };
+        self.ledger = Some(ledger);
+        Pass { actions, wake_at: None, status }
+    }
 }

@@ -1,134 +1,114 @@
-//! The second half of a pass under the shipped rules: creates, stages and promotes deployments.
+//! A pass under the shipped rules: creates, stages and promotes deployments.
 //!
-//! Follows `internal/cmd/controller/target/partition.go` and `reconciler/bundle_controller.go`.
+//! Follows `internal/cmd/controller/target/partition.go` and `reconciler/bundle_controller.go`. The rules see the
+//! clusters through [`PartitionMembers`], so a pass costs what it does and one status for each partition.
 //!
 //! Two notions must not be confused. The limits on promotion count *unavailable* deployments: the deployed id is not
 //! applied, or not ready. The gate between partitions counts targets that are *not up to date* or unavailable, which
 //! includes those without a deployment.
 
 use super::super::TargetId;
-use super::observe::{Observation, flag};
-use super::partition::{Partition, Partitioning};
-use super::status::{BundleState, BundleStatus, BundleSummary, PartitionStatus};
+use super::ledger::{MemberGroup, PartitionMembers, flag};
+use super::partition::Partitioning;
+use super::status::BundleStatus;
 use super::view::{BundleAction, BundleView};
 
 /// New deployments per pass where `maxNew` is absent.
 pub(super) const MAX_NEW: i64 = 50;
 
-/// The result of the rules.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PassOutcome {
+/// A pass over the members of a bundle's partitions.
+pub(super) struct BundlePass<'a, M> {
+    pub(super) plan: &'a Partitioning,
+    pub(super) view: &'a BundleView,
+    pub(super) members: &'a mut M,
     pub(super) actions: Vec<BundleAction>,
-    pub(super) partitions: Vec<PartitionStatus>,
-    pub(super) newly_created: i64,
-    pub(super) unavailable: i64,
-    pub(super) unavailable_partitions: i64,
+    pub(super) status: BundleStatus,
     /// Processed partitions; later ones were not reached.
     pub(super) reached: usize,
 }
 
-impl BundleStatus {
-    /// The status after a pass with this outcome, whose partitions it takes. The other values are from before the pass.
-    pub(super) fn of(
-        plan: &Partitioning,
-        outcome: &mut PassOutcome,
-        summary: BundleSummary,
-        not_ready: Vec<(TargetId, BundleState)>,
-        is_any_stale: bool,
-    ) -> Self {
-        Self {
-            error: None,
-            unavailable: outcome.unavailable,
+impl<'a, M: PartitionMembers> BundlePass<'a, M> {
+    /// A pass that has done nothing yet. `unavailable`: deployments over all targets.
+    pub(super) fn new(plan: &'a Partitioning, view: &'a BundleView, members: &'a mut M, unavailable: i64) -> Self {
+        let status = BundleStatus {
+            unavailable,
             max_unavailable: plan.max_unavailable,
-            unavailable_partitions: outcome.unavailable_partitions,
             max_unavailable_partitions: plan.max_unavailable_partitions,
-            newly_created: outcome.newly_created,
-            summary,
-            not_ready,
-            partitions: std::mem::take(&mut outcome.partitions),
-            stores_flags: is_any_stale || outcome.newly_created > 0,
-        }
+            ..BundleStatus::default()
+        };
+        Self { plan, view, members, actions: Vec::new(), status, reached: 0 }
     }
-}
 
-/// Processes the partitions until too many of them are unavailable.
-pub(super) fn shipped(plan: &Partitioning, max_new: i64, view: &BundleView, seen: &mut Observation) -> PassOutcome {
-    let mut outcome = PassOutcome { unavailable: seen.unavailable, ..PassOutcome::default() };
-    // For all partitions before any of them is processed; the status publishes this number, not the one that the gate
-    // uses.
-    outcome.partitions = plan.partitions.iter().map(|partition| status_before(partition, seen)).collect();
-    for (index, partition) in plan.partitions.iter().enumerate() {
-        outcome.reached = index + 1;
-        create_and_stage(partition, max_new, view, seen, &mut outcome);
-        promote(plan, partition, outcome.partitions[index].unavailable, view, seen, &mut outcome);
-        let behind = partition.members.len() as i64 - seen.count(&partition.members, flag::DONE);
-        outcome.unavailable_partitions += i64::from(behind > partition.max_unavailable);
-        if outcome.unavailable_partitions > plan.max_unavailable_partitions {
-            break;
-        }
-    }
-    outcome
-}
-
-fn status_before(partition: &Partition, seen: &Observation) -> PartitionStatus {
-    PartitionStatus::of(partition, seen.count(&partition.members, flag::UNAVAILABLE))
-}
-
-/// `maxNew` limits creations in the whole pass; staging is not limited.
-fn create_and_stage(
-    partition: &Partition,
-    max_new: i64,
-    view: &BundleView,
-    seen: &mut Observation,
-    outcome: &mut PassOutcome,
-) {
-    for &member in &partition.members {
-        let flags = seen.flags[member as usize];
-        let creates = flags & flag::EXISTS == 0 && outcome.newly_created < max_new;
-        if creates {
-            outcome.newly_created += 1;
-            // It is not ready and therefore unavailable, but counted as such only in the next pass.
-            seen.set(member, flag::EXISTS | flag::UNAVAILABLE);
-        }
-        if creates || flags & (flag::EXISTS | flag::STAGED) == flag::EXISTS {
-            seen.set(member, flag::STAGED);
-            // The deployment of an unregistered cluster is counted, but cannot be stored.
-            if flags & flag::REGISTERED != 0 {
-                let target = TargetId(member);
-                if creates {
-                    outcome.actions.push(BundleAction::Create(target));
-                }
-                outcome.actions.push(BundleAction::Stage(target, view.clusters[target.index()].wanted));
+    /// Processes the partitions until too many of them are unavailable.
+    pub(super) fn shipped(&mut self, max_new: i64) {
+        // For all partitions before any of them is processed; the status publishes this number, not the one that the
+        // gate uses.
+        let numbers = 0..self.plan.partitions.len();
+        self.status.partitions = numbers.map(|number| self.members.count(number, MemberGroup::Unavailable)).collect();
+        for (number, partition) in self.plan.partitions.iter().enumerate() {
+            self.reached = number + 1;
+            self.create_and_stage(number, max_new);
+            self.promote(number);
+            let behind = partition.members.len() as i64 - self.members.count(number, MemberGroup::Done);
+            self.status.unavailable_partitions += i64::from(behind > partition.max_unavailable);
+            if self.status.unavailable_partitions > self.plan.max_unavailable_partitions {
+                break;
             }
         }
     }
-}
 
-/// An available cluster is promoted within both limits; an unavailable one is promoted immediately.
-fn promote(
-    plan: &Partitioning,
-    partition: &Partition,
-    mut unavailable: i64,
-    view: &BundleView,
-    seen: &mut Observation,
-    outcome: &mut PassOutcome,
-) {
-    for &member in &partition.members {
-        let flags = seen.flags[member as usize];
-        if flags & (flag::EXISTS | flag::PROMOTED | flag::PAUSED) != flag::EXISTS {
-            continue;
-        }
-        if flags & flag::UNAVAILABLE == 0 {
-            if outcome.unavailable >= plan.max_unavailable || unavailable >= partition.max_unavailable {
-                continue;
+    /// `maxNew` limits creations in the whole pass; staging is not limited.
+    pub(super) fn create_and_stage(&mut self, number: usize, max_new: i64) {
+        let mut from = 0;
+        loop {
+            let has_room = self.status.newly_created < max_new;
+            let absent = self.members.next(number, MemberGroup::Absent, from).filter(|_| has_room);
+            let Some(place) = absent.into_iter().chain(self.members.next(number, MemberGroup::Unstaged, from)).min()
+            else {
+                return;
+            };
+            from = place + 1;
+            let target = self.target(number, place);
+            if absent == Some(place) {
+                self.status.newly_created += 1;
+                // It is not ready and therefore unavailable, but counted as such only in the next pass.
+                self.members.add_flags(target.0, flag::EXISTS | flag::UNAVAILABLE);
+                self.act(target, BundleAction::Create(target));
             }
-            outcome.unavailable += 1;
-            unavailable += 1;
+            self.members.add_flags(target.0, flag::STAGED);
+            self.act(target, BundleAction::Stage(target, self.view.clusters[target.index()].wanted));
         }
-        seen.set(member, flag::PROMOTED);
-        if flags & flag::REGISTERED != 0 {
-            let target = TargetId(member);
-            outcome.actions.push(BundleAction::Deploy(target, view.clusters[target.index()].wanted));
+    }
+
+    /// An available cluster is promoted within both limits; an unavailable one is promoted immediately.
+    fn promote(&mut self, number: usize) {
+        let max_unavailable = self.plan.partitions[number].max_unavailable;
+        let mut unavailable = self.status.partitions[number];
+        let mut from = 0;
+        loop {
+            let has_room = self.status.unavailable < self.plan.max_unavailable && unavailable < max_unavailable;
+            let available = self.members.next(number, MemberGroup::AvailableOutdated, from).filter(|_| has_room);
+            let exempt = self.members.next(number, MemberGroup::UnavailableOutdated, from);
+            let Some(place) = available.into_iter().chain(exempt).min() else { return };
+            if available == Some(place) {
+                self.status.unavailable += 1;
+                unavailable += 1;
+            }
+            from = place + 1;
+            let target = self.target(number, place);
+            self.members.add_flags(target.0, flag::PROMOTED);
+            self.act(target, BundleAction::Deploy(target, self.view.clusters[target.index()].wanted));
+        }
+    }
+
+    pub(super) fn target(&self, number: usize, place: u32) -> TargetId {
+        TargetId(self.plan.partitions[number].members[place as usize])
+    }
+
+    /// The deployment of an unregistered cluster is counted, but cannot be stored.
+    pub(super) fn act(&mut self, target: TargetId, action: BundleAction) {
+        if self.members.flags(target.0) & flag::REGISTERED != 0 {
+            self.actions.push(action);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! unchanged. Their words are in `conditions.rs`.
 
 use super::super::{Pass, Revision, TargetId};
-use super::partition::{Partition, StrategyError};
+use super::partition::StrategyError;
 use super::view::{BundleAction, BundleDeployment, BundleView};
 
 /// The state of one deployment, from best to worst as Fleet ranks them.
@@ -52,29 +52,12 @@ pub struct BundleStatus {
     pub summary: BundleSummary,
     /// The first ten targets by name that are not `Ready`.
     pub not_ready: Vec<(TargetId, BundleState)>,
-    /// One for each partition, in the order of [`RancherFleet::partitions`](super::RancherFleet::partitions).
-    pub partitions: Vec<PartitionStatus>,
-    /// Whether storing this pass must update the `paused` and `offSchedule` of deployments.
-    pub(super) stores_flags: bool,
-}
-
-/// The published status of one partition; its name is in the partition itself.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PartitionStatus {
-    /// Its clusters.
-    pub count: i64,
-    /// Its limit.
-    pub max_unavailable: i64,
-    /// Shipped rules: its unavailable deployments *before* the pass, which is not the number that the gate compares.
-    /// Documented rules: its NotReady clusters after the pass.
-    pub unavailable: i64,
-}
-
-impl PartitionStatus {
-    pub(super) const fn of(partition: &Partition, unavailable: i64) -> Self {
-        let count = partition.members.len() as i64;
-        Self { count, max_unavailable: partition.max_unavailable, unavailable }
-    }
+    /// For each partition, in the order of [`RancherFleet::partitions`](super::RancherFleet::partitions): under shipped
+    /// rules its unavailable deployments *before* the pass, which is not the number that the gate compares; under
+    /// documented rules its NotReady clusters after the pass.
+    pub partitions: Vec<i64>,
+    /// The clusters that [`BundleView::store`] changes, in increasing order.
+    pub stored: Vec<u32>,
 }
 
 impl BundleStatus {
@@ -159,40 +142,27 @@ impl BundleSummary {
 }
 
 impl BundleView {
-    /// Stores the result of a pass: its actions, and `paused` and `offSchedule` of every deployment of a registered
-    /// target. A failed pass stores nothing.
+    /// Stores the result of a pass: its actions, and `paused` and `offSchedule` of deployments. A failed pass stores
+    /// nothing.
     ///
     /// # Panics
-    /// If Fleet has no such action, or it names a cluster that is not in the view or a deployment that does not
-    /// exist.
+    /// If an action names a cluster that is not in the view or a deployment that does not exist.
     pub fn store(&mut self, pass: &Pass<BundleAction, BundleStatus>) {
-        self.store_to(pass, 0..self.clusters.len() as u32);
-    }
-
-    /// As [`Self::store`], where the pass changes no other clusters than these.
-    ///
-    /// # Panics
-    /// As [`Self::store`].
-    pub fn store_to(&mut self, pass: &Pass<BundleAction, BundleStatus>, clusters: impl IntoIterator<Item = u32>) {
-        if pass.status.error.is_some() {
-            return;
-        }
         for action in &pass.actions {
+            let deployment = &mut self.clusters[action.target().index()].deployment;
+            const EXISTS: &str = "a deployment is created before it is changed";
             match *action {
-                BundleAction::Create(target) => *self.deployment(target) = Some(BundleDeployment::default()),
-                BundleAction::Delete(target) => *self.deployment(target) = None,
-                BundleAction::Stage(target, revision) => self.existing(target).staged = Some(revision),
-                BundleAction::Deploy(target, revision) => self.existing(target).deployed = Some(revision),
+                BundleAction::Create(_) => *deployment = Some(BundleDeployment::default()),
+                BundleAction::Delete(_) => *deployment = None,
+                BundleAction::Stage(_, id) => deployment.as_mut().expect(EXISTS).staged = Some(id),
+                BundleAction::Deploy(_, id) => deployment.as_mut().expect(EXISTS).deployed = Some(id),
             }
         }
-        if pass.status.stores_flags {
-            for index in clusters {
-                let cluster = &mut self.clusters[index as usize];
-                let is_target = cluster.targeted && cluster.registered;
-                if let Some(deployment) = cluster.deployment.as_mut().filter(|_| is_target) {
-                    deployment.paused = cluster.paused || self.paused;
-                    deployment.off_schedule = cluster.off_schedule;
-                }
+        for &index in &pass.status.stored {
+            let cluster = &mut self.clusters[index as usize];
+            if let Some(deployment) = cluster.deployment.as_mut().filter(|_| cluster.targeted && cluster.registered) {
+                deployment.paused = cluster.paused || self.paused;
+                deployment.off_schedule = cluster.off_schedule;
             }
         }
     }

@@ -130,12 +130,4 @@ impl BundleView {
     pub fn is_done(&self) -> bool {
         self.clusters.iter().filter(|cluster| cluster.targeted).all(ClusterView::is_done)
     }
-
-    pub(super) fn deployment(&mut self, target: TargetId) -> &mut Option<BundleDeployment> {
-        &mut self.clusters[target.index()].deployment
-    }
-
-    pub(super) fn existing(&mut self, target: TargetId) -> &mut BundleDeployment {
-        self.deployment(target).as_mut().expect("a deployment is created before it is changed")
-    }
 }

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::controller_loop::ControllerLoop;
 use super::recording::{News, Recording};
+use crate::control_plane::{Change, Clusters, ControlLoop, ControlPlane, ControllerInput};
 use crate::engine::{EventQueue, Streams};
-use crate::products::{Change, Clusters, ControlLoop, Run};
+use crate::products::Run;
 use crate::results::StatusRow;
 use crate::rollout::{Hold, Revision};
 use crate::scenario::Scenario;
@@ -107,8 +107,8 @@ pub(super) struct Field<'r, A: Agent> {
     pub(super) passes: Vec<(f64, f64)>,
     /// From the first change until the first pass, beside the watch delay.
     pub(super) first_wait: SimDuration,
-    /// A change that the controller does not know.
-    pub(super) unknown: Option<Change>,
+    /// When the product reported that the newest revision at time 0 is rolled out.
+    pub(super) reported: Option<u64>,
     /// What the product has shown to people.
     pub(super) statuses: Vec<StatusRow>,
     /// The rule that blocks the rollout at the end.
@@ -163,7 +163,7 @@ impl<'r, A: Agent> Field<'r, A> {
             deploys: Vec::new(),
             passes: Vec::new(),
             first_wait: SimDuration::ZERO,
-            unknown: None,
+            reported: None,
             statuses: Vec::new(),
             hold: None,
         }
@@ -175,28 +175,21 @@ impl<'r, A: Agent> Field<'r, A> {
         let until = SimTime::from_nanos(self.recording.until);
         let run =
             Run { label: &self.recording.id, fleet: scenario.fleet(), control_loop: timing, horizon: until, streams };
-        let mut control = ControllerLoop::new(scenario.strategy.controller(run), timing, streams);
+        let controller = scenario.strategy.controller(run);
+        let mut control = ControlPlane::new(controller, self.agents.len(), timing.watch_delay, &[]);
         control.record_statuses();
         let mut queue: Queue = EventQueue::new();
         for news in &self.recording.script {
             self.plan(SimTime::from_nanos(news.at), Due::Happens(news.clone(), None), &mut queue);
         }
-        queue.schedule(SimTime::ZERO + timing.watch_delay + self.first_wait, Event::Driver(DriverEvent::Wake));
+        queue.schedule(SimTime::ZERO + timing.watch_delay + self.first_wait, Event::Driver(DriverEvent::Released));
         for target in 0..self.agents.len() {
             self.with_agent(target, &mut control, &mut queue, Agent::start);
         }
-        while self.unknown.is_none() && queue.peek_time().is_some_and(|next| next <= until) {
+        while queue.peek_time().is_some_and(|next| next <= until) {
             let (_, event) = queue.pop().expect("there is one");
             match event {
-                Event::Driver(DriverEvent::News) => {
-                    control.news(&mut queue);
-                }
-                Event::Driver(DriverEvent::PassEnds) => control.pass_ends(&mut queue),
-                Event::Driver(DriverEvent::Written) => control.written(self, &mut queue),
-                Event::Driver(DriverEvent::Due) => {
-                    control.due(self, &mut queue);
-                }
-                Event::Driver(DriverEvent::Wake) => control.changed(&mut queue),
+                Event::Driver(event) => _ = control.handle(event, self, &mut queue),
                 Event::Agent(AgentEvent::Applied(ClusterId(number))) => {
                     let due = self.agenda.remove(&number).expect("what is due was planned");
                     self.happens(due, &mut control, &mut queue);
@@ -211,6 +204,7 @@ impl<'r, A: Agent> Field<'r, A> {
             }
         }
         self.statuses = control.take_statuses(queue.now());
+        self.reported = control.reported().map(SimTime::as_nanos);
         self.hold = control.controller.hold();
         self.passes = control.take_passes().iter().map(|pass| (pass.t_s, pass.duration_s)).collect();
     }
@@ -229,7 +223,7 @@ impl<'r, A: Agent> Field<'r, A> {
     fn with_agent(
         &mut self,
         target: usize,
-        control: &mut ControllerLoop<'_>,
+        control: &mut ControlPlane<'_>,
         queue: &mut Queue,
         act: impl FnOnce(&mut A, &mut Sight<'_, A::Step>),
     ) {
@@ -246,7 +240,7 @@ impl<'r, A: Agent> Field<'r, A> {
         for (target, applied, ready, degraded) in outcome.reports {
             let applied = self.native(applied);
             let report = Report { cluster: ClusterId(target as u32), applied, ready, degraded };
-            control.reported(vec![report], queue);
+            control.arrive(vec![report], queue);
         }
     }
 
@@ -268,7 +262,7 @@ impl<'r, A: Agent> Field<'r, A> {
         }
     }
 
-    fn happens(&mut self, due: Due<A::Step>, control: &mut ControllerLoop<'_>, queue: &mut Queue) {
+    fn happens(&mut self, due: Due<A::Step>, control: &mut ControlPlane<'_>, queue: &mut Queue) {
         match due {
             Due::Step(target, step) => {
                 self.with_agent(target, control, queue, |agent, sight| agent.step(step, sight));
@@ -282,14 +276,12 @@ impl<'r, A: Agent> Field<'r, A> {
             }
             Due::TakesEffect(news) => self.takes_effect(&news, control, queue),
             Due::Change(change) => {
-                if control.change(&change, queue).is_none() {
-                    self.unknown = Some(change);
-                }
+                control.input(ControllerInput::Person(&change), self, queue);
             }
         }
     }
 
-    fn takes_effect(&mut self, news: &News, control: &mut ControllerLoop<'_>, queue: &mut Queue) {
+    fn takes_effect(&mut self, news: &News, control: &mut ControlPlane<'_>, queue: &mut Queue) {
         if let Some(target) = news.target {
             self.with_agent(target, control, queue, |agent, sight| agent.news(news, sight));
         }

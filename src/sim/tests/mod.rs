@@ -1,11 +1,11 @@
 //! Whole rollouts of the products' own controllers, replayed by the native ones.
 //!
 //! Each recording of `tests/conformance/closed-loop` is played with its own strategy file and its own scripted fleet
-//! through the same control loop as a simulated world. The instructions must be the same, in the same order; their
-//! times must agree to [`TOLERANCE`] and one API request.
+//! through the same control loop as a simulated world. All must agree as [`agreement`] says.
 
 #![expect(clippy::print_stdout, reason = "`--nocapture` lists the recordings that differ")]
 
+mod agreement;
 mod argo_cd_agent;
 mod field;
 mod fleet_agent;
@@ -19,9 +19,10 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::products::ControlLoop;
+use crate::control_plane::ControlLoop;
 use crate::scenario::{Overrides, Scenario, load};
 use crate::units::SimDuration;
+use agreement::{Verdict, compare};
 use argo_cd_agent::ArgoCdAgent;
 use field::{Agent, Field};
 use fleet_agent::FleetAgent;
@@ -29,29 +30,9 @@ use kubefleet_agent::KubeFleetAgent;
 use recording::{Recording, are_all, recordings};
 use words::Shows;
 
-/// Beside one API request: the real controllers keep the events of one instant apart by nanoseconds.
-const TOLERANCE: SimDuration = SimDuration::from_millis(1);
-
 /// What the numbers of a product's test are.
-const COUNTED: &str = "recordings that are refused, whose order is equal, and whose times are, too; whose words are equal, \
-                       and those at equal times, and reasons that agree";
-
-/// What comes of one recording.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Verdict {
-    /// Order and times are equal.
-    Equal,
-    /// The order is equal; the first instruction whose time differs.
-    Late(String),
-    /// The first instruction that differs.
-    Differs(String),
-    /// The strategy is refused before a run, by the product and here for the same reason.
-    Refused,
-    /// The native loop cannot express the case.
-    LeftOut(String),
-    /// The native loop fails.
-    Panics,
-}
+const COUNTED: &str = "recordings that are refused, and that are equal; whose words are equal, and those at equal times, \
+                       and reasons that agree";
 
 /// The recording's fleet and strategy as an experiment. The error: why it is refused.
 fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
@@ -96,12 +77,10 @@ fn cluster_group(document: &str) -> serde_json::Value {
     json!({"name": name, "labels": labels, "selector": group["spec"]["selector"]})
 }
 
-/// The latencies of the recording, with the product's own limit of requests. The recorded API server lets a nanosecond
-/// pass after each thing that it does.
+/// The latencies of the recording, with the product's own limit of requests.
 fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     let latency = &recording.hello.latency;
-    let between_writes = SimDuration::from_nanos(1);
-    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), between_writes, ..product.clone() }
+    ControlLoop { request: latency.request().into(), watch_delay: latency.watch(), ..product.clone() }
 }
 
 /// One recording that fails does not hide the others.
@@ -109,45 +88,56 @@ fn unless_it_panics(play: impl FnOnce() -> Verdict) -> Verdict {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_or(Verdict::Panics)
 }
 
-fn compare(recording: &Recording, deploys: &[(u64, usize, u32)], tolerance: SimDuration) -> Verdict {
-    let tolerance = (recording.hello.latency.request() + tolerance).as_nanos();
-    let mut late = None;
-    for (nth, &(at, target, revision)) in recording.deploy.iter().enumerate() {
-        match deploys.get(nth) {
-            Some(&(found_at, found, found_revision)) if (found, found_revision) == (target, revision) => {
-                if found_at.abs_diff(at) > tolerance && late.is_none() {
-                    late = Some(format!("instruction {nth}, target {target}: {at} ns, here {found_at} ns"));
-                }
-            }
-            found => {
-                return Verdict::Differs(format!(
-                    "instruction {nth} of {}: target {target}, revision {revision} at {at} ns, here {found:?}",
-                    recording.deploy.len()
-                ));
-            }
-        }
-    }
-    if let Some(more) = deploys.get(recording.deploy.len()) {
-        return Verdict::Differs(format!("all {} and one more: {more:?}", recording.deploy.len()));
-    }
-    late.map_or(Verdict::Equal, Verdict::Late)
-}
+/// Recordings that do not agree yet.
+///
+/// Rancher Fleet: in one, two reports that reach the controller at one instant change places.
+///
+/// Argo CD: a pass looks at each application when it is its turn to be written, and here at the start of the pass; so it
+/// is another number of writes late. In the last one the client's tokens are handed out in another order.
+///
+/// KubeFleet: bindings that wait since the same instant come back 100 ms apart, in the order of the queue's heap. Here
+/// they come back in the order in which they were put there. All instructions come at the recorded times, but for some of
+/// the first ones of two rollouts, and some bindings change places.
+const NOT_YET: &[&str] = &[
+    "combined-250",
+    "steps-first-40-unlimited",
+    "steps-large-1000",
+    "steps-update-40-quick",
+    "steps-update-40-unlimited",
+    "steps-update-60-qps",
+    "rolling-offline-300",
+    "rolling-release-300",
+    "rolling-release-350-late",
+    "rolling-release-500",
+    "rolling-update-1000",
+    "rolling-update-1000-max-5",
+    "rolling-update-300",
+    "rolling-update-300-slow",
+    "rolling-update-400-latency-2",
+    "rolling-update-500",
+    "rolling-update-600-max-10",
+];
 
-/// Recordings that are replayed or refused, those whose order is equal, and those whose times are equal, too. A line is
-/// printed for each recording that is not equal.
-fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> [usize; 3] {
+/// The numbers of recordings that are refused, and of those that are equal. A line is printed for each recording that
+/// is not equal, and all but those that are refused must agree.
+fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> [usize; 2] {
     let count = |is: fn(&Verdict) -> bool| verdicts.values().filter(|verdict| is(verdict)).count();
     let refused = count(|verdict| *verdict == Verdict::Refused);
     let equal = count(|verdict| *verdict == Verdict::Equal);
-    let order = equal + count(|verdict| matches!(verdict, Verdict::Late(_)));
+    let agree = count(|verdict| matches!(verdict, Verdict::Agrees(_)));
     println!(
-        "{product}: {} recordings, {refused} refused, order equal in {order}, times equal in {equal}",
+        "{product}: {} recordings, {refused} refused, {equal} equal, {agree} more agree within the tolerance",
         verdicts.len()
     );
     for (id, verdict) in verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Equal) {
         println!("  {id}: {verdict:?}");
     }
-    [refused, order, equal]
+    for (id, verdict) in verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Differs(_))) {
+        assert!(NOT_YET.contains(&id.as_str()), "{id} must agree: {verdict:?}");
+    }
+    let not_yet = verdicts.keys().filter(|id| NOT_YET.contains(&id.as_str())).count();
+    assert!(!are_all() || refused + equal + agree + not_yet == verdicts.len(), "every other recording must agree");
+    [refused, equal]
 }
 
 /// Prints passes and instructions of the recordings that `REPLAY` names, to find the cause of a difference.
@@ -180,10 +170,7 @@ fn replay<A: Agent>(
     (field.first_wait, field.stopped) = (first_wait, is_paused);
     field.play(&scenario, &timing);
     show_passes(recording, &field);
-    match &field.unknown {
-        Some(change) => Verdict::LeftOut(format!("{change:?}")),
-        None => judge(recording, &field, TOLERANCE, shows),
-    }
+    judge(recording, &field, shows)
 }
 
 /// A strategy that is refused before a run: so it is by the product, for the same reason.
@@ -208,9 +195,9 @@ fn is_same_refusal(own: &str, refusal: &str) -> bool {
     pairs.iter().any(|(product, here)| own.contains(product) && refusal.contains(here))
 }
 
-/// Compares instructions and, where their order is equal, what the product showed.
-fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, tolerance: SimDuration, shows: &mut Shows) -> Verdict {
-    let verdict = compare(recording, &field.deploys, tolerance);
+/// Compares instructions and, where they agree, what the product showed.
+fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Shows) -> Verdict {
+    let verdict = compare(recording, &field.deploys, field.reported);
     if !matches!(verdict, Verdict::Differs(_)) {
         shows.add(recording, field);
         shows.hold(recording, field);
@@ -246,71 +233,115 @@ fn rancher_fleet_follows_its_recordings() {
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("Rancher Fleet", &verdicts), report_words("Rancher Fleet", &shows));
-    assert!(!are_all() || found == ([1, 79, 78], [77, 77, 12]), "{COUNTED}: {found:?}");
+    assert!(!are_all() || found == ([1, 71], [56, 36, 12]), "{COUNTED}: {found:?}");
 }
 
-/// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time.
-const ARGO_CD: &str = "argoCd: {file: rollout.yaml, applicationController: {statusProcessors: 100000, \
-                       operationProcessors: 100000, kubectlParallelism: 100000, clientQps: 0, \
-                       syncsPerSecond: 1000000000000, comparison: 0 s}}";
-
-/// Waits after conflicts are drawn, up to 1 ms for each, and add up.
-const DRAWN: SimDuration = SimDuration::from_millis(100);
+/// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time, unless the
+/// recording says otherwise.
+const UNLIMITED: &[(&str, &str)] = &[
+    ("statusProcessors", "100000"),
+    ("operationProcessors", "100000"),
+    ("kubectlParallelism", "100000"),
+    ("clientQps", "0"),
+    ("syncsPerSecond", "1000000000000"),
+    ("comparison", "0 s"),
+];
 
 /// What the first pass of a new process takes more: two caches of settings are waited for, with a poll every 100 ms.
 /// Recordings of updates have this behind them at time 0.
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(200);
 
-/// The environment of the ApplicationSet controller, as settings of the experiment and of the loop.
-fn with_settings(recording: &Recording, strategy: &mut String, timing: &mut ControlLoop) {
-    let settings = &recording.hello.settings;
-    let number = |value: &String| value.parse::<u32>().expect("a whole number");
-    if let Some(qps) = settings.get("ARGOCD_K8S_CLIENT_QPS").map(number) {
-        (timing.client_qps, timing.client_burst) = (qps, 2 * qps);
+/// The strategy of a recording as in an experiment, with the settings that the controllers were given.
+fn argo_cd(recording: &Recording) -> String {
+    let mut keys = Vec::new();
+    let mut controller: BTreeMap<&str, &str> = UNLIMITED.iter().copied().collect();
+    for (name, value) in &recording.hello.settings {
+        match name.as_str() {
+            "ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES" => {
+                keys.push(format!("concurrentApplicationUpdates: {value}"));
+            }
+            "ARGOCD_K8S_TCP_TIMEOUT" => _ = controller.insert("tcpTimeout", value),
+            "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS" => _ = controller.insert("statusProcessors", value),
+            "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS" => _ = controller.insert("operationProcessors", value),
+            name => {
+                if let Some(key) = name.strip_prefix("applicationController.") {
+                    controller.insert(key, value);
+                }
+            }
+        }
     }
-    timing.client_burst = settings.get("ARGOCD_K8S_CLIENT_BURST").map_or(timing.client_burst, number);
-    if let Some(updates) = settings.get("ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES") {
-        *strategy = strategy.replace("argoCd: {", &format!("argoCd: {{concurrentApplicationUpdates: {updates}, "));
-    }
-    if let Some(timeout) = settings.get("ARGOCD_K8S_TCP_TIMEOUT") {
-        let given = format!("applicationController: {{tcpTimeout: {timeout}, ");
-        *strategy = strategy.replace("applicationController: {", &given);
-    }
+    keys.extend((!recording.hello.files.is_empty()).then(|| "file: rollout.yaml".to_owned()));
+    let controller: Vec<String> = controller.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+    keys.push(format!("applicationController: {{{}}}", controller.join(", ")));
+    format!("argoCd: {{{}}}", keys.join(", "))
 }
 
-fn replay_argo_cd(recording: &Recording, shows: &mut Shows) -> Verdict {
+/// The client's limit of the ApplicationSet controller.
+fn with_limit(recording: &Recording, timing: ControlLoop) -> ControlLoop {
+    let number = |name| recording.hello.settings.get(name).map(|value| value.parse().expect("a whole number"));
+    let qps = number("ARGOCD_K8S_CLIENT_QPS");
+    let burst = number("ARGOCD_K8S_CLIENT_BURST").or(qps.map(|qps| 2 * qps)).unwrap_or(timing.client_burst);
+    ControlLoop { client_qps: qps.unwrap_or(timing.client_qps), client_burst: burst, ..timing }
+}
+
+/// Plays `played`, and compares what comes of it with `recording`.
+fn replay_argo_cd(recording: &Recording, played: &Recording, shows: &mut Shows) -> Verdict {
     let product = &crate::products::find("argoCd").expect("it is in the table").control_loop;
-    let mut strategy = match recording.hello.files.is_empty() {
-        true => ARGO_CD.replace("file: rollout.yaml, ", ""),
-        false => ARGO_CD.to_owned(),
-    };
-    let mut timing = timing(recording, product);
-    with_settings(recording, &mut strategy, &mut timing);
-    let scenario = match scenario(recording, &strategy) {
+    let timing = with_limit(played, timing(played, product));
+    let scenario = match scenario(played, &argo_cd(played)) {
         Err(refusal) => return refused(recording, &refusal),
         Ok(scenario) => scenario,
     };
-    let mut field = Field::new(recording, |_, revision, offline| ArgoCdAgent::new(revision, offline));
-    if recording.hello.release.installed == 0 {
+    let mut field = Field::new(played, |_, revision, offline| ArgoCdAgent::new(revision, offline));
+    if played.hello.release.installed == 0 {
         field.first_wait = FIRST_WAIT;
     }
     field.play(&scenario, &timing);
     show_passes(recording, &field);
-    match &field.unknown {
-        Some(change) => Verdict::LeftOut(format!("{change:?}")),
-        None => judge(recording, &field, DRAWN, shows),
-    }
+    judge(recording, &field, shows)
 }
 
 #[test]
 fn argo_cd_follows_its_recordings() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("argocd") {
-        let verdict = unless_it_panics(|| replay_argo_cd(&recording, &mut shows));
+        let verdict = unless_it_panics(|| replay_argo_cd(&recording, &recording, &mut shows));
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("Argo CD", &verdicts), report_words("Argo CD", &shows));
-    assert!(!are_all() || found == ([0, 82, 77], [51, 18, 10]), "{COUNTED}: {found:?}");
+    assert!(!are_all() || found == ([0, 63], [76, 13, 10]), "{COUNTED}: {found:?}");
+}
+
+/// Changes what the native loop plays, as a wrong rule would.
+type Wrong = fn(&mut Recording);
+
+/// A recording, what is wrong, and how the first difference begins.
+const WRONG: &[(&str, Wrong, &str)] =
+    &[("steps-update-20", swap_steps, "instruction"), ("once-update-60-qps", drop_limiter, "instruction")];
+
+fn swap_steps(played: &mut Recording) {
+    let file = played.hello.files.get_mut("rollout.yaml").expect("a set with steps");
+    *file = file.replace("[early]", "[first]").replace("[rest]", "[early]").replace("[first]", "[rest]");
+}
+
+fn drop_limiter(played: &mut Recording) {
+    played.hello.settings.remove("ARGOCD_K8S_CLIENT_QPS").expect("a limiter");
+}
+
+#[test]
+fn a_wrong_rule_does_not_agree() {
+    let recordings = recordings("argocd");
+    for (id, wrong, difference) in WRONG {
+        let Some(recording) = recordings.iter().find(|recording| recording.id == *id) else {
+            assert!(!are_all(), "{id} is a recording");
+            continue;
+        };
+        let mut played = recording.clone();
+        wrong(&mut played);
+        let verdict = replay_argo_cd(recording, &played, &mut Shows::default());
+        println!("{id}: {verdict:?}");
+        assert!(matches!(&verdict, Verdict::Differs(text) if text.starts_with(difference)), "{id}: {verdict:?}");
+    }
 }
 
 /// The recorded process had just started: a run that is initialized has the cache of member clusters filled, and looks
@@ -348,5 +379,5 @@ fn kubefleet_follows_its_recordings() {
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("KubeFleet", &verdicts), report_words("KubeFleet", &shows));
-    assert!(!are_all() || found == ([2, 86, 86], [86, 53, 10]), "{COUNTED}: {found:?}");
+    assert!(!are_all() || found == ([2, 70], [75, 42, 10]), "{COUNTED}: {found:?}");
 }

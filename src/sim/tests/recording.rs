@@ -27,6 +27,9 @@ pub(super) struct Recording {
     pub(super) product: Ready,
     /// Time, target and revision of each instruction.
     pub(super) deploy: Vec<(u64, usize, u32)>,
+    /// Time and revision of each report that a rollout is complete.
+    #[serde(default)]
+    pub(super) completed: Vec<(u64, u32)>,
     /// Changes of what the product's objects show to people.
     #[serde(default)]
     pub(super) conditions: Vec<Shown>,
@@ -88,7 +91,7 @@ pub(super) struct Release {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Latency {
     request: u64,
-    watch: u64,
+    pub(super) watch: u64,
 }
 
 impl Default for Latency {

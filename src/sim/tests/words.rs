@@ -64,8 +64,8 @@ fn by_condition<'w>(
         if !is_recorded(object, condition) || is_row && (!has_rows || status.is_empty()) {
             continue;
         }
-        // The message names the address of a cluster that is not known.
-        let message = if message.starts_with("application destination spec is invalid") { "" } else { message };
+        // Messages of Fleet are the product's own; those of the other products are shorter here.
+        let message = if object.starts_with("Bundle/") { message } else { "" };
         // Rows are called by their clusters here, and by the template's names in the recording.
         let condition = match condition.split_once("cluster-") {
             Some((_, number)) if is_row => format!("applicationStatus/cluster-{number}"),

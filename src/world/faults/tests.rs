@@ -289,7 +289,7 @@ fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> 
     let mut world = World::new(world, &crate::world::PlatformSpec::INSTANT, 1, 0, &mut queue);
     world.schedule_fault(SimTime::ZERO + secs(fails), FaultEvent::NodeFails(NodeId(0)), &mut queue);
     let told = SimTime::ZERO + secs(told);
-    queue.schedule(told, Event::Driver(DriverEvent::Wake));
+    queue.schedule(told, Event::Driver(DriverEvent::Released));
     let mut seen = Vec::new();
     while let Some((now, event)) = queue.pop() {
         if now > SimTime::from_secs(5000) {
@@ -297,7 +297,7 @@ fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> 
             world.assert_bytes_are_conserved();
             return (seen, world.totals);
         }
-        if event == Event::Driver(DriverEvent::Wake) {
+        if event == Event::Driver(DriverEvent::Released) {
             world.instruct(ClusterId(0), NEW, &mut queue);
         }
         world.handle(event, &mut queue);

@@ -151,8 +151,7 @@ impl Around {
     /// One pass over all bindings. That over what changed must decide the same.
     fn reconcile(&mut self, now: SimTime) -> Pass<RollingAction, RollingStatus> {
         let full = self.update.reconcile(now, &self.view);
-        let mut quick = self.quick.reconcile_changed(now, &self.view, self.view.bindings.changed());
-        quick.status.blocked = self.quick.blocked(&quick, &self.view);
+        let quick = self.quick.reconcile_changed(now, &self.view, self.view.bindings.changed());
         assert_eq!(quick, full, "a pass over what changed decides as one over all");
         assert_eq!(self.quick.is_done(&self.view), self.view.is_done());
         self.view.bindings.clear_changed();
@@ -175,7 +174,7 @@ impl Around {
         }
         let status = &pass.status;
         let names = |targets: &[TargetId]| -> Vec<String> { targets.iter().map(|t| live(*t).name.clone()).collect() };
-        let (mut blocked, patched) = (names(&status.blocked), names(&status.patched));
+        let (mut blocked, patched) = (names(&self.update.blocked(&pass, &self.view)), names(&status.patched));
         for list in [&mut updated, &mut bound, &mut deleted, &mut blocked] {
             list.sort();
         }

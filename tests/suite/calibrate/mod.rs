@@ -178,47 +178,21 @@ fn a_calibration_is_reproduced_from_its_provenance() {
 }
 
 #[test]
-fn metrics_histories_and_columns_are_calibrated_together() {
-    let bucket = |le: &str, last: u32| {
-        format!(
-            "{{\"metric\":{{\"__name__\":\"pull_bucket\",\"le\":\"{le}\"}},\"values\":[[1000,\"0\"],[1600,\"{last}\"]]}}"
-        )
-    };
-    // Exponential with mean 4 s: 1 - exp(-b/4) of 1,000 at 1, 2, 4, 8, 16 and 32 s.
-    let counts = [("1", 221), ("2", 393), ("4", 632), ("8", 865), ("16", 982), ("32", 1000), ("+Inf", 1000)];
-    let series: Vec<String> = counts.iter().map(|(le, count)| bucket(le, *count)).collect();
+fn metrics_and_columns_are_calibrated_together() {
     let response = |result: &str| {
         format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}")
     };
     let load: Vec<String> =
         (0..20).map(|at| format!("[{},\"{}\"]", 1000 + at, if at % 2 == 0 { 1.25e8 } else { 1e6 })).collect();
-    let run = "{\"kind\":\"ClusterStagedUpdateRun\",\"metadata\":{\"name\":\"r\"},\"status\":{\"stagesStatus\":[{\"stageName\":\"all\",\
-               \"startTime\":\"2024-10-02T10:00:00Z\",\"endTime\":\"2024-10-02T10:05:00Z\",\"clusters\":[]}]}}";
     let starts: String = (1..=40).map(|at| format!("{}\n", 3.0 + f64::from(at) * 0.05)).collect();
     let home = folder_with(&[
-        ("pulls.json", &response(&series.join(","))),
         ("egress.json", &response(&format!("{{\"metric\":{{}},\"values\":[{}]}}", load.join(",")))),
-        ("run.json", run),
         ("starts.csv", &format!("start_s\n{starts}")),
     ]);
     let record = calibrated(
         home.path(),
-        &[
-            "--prometheus",
-            "durations=pulls.json",
-            "--prometheus",
-            "egress=egress.json",
-            "--history",
-            "run.json",
-            "--durations",
-            "starts.csv:start_s=node.startOverhead",
-        ],
+        &["--prometheus", "egress=egress.json", "--durations", "starts.csv:start_s=node.startOverhead"],
     );
-    let pulls = entry(&record["samples"], "name", "prometheus_durations");
-    assert_ne!(pulls["chosen"], "empirical", "{pulls}");
-    let exponential = entry(&pulls["fits"], "distribution", "exponential");
-    assert_near(number(&exponential["parameters"][0]["value"]), 4.0, 0.05, "mean");
-    assert_near(number(&entry(&record["samples"], "name", "kubefleet_stage")["median_s"]), 300.0, 1e-9, "median");
     assert_near(number(&entry(&record["samples"], "name", "start")["median_s"]), 4.025, 1e-9, "median");
     let egress = entry(&record["values"], "setting", "registry.egress");
     assert_eq!(egress["value"], "125 MB/s", "it stays at its peak for half of the time");
@@ -230,7 +204,7 @@ fn metrics_histories_and_columns_are_calibrated_together() {
 fn what_cannot_be_read_is_one_error_with_its_place_and_nothing_is_written() {
     let good = benchmark(3).text();
     let cut = &good[..good.len() - 30];
-    let cases: [(&str, &str, &[&str], &str); 12] = [
+    let cases: [(&str, &str, &[&str], &str); 11] = [
         ("cut.jsonl", cut, &["--events", "cut.jsonl"], "the JSON ends too early"),
         ("empty.json", "", &["--events", "empty.json"], "the file is empty"),
         ("prom.json", "{\"status\":\"success\",\"data\":{}}", &["--events", "prom.json"], "use `--prometheus"),
@@ -244,7 +218,6 @@ fn what_cannot_be_read_is_one_error_with_its_place_and_nothing_is_written() {
         ("packed.gz", "\u{1f}\u{8b}", &["--events", "packed.gz"], "not UTF-8|cannot be decompressed|no JSON object"),
         ("m.json", "{\"manifests\":[]}", &["--events", "m.json", "--image", "a=m.json"], "no Kubernetes events"),
         ("e.json", "{\"kind\":\"List\",\"items\":[]}", &["--events", "missing.json"], "there is no such file"),
-        ("h.json", "{\"kind\":\"Pod\",\"status\":{}}", &["--history", "h.json"], "this is a Pod"),
         ("c.csv", "a_s\nx\n", &["--durations", "c.csv:a_s"], "a_s"),
         ("d.csv", "a_s\n1\n", &["--durations", "d.csv:b_s"], "no column `b_s`"),
         (

@@ -19,12 +19,6 @@ fn home() -> tempfile::TempDir {
     let response = |result: &str| {
         format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}")
     };
-    let bucket = |le: &str, count: u32| {
-        format!("{{\"metric\":{{\"__name__\":\"x_bucket\",\"le\":\"{le}\"}},\"values\":[[1,\"0\"],[2,\"{count}\"]]}}")
-    };
-    let buckets = [("1", 20), ("5", 80), ("10", 95), ("+Inf", 100)].map(|(le, count)| bucket(le, count)).join(",");
-    let application = "{\"kind\":\"Application\",\"metadata\":{\"name\":\"a\"},\"status\":{\"history\":[{\"deployStartedAt\":\
-                       \"2024-10-02T10:00:00Z\",\"deployedAt\":\"2024-10-02T10:00:04Z\"}]}}";
     folder_with(&[
         ("events.json", &events),
         ("events.jsonl", &benchmark(1).text()),
@@ -33,8 +27,6 @@ fn home() -> tempfile::TempDir {
         ("shop-2.json", manifest),
         ("images.csv", table),
         ("egress.json", &response(&format!("{{\"metric\":{{}},\"values\":[{}]}}", series.join(",")))),
-        ("pulls.json", &response(&buckets)),
-        ("applications.json", application),
         ("starts.csv", "pod,start_s\na,4\nb,5\n"),
     ])
 }
@@ -52,7 +44,7 @@ fn the_commands_of_the_page_run_and_print_what_it_shows() {
         let output = fleetsim(home.path()).args(arguments).args(few).assert().success().get_output().clone();
         Some(text(&output.stdout))
     });
-    assert!(commands >= 7, "the page has commands");
+    assert!(commands >= 6, "the page has commands");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(root().join(PAGE), now).expect("written");
     } else {

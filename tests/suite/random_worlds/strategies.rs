@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fleetsim::control_plane::ControlLoop;
 use fleetsim::products::argo_cd::{
     ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications,
 };
@@ -9,7 +10,7 @@ use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
-use fleetsim::products::{self, ControlLoop, Strategy};
+use fleetsim::products::{self, Strategy};
 use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ArgoCdVersion, ControllerOptions};
@@ -20,7 +21,7 @@ use fleetsim::rollout::kubefleet::{
 };
 use fleetsim::rollout::rancher_fleet::{RolloutStrategy, RuleSet};
 use fleetsim::scenario::Scenario;
-use fleetsim::units::{SimDuration, SimTime};
+use fleetsim::units::SimDuration;
 use fleetsim::world::{NEW, ReleaseKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -328,7 +329,7 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         CloudFoundryDeployment { rules, upstream_bugs, options, quota, supersedes, continue_after, cancel_after };
     // What the product would refuse to begin is refused with the experiment file.
     let mut app = deployment.app(scenario.world.release, instances);
-    if app.create(SimTime::ZERO, rules, &deployment.options, NEW).is_err() {
+    if app.create(rules, &deployment.options, NEW).is_err() {
         deployment.quota = AppQuota::default();
     }
     Arc::new(deployment)

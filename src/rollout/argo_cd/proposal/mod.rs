@@ -17,7 +17,6 @@
 //! application whose health never leaves Healthy counts as Progressing for no time; and one that stops being Healthy
 //! later is no longer complete.
 
-mod action;
 mod config;
 #[cfg(test)]
 mod tests;
@@ -31,7 +30,6 @@ use super::Health;
 use super::steps::Steps;
 use crate::units::SimTime;
 
-pub use action::ProposalAction;
 pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, RollingUpdateBlock};
 
 /// The scheduler of one ApplicationSet under the proposal.
@@ -94,6 +92,15 @@ pub enum SyncResult {
     Succeeded,
     /// Failed.
     Failed,
+}
+
+/// An action of a pass of the proposal, which a driver carries out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProposalAction {
+    /// Create the product's own object for this target. The cluster does not see it.
+    Create(TargetId),
+    /// Instruct the target to run the revision now.
+    Deploy(TargetId, Revision),
 }
 
 /// The set's status.

@@ -49,13 +49,14 @@ fn rules() -> impl Strategy<Value = RuleSet> {
 }
 
 /// Reports `weather` to the app.
-fn blow(app: &mut AppView, weather: &Weather, now: SimTime) {
+fn blow(app: &mut AppView, weather: &Weather) {
     let index = app.deployments.len() - 1;
     let new = app.deployments[index].process;
     app.diego_available = weather.diego;
     for process in &mut app.processes {
         if Some(process.id) == new {
-            process.lrps = weather.lrps.iter().copied().take(process.instances as usize).collect();
+            let reported = weather.lrps.iter().copied().take(process.instances as usize);
+            process.lrps = reported.collect::<Vec<_>>().into();
         } else if weather.torn_down {
             let len = process.lrps.len().min(process.instances as usize);
             process.lrps.resize(len, LrpState::Running);
@@ -63,7 +64,7 @@ fn blow(app: &mut AppView, weather: &Weather, now: SimTime) {
     }
     if weather.continues {
         // Rejected unless it is paused.
-        let _ = app.continue_deployment(now, index);
+        let _ = app.continue_deployment(index);
     }
 }
 
@@ -81,13 +82,13 @@ proptest! {
     ) {
         let mut app = AppView::settled(OLD, instances);
         let mut updater = CloudFoundry::new(rules);
-        app.create(SimTime::ZERO, rules, &options, NEW).expect("there is no quota");
+        app.create(rules, &options, NEW).expect("there is no quota");
         let new = app.deployments[0].process.expect("the app is started");
         let highest = u64::from(instances.max(options.web_instances.unwrap_or(0)));
         prop_assert!(u64::from(app.process(new).expect("created").instances) <= options.max_in_flight);
         for (step, weather) in weathers.iter().enumerate() {
             let now = SimTime::from_secs(5 * (step as u64 + 1));
-            blow(&mut app, weather, now);
+            blow(&mut app, weather);
             let before = app.clone();
             let hold = updater.hold(&app);
             let pass = updater.reconcile(now, &app);
@@ -135,7 +136,7 @@ proptest! {
     ) {
         let mut app = AppView::settled(OLD, instances);
         let mut updater = CloudFoundry::new(rules);
-        app.create(SimTime::ZERO, rules, &options, NEW).expect("there is no quota");
+        app.create(rules, &options, NEW).expect("there is no quota");
         let explained = explain(&options, rules, instances, &AppQuota::default());
         let (mut now, mut passes, mut pauses, mut peak) = (SimTime::ZERO, 0, 0, app.desired_instances());
         prop_assert_eq!(app.processes[1].instances, explained.first_batch);
@@ -151,7 +152,7 @@ proptest! {
             if app.deployments[0].state == DeploymentState::Paused {
                 let step = app.deployments[0].current_step(rules).expect("it is a canary");
                 prop_assert_eq!(app.process(app.deployments[0].process.expect("started")).map(|p| p.instances), Some(step.canary));
-                app.continue_deployment(now, 0).expect("it is paused");
+                app.continue_deployment(0).expect("it is paused");
                 pauses += 1;
             }
             prop_assert!(passes < 500, "it does not end: {:?}", updater.hold(&app));
@@ -171,13 +172,13 @@ proptest! {
     ) {
         let mut app = AppView::settled(OLD, instances);
         let mut updater = CloudFoundry::new(rules);
-        app.create(SimTime::ZERO, rules, &options, NEW).expect("there is no quota");
+        app.create(rules, &options, NEW).expect("there is no quota");
         for weather in &weathers {
-            blow(&mut app, weather, SimTime::ZERO);
+            blow(&mut app, weather);
             let pass = updater.reconcile(SimTime::ZERO, &app);
             app.store(&pass);
         }
-        prop_assume!(app.cancel_deployment(SimTime::ZERO, 0).is_ok());
+        prop_assume!(app.cancel_deployment(0).is_ok());
         let pass = updater.reconcile(SimTime::ZERO, &app);
         app.store(&pass);
         prop_assert_eq!(app.deployments[0].state, DeploymentState::Canceled);

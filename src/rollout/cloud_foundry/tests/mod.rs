@@ -8,6 +8,7 @@
 
 mod documented;
 mod invariants;
+mod request;
 mod shipped;
 
 use std::fmt::Write as _;
@@ -47,8 +48,8 @@ impl AppStory {
         let (name, rest) = event.split_once(' ').unwrap_or((event, ""));
         let refused = match name {
             "create" => self.create(rest).err(),
-            "continue" => self.app.continue_deployment(self.now, last).err(),
-            "cancel" => self.app.cancel_deployment(self.now, last).err(),
+            "continue" => self.app.continue_deployment(last).err(),
+            "cancel" => self.app.cancel_deployment(last).err(),
             _ => return self.report_and_pass(event),
         };
         refused.map_or_else(|| self.shown(), |error| format!("rejected: {error}"))
@@ -56,7 +57,7 @@ impl AppStory {
 
     pub(super) fn create(&mut self, yaml: &str) -> Result<usize, ApiError> {
         let request: DeploymentRequest = serde_saphyr::from_str(yaml).expect(yaml);
-        self.app.create(self.now, self.updater.rules, &request.check().expect(yaml), NEW)
+        self.app.create(self.updater.rules, &request.check().expect(yaml), NEW)
     }
 
     fn report_and_pass(&mut self, event: &str) -> String {

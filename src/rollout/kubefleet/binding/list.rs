@@ -34,7 +34,7 @@ pub struct Bindings {
     changed: TargetSet,
 }
 
-/// Which binding is where. A new layout is another object, which tells that places have changed.
+/// The places of bindings. When places change, the layout is another object.
 #[derive(Debug, Default)]
 pub(in super::super) struct Layout {
     /// For each cluster the place of its binding, one that is not being deleted if there are several; `NOWHERE` for
@@ -72,6 +72,18 @@ impl Bindings {
         let place = self.place(target).filter(|place| !self.gone.contains(*place))?;
         self.changed.insert(target.0);
         self.list.get_mut(place as usize)
+    }
+
+    /// Mutable bindings of a cluster; the caller must not change name and cluster.
+    pub fn of_mut(&mut self, target: TargetId) -> impl Iterator<Item = &mut Binding> {
+        let places = match self.place(target) {
+            Some(place) if self.layout.are_single => place as usize..place as usize + 1,
+            _ => 0..self.list.len(),
+        };
+        let (gone, changed) = (&self.gone, &mut self.changed);
+        let own = (places.start as u32..).zip(&mut self.list[places]);
+        let own = own.filter(move |(place, binding)| binding.target == target && !gone.contains(*place));
+        own.map(|(_, binding)| binding).inspect(move |_| _ = changed.insert(target.0))
     }
 
     /// Adds a binding. One that comes back costs little, another one as much as all bindings.
@@ -148,7 +160,7 @@ impl Bindings {
 }
 
 impl PartialEq for Bindings {
-    /// What changed since when does not count.
+    /// The sets of changes are not compared.
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }

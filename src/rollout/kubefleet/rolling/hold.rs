@@ -8,6 +8,7 @@ use super::super::binding::BindingState;
 use super::super::text::{listed, wait};
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
+use super::candidates::CandidateSets;
 use super::view::{BindingCounts, RollingStatus, RollingView, Room};
 
 impl RollingUpdate {
@@ -18,7 +19,7 @@ impl RollingUpdate {
         if view.is_done() {
             return None;
         }
-        let (actions, status) = self.pass(self.last, view);
+        let (actions, status) = self.pass(self.last, view, &CandidateSets::new(self, self.last, view));
         if !actions.is_empty() || !status.patched.is_empty() {
             return None;
         }
@@ -50,7 +51,7 @@ impl StalledUpdate<'_> {
             };
         };
         match status.room {
-            Some(room) => self.limit(status, counts, room),
+            Some(room) => self.limit(counts, room),
             None => {
                 let behind = self.targets(|binding| !binding.has_succeeded() || binding.deleting);
                 let text = format!(
@@ -64,7 +65,7 @@ impl StalledUpdate<'_> {
         }
     }
 
-    fn limit(&self, status: &RollingStatus, counts: BindingCounts, room: Room) -> (&'static str, String) {
+    fn limit(&self, counts: BindingCounts, room: Room) -> (&'static str, String) {
         let limits = self.update.limits(counts.target);
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
@@ -96,6 +97,7 @@ impl StalledUpdate<'_> {
             };
             return ("maxUnavailable", text);
         }
+        let blocked = self.targets(|binding| binding.state == BindingState::Scheduled);
         let text = format!(
             "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {} \
              {}",
@@ -104,8 +106,8 @@ impl StalledUpdate<'_> {
             counts.can_be_ready,
             if counts.can_be_ready == 1 { "has" } else { "have" },
             room.to_add.max(0),
-            self.listed(&status.blocked),
-            wait(status.blocked.len())
+            self.listed(&blocked),
+            wait(blocked.len())
         );
         ("maxSurge", text)
     }

@@ -7,22 +7,20 @@
 //! `maxUnavailable`, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both
 //! limits. A pass over what changed ([`RollingUpdate::reconcile_changed`]) costs what changed.
 
-mod changed;
+mod candidates;
 mod explain;
 mod hold;
-mod ledger;
 mod pass;
 mod view;
 
 use super::super::IntOrString;
-use super::super::Pass;
 use super::config::RollingUpdateConfig;
 use super::limit::{Rounding, limit};
 use super::queue::WorkQueue;
 use super::{KubeFleetBugs, MemberCluster, RuleSet};
 use crate::units::{SimDuration, SimTime};
 
-use ledger::RollingLedger;
+use candidates::CandidateSets;
 
 pub use explain::{RollingExplanation, explain};
 pub use view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room, wakes};
@@ -50,8 +48,10 @@ pub struct RollingUpdate {
     queue: WorkQueue,
     /// Time of the last pass.
     last: SimTime,
-    /// The bindings as the last pass over what changed saw them.
-    ledger: Option<RollingLedger>,
+    /// The bindings as the last pass saw them.
+    sets: Option<CandidateSets>,
+    /// The places from which on the last pass blocked bindings to update and to bind. `None`: it blocked none.
+    blocked_from: [Option<u32>; 2],
 }
 
 impl RollingUpdate {
@@ -64,19 +64,16 @@ impl RollingUpdate {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let queue = WorkQueue::default();
-        let period = SimDuration::ZERO;
-        let mut update = Self { rules, defects, config, period, clusters, queue, last: SimTime::ZERO, ledger: None };
-        update.set_config(update.config.clone());
-        update
+        let (queue, last, blocked_from) = (WorkQueue::default(), SimTime::ZERO, [None; 2]);
+        let period = period(&config);
+        Self { rules, defects, config, period, clusters, queue, last, sets: None, blocked_from }
     }
 
     /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
     pub fn set_config(&mut self, config: RollingUpdateConfig) {
-        let seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
-        self.period = SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        self.period = period(&config);
         self.config = config;
-        self.ledger = None;
+        self.sets = None;
     }
 
     /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
@@ -108,16 +105,9 @@ impl RollingUpdate {
             max_surge: resolve(&self.config.max_surge),
         }
     }
+}
 
-    /// One pass of the rollout reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its
-    /// `wake_at` assumes that the pass takes no time; after a pass that takes time, call
-    /// [`pass_ended`](Self::pass_ended).
-    pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {
-        self.queue.begin(now);
-        self.last = now;
-        self.ledger = None;
-        let (actions, status) = self.pass(now, view);
-        let wake_at = self.queue.end(now, status.next);
-        Pass { actions, wake_at, status }
-    }
+fn period(config: &RollingUpdateConfig) -> SimDuration {
+    let seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
+    SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

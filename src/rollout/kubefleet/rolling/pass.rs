@@ -1,60 +1,103 @@
 //! One pass: selects the bindings to update, bind and delete.
 //!
-//! Follows `pickBindingsToRoll` and `determineBindingsToUpdate` in `pkg/controllers/rollout/controller.go`.
+//! Follows `Reconcile`, `processApplyStrategyUpdates`, `waitForResourcesToCleanUp`, `determineBindingsToUpdate`,
+//! `calculateMaxToRemove` and `calculateMaxToAdd` in `pkg/controllers/rollout/controller.go`.
 //!
 //! `maxUnavailable` is a budget on *ready* bindings: every binding that is not ready uses it, for any reason. Failed
 //! bindings, which as shipped are all those in progress, are updated regardless of it.
 
 use std::collections::BTreeMap;
 
-use super::super::super::{Revision, TargetId};
-use super::super::binding::{BindingState, ConditionReason, ConditionStatus};
+use super::super::super::{Pass, Revision, TargetId, TargetSet};
+use super::super::binding::BindingState;
 use super::super::control_loop::CLEAN_UP_WAIT;
 use super::super::queue::QueueRequest;
 use super::super::{Binding, RuleSet};
+use super::candidates::{BindingKind, CandidateSets, Candidates};
 use super::view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room};
 use super::{RollingLimits, RollingUpdate};
 use crate::units::{SimDuration, SimTime};
 
-/// The bindings of a placement, grouped by the possible operation; each list in the order of names.
-#[derive(Default)]
-struct Sorted {
-    counts: BindingCounts,
-    bounding: Vec<TargetId>,
-    removing: Vec<TargetId>,
-    updating: Vec<TargetId>,
-    failed: Vec<TargetId>,
-    up_to_date: Vec<TargetId>,
-    /// The shortest known time until an unready binding becomes ready, and whether any is not ready.
-    wait: Option<SimDuration>,
-    is_waiting: bool,
-}
-
-/// Whether a binding is ready; if not, when it will be, if known.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum Readiness {
-    Ready,
-    In(SimDuration),
-    #[default]
-    Unknown,
-}
-
-/// How many of the candidates a pass takes, the first ones of each list; failed ones it takes all.
-pub(super) struct Shares {
-    pub(super) removed: usize,
-    pub(super) updated: usize,
-    pub(super) added: usize,
-}
+/// Bindings of the largest placement whose passes tests compare with a plain scan.
+#[cfg(test)]
+const SCANNED_MAX: usize = 100;
 
 impl RollingUpdate {
-    pub(super) fn pass(&self, now: SimTime, view: &RollingView) -> (Vec<RollingAction>, RollingStatus) {
+    /// One pass of the rollout reconciler over all bindings. Its `wake_at` assumes that the pass takes no time; after a
+    /// pass that takes time, call [`pass_ended`](Self::pass_ended).
+    ///
+    /// Of [`RollingStatus::blocked`] it lists only those that do not say so yet.
+    pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {
+        self.sets = None;
+        self.reconcile_changed(now, view, &TargetSet::default())
+    }
+
+    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
+    /// in `changed` differ from those of the last pass, also by what storing it changed
+    /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and one after a change of the limits
+    /// or of the newest resource snapshot, looks at all.
+    pub fn reconcile_changed(
+        &mut self,
+        now: SimTime,
+        view: &RollingView,
+        changed: &TargetSet,
+    ) -> Pass<RollingAction, RollingStatus> {
+        self.queue.begin(now);
+        self.last = now;
+        let sets = self.sets.take().and_then(|sets| sets.update(self, now, view, changed));
+        let sets = sets.unwrap_or_else(|| CandidateSets::new(self, now, view));
+        let (actions, status) = self.pass(now, view, &sets);
+        #[cfg(test)]
+        if view.bindings.places() <= SCANNED_MAX {
+            let scanned = self.pass(now, view, &super::candidates::Scan { update: self, now, view });
+            assert_eq!((&actions, &status), (&scanned.0, &scanned.1), "a pass over the sets decides as a plain scan");
+            assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
+        }
+        (self.sets, self.blocked_from) = (Some(sets), status.blocked_from);
+        let wake_at = self.queue.end(now, status.next);
+        Pass { actions, wake_at, status }
+    }
+
+    /// Clusters whose binding this pass, the last one, has blocked: all of them.
+    #[must_use]
+    pub fn blocked(&self, pass: &Pass<RollingAction, RollingStatus>, view: &RollingView) -> Vec<TargetId> {
+        let kinds =
+            pass.status.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
+        let places = self.sets.iter().zip([kinds]).flat_map(|(sets, kinds)| {
+            kinds.flat_map(move |(from, kind)| from.into_iter().flat_map(move |from| sets.from(kind, from)))
+        });
+        places.map(|place| view.bindings.target_at(place)).collect()
+    }
+
+    /// Whether the last pass has blocked a cluster's binding.
+    #[must_use]
+    pub fn is_blocked(&self, target: TargetId, view: &RollingView) -> bool {
+        let mut kinds =
+            self.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
+        self.sets.as_ref().zip(view.bindings.place(target)).is_some_and(|(sets, place)| {
+            kinds.any(|(from, kind)| from.is_some_and(|from| from <= place) && sets.contains(kind, place))
+        })
+    }
+
+    /// [`RollingView::is_done`], at the time of the last pass.
+    #[must_use]
+    pub fn is_done(&self, view: &RollingView) -> bool {
+        self.sets.as_ref().map_or_else(|| view.is_done(), |sets| sets.count(BindingKind::Behind) == 0)
+    }
+
+    pub(super) fn pass(
+        &self,
+        now: SimTime,
+        view: &RollingView,
+        candidates: &impl Candidates,
+    ) -> (Vec<RollingAction>, RollingStatus) {
         let mut status = RollingStatus { apply_strategy: view.apply_strategy, ..RollingStatus::default() };
         let mut actions = Vec::new();
         if !view.active {
             return (actions, status);
         }
-        let has_other = |b: &&Binding| !b.deleting && b.apply_strategy != Some(view.apply_strategy);
-        status.patched = view.bindings.iter().filter(has_other).map(|binding| binding.target).collect();
+        let others = candidates.from(BindingKind::OtherStrategy, 0);
+        status.patched = others.map(|place| view.bindings.target_at(place)).collect();
         if !status.patched.is_empty() {
             status.next = QueueRequest::RateLimited;
             return (actions, status);
@@ -67,7 +110,7 @@ impl RollingUpdate {
             Ok(true) => status.next = QueueRequest::After(CLEAN_UP_WAIT),
             Ok(false) => {
                 if let Some(latest) = view.latest_snapshot {
-                    self.roll(now, view, latest, &mut actions, &mut status);
+                    actions = self.roll(now, view, candidates, latest, &mut status);
                 }
             }
         }
@@ -78,125 +121,84 @@ impl RollingUpdate {
         &self,
         now: SimTime,
         view: &RollingView,
+        candidates: &impl Candidates,
         latest: Revision,
-        actions: &mut Vec<RollingAction>,
         status: &mut RollingStatus,
-    ) {
-        let mut sorted = self.sort(now, view, latest);
-        let targeted = sorted.counts.target;
-        sorted.counts.target = view.policy.count().map_or(targeted, i64::from);
-        let limits = self.limits(sorted.counts.target);
-        let counts = sorted.counts;
+    ) -> Vec<RollingAction> {
+        let mut actions = Vec::new();
+        let count = |kind: BindingKind| candidates.count(kind) as i64;
+        let target = |place: u32| view.bindings.target_at(place);
+        let deploy = |place: u32| RollingAction::Deploy(target(place), latest);
+        let counts = BindingCounts {
+            target: view.policy.count().map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
+            ready: count(BindingKind::Ready),
+            can_be_unavailable: count(BindingKind::CanBeUnavailable),
+            can_be_ready: count(BindingKind::CanBeReady),
+            bounding_candidates: count(BindingKind::BoundingCandidate),
+            remove_candidates: count(BindingKind::RemoveCandidate),
+            update_candidates: count(BindingKind::UpdateCandidate),
+            failed_update_candidates: count(BindingKind::ApplyFailedUpdateCandidate),
+        };
         status.counts = Some(counts);
-        let lacks_start = |b: &&Binding| b.state != BindingState::Unscheduled && !b.has_started();
-        if sorted.bounding.len() + sorted.removing.len() + sorted.updating.len() + sorted.failed.len() == 0 {
-            status.restarted = view.bindings.iter().filter(lacks_start).map(|binding| binding.target).collect();
-            return;
+        if [
+            BindingKind::BoundingCandidate,
+            BindingKind::RemoveCandidate,
+            BindingKind::UpdateCandidate,
+            BindingKind::ApplyFailedUpdateCandidate,
+        ]
+        .map(count)
+            == [0; 4]
+        {
+            status.restarted = candidates.from(BindingKind::LacksStart, 0).map(target).collect();
+            return actions;
         }
-        let room = Room::of(counts, limits);
+        let room = Room::of(counts, self.limits(counts.target));
         status.room = Some(room);
-        let Shares { removed, updated, added } = Shares::of(room, counts);
-        let deploy = |&target: &TargetId| RollingAction::Deploy(target, latest);
-        actions.extend(sorted.failed.iter().map(deploy));
-        actions.extend(sorted.removing[..removed].iter().map(|&target| RollingAction::Delete(target)));
-        actions.extend(sorted.updating[..updated].iter().map(deploy));
-        actions.extend(sorted.bounding[..added].iter().map(deploy));
-        status.blocked = [&sorted.updating[updated..], &sorted.bounding[added..]].concat();
-        status.blocked_count = status.blocked.len();
-        status.restarted = sorted.up_to_date;
-        status.next = self.next(&sorted.wait, sorted.is_waiting);
+        let removed = room.to_remove.clamp(0, counts.remove_candidates);
+        let updated = (room.to_remove - removed).clamp(0, counts.update_candidates);
+        let bound = room.to_add.clamp(0, counts.bounding_candidates);
+        actions.extend(candidates.from(BindingKind::ApplyFailedUpdateCandidate, 0).map(deploy));
+        let removing = candidates.from(BindingKind::RemoveCandidate, 0).take(removed as usize);
+        actions.extend(removing.map(|place| RollingAction::Delete(target(place))));
+        let kinds = [
+            (BindingKind::UpdateCandidate, BindingKind::UpdateCandidateUnmarked, updated),
+            (BindingKind::BoundingCandidate, BindingKind::BoundingCandidateUnmarked, bound),
+        ];
+        for ((kind, unmarked, share), blocked_from) in kinds.into_iter().zip(&mut status.blocked_from) {
+            let mut places = candidates.from(kind, 0);
+            actions.extend(places.by_ref().take(share as usize).map(deploy));
+            *blocked_from = places.next();
+            let blocked = blocked_from.iter().flat_map(|from| candidates.from(unmarked, *from));
+            status.blocked.extend(blocked.map(target));
+            status.blocked_count += candidates.count(kind) - share as usize;
+        }
+        status.restarted = candidates.from(BindingKind::UpToDateBound, 0).map(target).collect();
+        let wait = candidates.first_ready_after().map(|time| time.since(now));
+        status.next = self.next(wait, wait.is_some() || candidates.count(BindingKind::NotReady) > 0);
+        actions
     }
 
-    pub(super) fn next(&self, wait: &Option<SimDuration>, is_waiting: bool) -> QueueRequest {
+    fn next(&self, wait: Option<SimDuration>, is_waiting: bool) -> QueueRequest {
         let wait = match (self.rules, is_waiting) {
             (_, false) => SimDuration::ZERO,
             (RuleSet::Shipped, true) => wait.map_or(self.period, |wait| wait.min(self.period)),
             // "Only matters for resources whose availability cannot be tracked."
             (RuleSet::Documented, true) => match wait {
-                Some(wait) => *wait,
+                Some(wait) => wait,
                 None => return QueueRequest::None,
             },
         };
         if wait.is_zero() { QueueRequest::RateLimited } else { QueueRequest::After(wait) }
     }
-
-    fn sort(&self, now: SimTime, view: &RollingView, latest: Revision) -> Sorted {
-        let mut sorted = Sorted::default();
-        for binding in view.bindings.iter() {
-            let target = binding.target;
-            if binding.state == BindingState::Scheduled {
-                sorted.counts.target += 1;
-                sorted.bounding.push(target);
-                continue;
-            }
-            sorted.counts.target += i64::from(binding.state == BindingState::Bound);
-            let has_failed = binding.has_failed(self.defects);
-            sorted.counts.can_be_ready += i64::from(!has_failed && !binding.has_diff_status());
-            let readiness = readiness(binding, now, self.period);
-            match readiness {
-                Readiness::Ready => sorted.counts.ready += 1,
-                Readiness::Unknown => sorted.is_waiting = true,
-                Readiness::In(wait) => {
-                    sorted.is_waiting = true;
-                    sorted.wait = Some(sorted.wait.map_or(wait, |before| before.min(wait)));
-                }
-            }
-            if binding.deleting {
-                sorted.counts.can_be_unavailable += i64::from(matches!(readiness, Readiness::Ready));
-            } else if binding.state == BindingState::Unscheduled {
-                sorted.removing.push(target);
-            } else if binding.snapshot == Some(latest) {
-                if !binding.has_started() {
-                    sorted.up_to_date.push(target);
-                }
-            } else if has_failed {
-                sorted.failed.push(target);
-            } else {
-                sorted.updating.push(target);
-            }
-        }
-        sorted.counts.bounding_candidates = sorted.bounding.len() as i64;
-        sorted.counts.remove_candidates = sorted.removing.len() as i64;
-        sorted.counts.update_candidates = sorted.updating.len() as i64;
-        sorted.counts.failed_update_candidates = sorted.failed.len() as i64;
-        sorted
-    }
-}
-
-impl Shares {
-    pub(super) fn of(room: Room, counts: BindingCounts) -> Self {
-        let most = |room: i64, candidates: i64| room.clamp(0, candidates);
-        let removed = most(room.to_remove, counts.remove_candidates);
-        let updated = most(room.to_remove - removed, counts.update_candidates);
-        let added = most(room.to_add, counts.bounding_candidates);
-        let [removed, updated, added] = [removed, updated, added].map(|share| share as usize);
-        Self { removed, updated, added }
-    }
 }
 
 impl Room {
-    pub(super) fn of(counts: BindingCounts, limits: RollingLimits) -> Self {
+    fn of(counts: BindingCounts, limits: RollingLimits) -> Self {
         let at_least = counts.target - limits.max_unavailable;
         Self {
             to_remove: counts.ready - counts.can_be_unavailable - at_least,
             to_add: counts.target + limits.max_surge - counts.can_be_ready,
         }
-    }
-}
-
-pub(super) fn readiness(binding: &Binding, now: SimTime, period: SimDuration) -> Readiness {
-    let available = binding.conditions.available.filter(|_| !binding.is_diff_reported());
-    match available {
-        None if binding.is_diff_reported() => Readiness::Ready,
-        Some(condition) if binding.is(available, ConditionStatus::True) => {
-            if condition.reason != ConditionReason::NotAllWorkAreAvailabilityTrackable {
-                return Readiness::Ready;
-            }
-            // At exactly the period it is not ready yet, and no wait is left.
-            let ready_after = condition.since + period;
-            if ready_after < now { Readiness::Ready } else { Readiness::In(ready_after.since(now)) }
-        }
-        _ => Readiness::Unknown,
     }
 }
 

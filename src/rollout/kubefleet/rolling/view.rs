@@ -79,16 +79,20 @@ pub struct RollingStatus {
     pub counts: Option<BindingCounts>,
     /// `None`: no binding had to be rolled.
     pub room: Option<Room>,
-    /// Clusters whose binding received the placement's apply strategy; such a pass does nothing else.
+    /// Clusters whose binding received the placement's apply strategy; such a pass does nothing else
+    /// (`processApplyStrategyUpdates`).
     pub patched: Vec<TargetId>,
-    /// Clusters whose binding is blocked by the limits, updates before new bindings. A pass over what changed lists
-    /// only those whose RolloutStarted does not say so yet ([`RollingUpdate::blocked`](super::RollingUpdate::blocked)).
+    /// `staleBoundBindings`: clusters whose binding is blocked by the limits and whose RolloutStarted does not say so
+    /// yet, updates before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists all).
     pub blocked: Vec<TargetId>,
     /// Number of clusters whose binding is blocked by the limits.
     pub blocked_count: usize,
-    /// Clusters whose binding is up to date and whose RolloutStarted the pass sets.
+    /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`, and
+    /// `checkAndUpdateStaleBindingsStatus` where nothing is rolled).
     pub restarted: Vec<TargetId>,
     pub(super) apply_strategy: ApplyStrategy,
+    /// The places from which on bindings to update and to bind are blocked.
+    pub(super) blocked_from: [Option<u32>; 2],
 }
 
 /// An action of a pass of a rolling update, which a driver carries out.
@@ -139,17 +143,10 @@ impl RollingView {
 
     /// Stores only the placement's apply strategy in the bindings that a pass patches.
     pub fn store_patched(&mut self, status: &RollingStatus) {
-        let patch = |binding: &mut Binding| {
-            binding.apply_strategy = Some(status.apply_strategy);
-            binding.generation += 1;
-        };
-        if self.bindings.are_single() {
-            for target in &status.patched {
-                self.bindings.get_mut(*target).into_iter().filter(|binding| !binding.deleting).for_each(patch);
-            }
-        } else {
-            for target in &status.patched {
-                self.bindings.iter_mut().filter(|b| b.target == *target && !b.deleting).for_each(patch);
+        for target in &status.patched {
+            for binding in self.bindings.of_mut(*target).filter(|binding| !binding.deleting) {
+                binding.apply_strategy = Some(status.apply_strategy);
+                binding.generation += 1;
             }
         }
     }

@@ -2,15 +2,15 @@
 //!
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
-use super::super::super::{ApprovalId, Revision, TargetId};
+use super::super::super::ApprovalId;
 use super::super::binding::ConditionStatus;
-use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
+use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
 use super::super::duration::parse_duration;
 use super::super::queue::QueueRequest;
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::initialize::{Collected, Stopped};
 use super::ledger::StageLedger;
-use super::run::{ClusterStatus, RetryError, RunError, RunReason, RunStatus, StageReason};
+use super::run::{RetryError, RunError, RunReason, RunStatus, StageReason};
 use super::view::{StagedAction, StagedStatus, StagedView};
 use super::{Fixed, StageTask};
 use crate::units::{SimDuration, SimTime};
@@ -23,20 +23,16 @@ pub(super) struct RunPass<'a> {
     pub(super) now: SimTime,
     pub(super) view: &'a StagedView,
     pub(super) collected: Collected<'a>,
-    /// What is known of the current stage. `None`: all of its clusters are looked at.
-    pub(super) known: Option<&'a mut StageLedger>,
+    pub(super) stage: &'a mut StageLedger,
+    /// The first cluster of the stage whose binding somebody else has changed.
+    pub(super) preempted: Option<RunError>,
     pub(super) run: &'a mut RunStatus,
     pub(super) actions: &'a mut Vec<StagedAction>,
     pub(super) status: &'a mut StagedStatus,
 }
 
-/// The result of observing the started clusters of a stage.
-#[derive(Default)]
-pub(super) struct Watched {
-    stuck: Vec<TargetId>,
-    pub(super) failing: Vec<String>,
-    preempted: Option<RunError>,
-}
+/// Failing clusters that the error of a pass names.
+const NAMED: usize = 10;
 
 /// The state of a started cluster.
 enum Update {
@@ -83,45 +79,8 @@ impl RunPass<'_> {
             let error = RunError::MaxConcurrency { stage: self.run.stages[index].name.clone(), source };
             self.abort_stage(index, error)
         })?;
-        if let Some(known) = self.known.take() {
-            return self.execute_changed(index, limit, known);
-        }
-        let snapshot = self.run.snapshot.expect("an initialized run has a snapshot");
-        let (mut finished, mut updating) = (0, 0);
-        let mut watched = Watched::default();
-        for position in 0..total {
-            if updating >= limit {
-                break;
-            }
-            let mut cluster = self.run.stages[index].clusters[position];
-            if cluster.succeeded == Some(true) {
-                finished += 1;
-                continue;
-            }
-            updating += 1;
-            let binding = self.collected.selected[cluster.target.index()]
-                .expect("the check at the start found a binding for every cluster of a stage");
-            if cluster.started.is_none() {
-                self.start(index, &mut cluster, binding, snapshot, &mut watched);
-            } else if self.run.is_preempted(binding) {
-                cluster.succeeded = Some(false);
-                let (cluster, stage) = (self.fixed.name(cluster.target), self.run.stages[index].name.clone());
-                watched.preempted.get_or_insert(RunError::Preempted { cluster, stage });
-            } else if self.watch(&mut cluster, binding, &mut watched) {
-                finished += 1;
-                updating -= 1;
-            }
-            self.run.stages[index].set(position, cluster);
-        }
-        self.mark_stuck(!watched.stuck.is_empty());
-        self.run.stuck = watched.stuck;
-        if let Some(error) = watched.preempted {
-            return Err(self.abort_stage(index, error));
-        }
-        if !watched.failing.is_empty() {
-            return Err(Stopped::Retry(RetryError::ClusterUpdate(watched.failing)));
-        }
-        if finished == total {
+        let keep_slots = self.update_clusters(index, Some(limit))?;
+        if self.run.stages[index].finished() == total && keep_slots == 0 {
             self.complete_stage(index);
         } else {
             self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
@@ -129,51 +88,83 @@ impl RunPass<'_> {
         Ok(())
     }
 
-    /// Starts a cluster. It keeps its slot for this pass even if it is done immediately.
-    pub(super) fn start(
-        &mut self,
-        stage: usize,
-        cluster: &mut ClusterStatus,
-        binding: &Binding,
-        snapshot: Revision,
-        watched: &mut Watched,
-    ) {
-        let target = cluster.target;
+    /// `executeUpdatingStage`: observes the clusters of a stage that may have changed and, with a limit, starts others
+    /// in the order of the stage. Returns how many keep their slots for this pass although they are no longer updating.
+    fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, Stopped> {
+        let mut keep_slots = 0;
+        for position in std::mem::take(&mut self.stage.looks) {
+            keep_slots += i64::from(self.update_cluster(index, position, limit.is_some()));
+        }
+        let taken = (self.run.stages[index].in_progress() + self.stage.refused.len()) as i64 + keep_slots;
+        for _ in taken..limit.unwrap_or(0) {
+            if self.stage.frontier == self.run.stages[index].clusters.len() {
+                break;
+            }
+            self.stage.frontier += 1;
+            keep_slots += i64::from(self.update_cluster(index, self.stage.frontier as u32 - 1, true));
+        }
+        let clusters = &self.run.stages[index].clusters;
+        let target = |position: u32| clusters[position as usize].target;
+        self.stage.find_stuck(self.now, clusters);
+        self.run.stuck = self.stage.stuck.iter().map(target).collect();
+        let failing: Vec<String> =
+            self.stage.failing.iter().take(NAMED).map(|position| self.fixed.name(target(position))).collect();
+        if !self.run.stuck.is_empty() {
+            self.run.mark(self.now, False, RunReason::Stuck);
+        } else if self.view.state != super::RunState::Stop {
+            self.run.mark(self.now, True, RunReason::Progressing);
+        }
+        if let Some(error) = self.preempted.take() {
+            return Err(self.abort_stage(index, error));
+        }
+        if failing.is_empty() { Ok(keep_slots) } else { Err(Stopped::Retry(RetryError::ClusterUpdate(failing))) }
+    }
+
+    /// Observes a cluster, or starts it. True: it keeps its slot for this pass although it is no longer updating.
+    fn update_cluster(&mut self, index: usize, position: u32, may_start: bool) -> bool {
+        let before = self.run.stages[index].clusters[position as usize];
+        let selected = self.collected.selected.get(before.target.index()).copied().flatten();
+        let binding = selected.or_else(|| self.view.bindings.get(before.target));
+        let binding = binding.expect("the check at the start found a binding for every cluster of a stage");
+        let mut cluster = before;
+        let update = match before.started {
+            None if !may_start => return false,
+            Some(_) if may_start && self.run.is_preempted(binding) => {
+                cluster.succeeded = Some(false);
+                let (cluster, stage) = (self.fixed.name(before.target), self.run.stages[index].name.clone());
+                self.preempted.get_or_insert(RunError::Preempted { cluster, stage });
+                Update::Going
+            }
+            Some(_) => self.result(binding),
+            None => self.start(binding),
+        };
+        if matches!(update, Update::Done) {
+            cluster.succeeded = Some(true);
+        }
+        // A cluster that counts as failed before it starts does not start.
+        if before.started.is_none() && !matches!(update, Update::Failing) {
+            cluster.started = Some(stored(self.now));
+            self.run.stages[index].mark(self.now, True, StageReason::Started);
+        }
+        self.run.stages[index].set(position as usize, cluster);
+        self.stage.note(position, before, cluster, matches!(update, Update::Failing));
+        cluster.succeeded == Some(false) || before.started.is_none() && cluster.succeeded == Some(true)
+    }
+
+    /// Rolls the binding of a cluster that starts, unless it has what the run rolls out.
+    fn start(&mut self, binding: &Binding) -> Update {
         if !self.run.is_in_sync(binding) {
-            self.actions.push(StagedAction::Deploy(target, snapshot));
+            let snapshot = self.run.snapshot.expect("an initialized run has a snapshot");
+            self.actions.push(StagedAction::Deploy(binding.target, snapshot));
         } else if !binding.has_started() {
-            self.status.restarted.push(target);
+            self.status.restarted.push(binding.target);
         } else {
-            match self.result(binding) {
-                Update::Done => cluster.succeeded = Some(true),
-                Update::Going => {}
-                Update::Failing => {
-                    watched.failing.push(self.fixed.name(target));
-                    return;
-                }
-            }
+            return self.result(binding);
         }
-        cluster.started = Some(stored(self.now));
-        self.run.stages[stage].mark(self.now, True, StageReason::Started);
+        Update::Going
     }
 
-    /// Observes a started cluster. True: it is done.
-    pub(super) fn watch(&self, cluster: &mut ClusterStatus, binding: &Binding, watched: &mut Watched) -> bool {
-        match self.result(binding) {
-            Update::Done => {
-                cluster.succeeded = Some(true);
-                return true;
-            }
-            Update::Failing => watched.failing.push(self.fixed.name(cluster.target)),
-            Update::Going => {}
-        }
-        let started = cluster.started.expect("an observed cluster has started");
-        if self.now.since(started) > STUCK_AFTER {
-            watched.stuck.push(cluster.target);
-        }
-        false
-    }
-
+    /// `checkClusterUpdateResult`.
     fn result(&self, binding: &Binding) -> Update {
         if binding.has_succeeded() {
             Update::Done
@@ -184,21 +175,14 @@ impl RunPass<'_> {
         }
     }
 
-    pub(super) fn mark_stuck(&mut self, is_stuck: bool) {
-        if is_stuck {
-            self.run.mark(self.now, False, RunReason::Stuck);
-        } else if self.view.state != super::RunState::Stop {
-            self.run.mark(self.now, True, RunReason::Progressing);
-        }
-    }
-
     fn abort_stage(&mut self, index: usize, error: RunError) -> Stopped {
         self.run.stages[index].end(self.now, StageReason::Failed);
         Stopped::Aborted(error)
     }
 
-    /// All clusters of the stage are done; continues with the tasks after it.
-    pub(super) fn complete_stage(&mut self, index: usize) {
+    /// All clusters of the stage are done; continues with the tasks after it (`handleStageCompletion`,
+    /// `checkAfterStageTasksStatus`).
+    fn complete_stage(&mut self, index: usize) {
         self.run.mark(self.now, False, RunReason::Waiting);
         self.run.stages[index].mark(self.now, False, StageReason::Waiting);
         let tasks = &self.fixed.config(index).after_stage_tasks;
@@ -246,7 +230,8 @@ impl RunPass<'_> {
         approved
     }
 
-    /// Accepts a given approval. Without a request one is created, which cannot be approved yet.
+    /// `handleStageApprovalTask`: accepts a given approval. Without a request one is created, which cannot be approved
+    /// yet.
     fn ask(&mut self, approval: ApprovalId) -> bool {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
@@ -321,24 +306,8 @@ impl RunPass<'_> {
         }
         // For a waiting stage this moves the start of its wait.
         self.run.stages[index].mark(self.now, Unknown, StageReason::Stopping);
-        let mut watched = Watched::default();
-        let mut updating = 0;
-        for position in 0..self.run.stages[index].clusters.len() {
-            let mut cluster = self.run.stages[index].clusters[position];
-            if cluster.started.is_none() || cluster.succeeded.is_some() {
-                continue;
-            }
-            let binding = self.collected.selected[cluster.target.index()]
-                .expect("the check at the start found a binding for every cluster of a stage");
-            updating += usize::from(!self.watch(&mut cluster, binding, &mut watched));
-            self.run.stages[index].set(position, cluster);
-        }
-        self.mark_stuck(!watched.stuck.is_empty());
-        self.run.stuck = watched.stuck;
-        if !watched.failing.is_empty() {
-            return Err(Stopped::Retry(RetryError::ClusterUpdate(watched.failing)));
-        }
-        if updating == 0 {
+        self.update_clusters(index, None)?;
+        if self.run.stages[index].in_progress() == 0 {
             self.run.stages[index].mark(self.now, False, StageReason::Stopped);
             self.run.mark(self.now, False, RunReason::Stopped);
         } else {

@@ -1,10 +1,10 @@
-//! What a pass of a run needs to know of the clusters that did not change.
+//! The state of a stage that saves a pass from looking at clusters that did not change.
 //!
 //! A run checks in every pass that its stages are unchanged. That depends on which bindings exist, are no longer picked
 //! or have an old policy, on the placement and on its policy; as long as none of these changes, a [`RunLedger`] stands
 //! for the check. Clusters start in the order of their stage, so a pass needs to know how far it came and which
-//! clusters are failing or stuck. Left out, so that such passes look at all: the delete stage, a run that is stopped,
-//! and placements of which a cluster has several bindings.
+//! clusters are failing or stuck ([`StageLedger`]). Left out, so that such passes look at all: the delete stage, a run
+//! that is stopped, and placements of which a cluster has several bindings.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::view::{PlacementView, PolicySnapshot, StagedView};
 use super::{Fixed, RunState};
 use crate::units::SimTime;
 
-/// What the check of the stages goes by.
+/// The part of a binding on which the check of the stages depends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum StagedBinding {
     Gone,
@@ -57,18 +57,15 @@ pub(super) struct StageLedger {
     index: usize,
     /// The first cluster that no pass has tried to start.
     pub(super) frontier: usize,
-    /// Clusters that could not start, because they count as failed.
-    refused: TargetSet,
+    /// Clusters that could not start, because they count as failed: they take slots.
+    pub(super) refused: TargetSet,
     /// Clusters that have been tried, are not done, and count as failed.
     pub(super) failing: TargetSet,
-    /// Clusters that have been updating for too long; and whether the run does not list them so.
+    /// Clusters that have been updating for too long.
     pub(super) stuck: TargetSet,
-    pub(super) is_stuck_new: bool,
     /// The other updating clusters, in the order of their start.
     young: VecDeque<(SimTime, u32)>,
-    /// What the next pass looks at in any case: storing the last one changes it.
-    again: Vec<u32>,
-    /// What this pass looks at, in the order of the stage.
+    /// Clusters that the next pass observes, in the order of the stage: those whose bindings have changed.
     pub(super) looks: Vec<u32>,
 }
 
@@ -105,7 +102,7 @@ impl RunLedger {
         if self.stage.index != index {
             self.stage = StageLedger::new(run, index);
         }
-        let mut looks = std::mem::take(&mut self.stage.again);
+        let mut looks = std::mem::take(&mut self.stage.looks);
         for target in changed.iter() {
             let Some(place) = view.bindings.place(TargetId(target)) else { continue };
             if StagedBinding::of(view.bindings.at(place), view.policy.index) != self.kinds[place as usize] {
@@ -118,19 +115,12 @@ impl RunLedger {
         looks.dedup();
         let clusters = &run.stages[index].clusters;
         looks.retain(|position| clusters[*position as usize].succeeded != Some(true));
-        let is_preempted = |position: &u32| {
-            let cluster = clusters[*position as usize];
-            let binding = view.bindings.get(cluster.target);
-            cluster.started.is_some() && binding.is_none_or(|binding| run.is_preempted(binding))
-        };
-        // An error that ends the run is found by looking at all.
-        let is_calm = !looks.iter().any(is_preempted);
         self.stage.looks = looks;
-        is_calm
+        true
     }
 }
 
-/// Whether a pass does nothing but go on with a stage.
+/// Whether a pass only continues a stage.
 fn is_covered(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> bool {
     let runs = match (fixed.rules, view.state) {
         (_, RunState::Run) | (RuleSet::Documented, RunState::Initialize) => true,
@@ -143,63 +133,41 @@ fn is_covered(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> bool {
 }
 
 impl StageLedger {
-    fn new(run: &RunStatus, index: usize) -> Self {
-        let clusters = &run.stages[index].clusters;
+    /// A pass with this ledger observes all clusters that have been tried and are not done.
+    pub(super) fn new(run: &RunStatus, index: usize) -> Self {
+        let clusters = &run.stage(index).clusters;
         let is_tried = |cluster: &ClusterStatus| cluster.started.is_some() || cluster.succeeded.is_some();
         let frontier = clusters.iter().rposition(is_tried).map_or(0, |last| last + 1);
-        let tried = || (0..).zip(&clusters[..frontier]);
-        let (mut refused, none) = (TargetSet::new(clusters.len()), TargetSet::new(clusters.len()));
-        let waiting = tried().filter(|(_, cluster)| !is_tried(cluster));
-        waiting.for_each(|(position, _)| _ = refused.insert(position));
-        let updating = tried().filter(|(_, cluster)| cluster.is_updating());
-        let mut young: Vec<(SimTime, u32)> =
-            updating.filter_map(|(position, cluster)| Some((cluster.started?, position))).collect();
-        young.sort_unstable();
-        let again = tried().filter(|(_, it)| it.succeeded != Some(true)).map(|(position, _)| position).collect();
-        Self {
-            index,
-            frontier,
-            refused,
-            failing: none.clone(),
-            stuck: none,
-            is_stuck_new: true,
-            young: young.into(),
-            again,
-            looks: Vec::new(),
+        let none = || TargetSet::new(clusters.len());
+        let (failing, stuck) = (none(), none());
+        let mut ledger =
+            Self { index, frontier, refused: none(), failing, stuck, young: VecDeque::new(), looks: Vec::new() };
+        for (position, cluster) in (0..).zip(&clusters[..frontier]) {
+            ledger.refused.set(position, !is_tried(cluster));
+            ledger.young.extend(cluster.started.filter(|_| cluster.is_updating()).map(|started| (started, position)));
+            ledger.looks.extend((cluster.succeeded != Some(true)).then_some(position));
         }
+        ledger.young.make_contiguous().sort_unstable();
+        ledger
     }
 
-    /// A look at a cluster has found this. Returns whether it is done, and has never been seen updating.
-    pub(super) fn note(
-        &mut self,
-        position: u32,
-        before: ClusterStatus,
-        after: ClusterStatus,
-        is_failing: bool,
-    ) -> bool {
-        let is_done = after.succeeded == Some(true);
+    /// A pass has observed or started a cluster.
+    pub(super) fn note(&mut self, position: u32, before: ClusterStatus, after: ClusterStatus, is_failing: bool) {
         self.refused.set(position, after.started.is_none());
-        self.failing.set(position, is_failing && !is_done);
-        if is_done {
-            self.is_stuck_new |= self.stuck.remove(position);
+        self.failing.set(position, is_failing);
+        if !after.is_updating() {
+            self.stuck.remove(position);
         } else if let Some(started) = after.started.filter(|_| before.started.is_none()) {
             self.young.push_back((started, position));
-            self.again.push(position);
+            // Storing the pass changes its binding.
+            self.looks.push(position);
         }
-        is_done && before.started.is_none()
-    }
-
-    /// Clusters that could not start have a place among those that are updating.
-    pub(super) const fn refused(&self) -> usize {
-        self.refused.len()
     }
 
     /// Finds the clusters that are stuck now.
-    pub(super) fn age(&mut self, now: SimTime, clusters: &[ClusterStatus]) {
+    pub(super) fn find_stuck(&mut self, now: SimTime, clusters: &[ClusterStatus]) {
         while let Some((_, position)) = self.young.pop_front_if(|(started, _)| now.since(*started) > STUCK_AFTER) {
-            if clusters[position as usize].is_updating() {
-                self.is_stuck_new |= self.stuck.insert(position);
-            }
+            self.stuck.set(position, clusters[position as usize].is_updating());
         }
     }
 }

@@ -7,7 +7,6 @@
 //! the same inputs give the same actions. A pass over what changed ([`StagedUpdateRun::reconcile_changed`]) costs what
 //! changed.
 
-mod changed;
 mod conditions;
 mod execute;
 mod explain;
@@ -18,7 +17,7 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Pass};
+use super::super::{ApprovalId, Pass, TargetSet};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::queue::{QueueRequest, WorkQueue};
 use super::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, by_name};
@@ -33,6 +32,10 @@ pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, Sta
 use initialize::{Collected, Stopped};
 use ledger::{RunLedger, StageLedger};
 use stages::StagePlan;
+
+/// Bindings of the largest placement whose passes tests compare with passes over all.
+#[cfg(test)]
+const SCANNED_MAX: usize = 100;
 
 /// Whether a task runs before or after its stage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,7 +54,7 @@ pub struct StagedUpdateRun {
     queue: WorkQueue,
     /// Time of the last pass.
     last: SimTime,
-    /// What the last pass over what changed knew.
+    /// The stage's clusters after the last pass. `None`: the next one looks at all.
     ledger: Option<RunLedger>,
 }
 
@@ -199,18 +202,18 @@ impl StagedUpdateRun {
         self.queue.end_later(end)
     }
 
-    /// One pass; `known`: of what did not change.
+    /// One pass; without a ledger it looks at all.
     fn pass(
         &self,
         run: &mut RunStatus,
         now: SimTime,
         view: &StagedView,
-        known: Option<&mut StageLedger>,
+        ledger: Option<&mut StageLedger>,
     ) -> (Vec<StagedAction>, StagedStatus) {
         let mut actions = Vec::new();
         let mut status = StagedStatus::default();
         if !run.is_over() {
-            let outcome = self.fixed.pass(run, now, view, known, &mut actions, &mut status);
+            let outcome = self.fixed.pass(run, now, view, ledger, &mut actions, &mut status);
             match outcome {
                 Ok(()) => {}
                 Err(Stopped::Retry(error)) => {
@@ -250,16 +253,25 @@ impl Fixed {
         run: &mut RunStatus,
         now: SimTime,
         view: &StagedView,
-        known: Option<&mut StageLedger>,
+        ledger: Option<&mut StageLedger>,
         actions: &mut Vec<StagedAction>,
         status: &mut StagedStatus,
     ) -> Result<(), Stopped> {
-        let collected: Collected<'_> = match &known {
+        let collected: Collected<'_> = match &ledger {
             Some(_) => Collected::default(),
             None if run.initialized.is_none() => self.initialize(run, view)?,
             None => self.validate(run, view)?,
         };
-        let mut pass = execute::RunPass { fixed: self, now, view, collected, known, run, actions, status };
+        let mut looks_at_all;
+        let stage = match ledger {
+            Some(ledger) => ledger,
+            None => {
+                looks_at_all = StageLedger::new(run, run.current_stage());
+                &mut looks_at_all
+            }
+        };
+        let mut pass =
+            execute::RunPass { fixed: self, now, view, collected, stage, preempted: None, run, actions, status };
         match (self.rules, view.state) {
             // Only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
@@ -285,19 +297,46 @@ impl Fixed {
 }
 
 impl StagedUpdateRun {
-    /// One pass of the run's reconciler. It looks at every binding; [`Self::reconcile_changed`] looks at few. Its
-    /// `wake_at` is that of a pass which takes no time; one that takes time is followed by
-    /// [`pass_ended`](Self::pass_ended).
+    /// One pass of the run's reconciler over all bindings. Its `wake_at` is that of a pass which takes no time; one
+    /// that takes time is followed by [`pass_ended`](Self::pass_ended).
     ///
     /// # Panics
     /// If a binding belongs to an unknown cluster, or time goes backwards.
     pub fn reconcile(&mut self, now: SimTime, view: &StagedView) -> Pass<StagedAction, StagedStatus> {
+        self.ledger = None;
+        self.reconcile_changed(now, view, &TargetSet::default())
+    }
+
+    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
+    /// in `changed` differ from those of the last pass, also by what storing it changed
+    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run looks at all, and so do passes after
+    /// a change of the placement or of the picked clusters, of a stopped run, and of the delete stage.
+    ///
+    /// # Panics
+    /// As [`Self::reconcile`].
+    pub fn reconcile_changed(
+        &mut self,
+        now: SimTime,
+        view: &StagedView,
+        changed: &TargetSet,
+    ) -> Pass<StagedAction, StagedStatus> {
         self.queue.begin(now);
         self.last = now;
         let mut run = std::mem::take(&mut self.run);
-        self.ledger = None;
-        let (actions, status) = self.pass(&mut run, now, view, None);
-        self.run = run;
+        let ledger = self.ledger.take();
+        let mut ledger = ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
+        #[cfg(test)]
+        let before = (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
+        let (actions, status) = self.pass(&mut run, now, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
+        #[cfg(test)]
+        if let Some(mut scanned) = before {
+            let scan = self.pass(&mut scanned, now, view, None);
+            assert_eq!((&actions, &status, &run), (&scan.0, &scan.1, &scanned), "a pass decides as one over all");
+        }
+        if ledger.is_none() && matches!(status.error, None | Some(RetryError::ClusterUpdate(_))) {
+            ledger = RunLedger::new(&self.fixed, &run, view);
+        }
+        (self.run, self.ledger) = (run, ledger);
         let wake_at = self.queue.end(now, status.next);
         Pass { actions, wake_at, status }
     }

@@ -63,7 +63,7 @@ pub enum StageReason {
 /// One cluster in a stage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClusterStatus {
-    /// Which.
+    /// The cluster.
     pub target: TargetId,
     /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not yet.
     pub started: Option<SimTime>,
@@ -333,14 +333,13 @@ pub enum RetryError {
     /// The scheduler has not processed this cluster's binding with its newest policy.
     #[error("the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state")]
     OldPolicyBinding(String),
-    /// These clusters count as failed, started or not; they are observed again. A pass over what changed names up to
-    /// ten.
+    /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
     /// A stage's `maxConcurrency` is invalid, found when a later pass checks all stages.
     #[error("maxConcurrency of stage `{stage}`: {source}")]
     MaxConcurrency {
-        /// Which.
+        /// The stage's name.
         stage: String,
         /// The error in it.
         source: ScaledValueError,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::super::{ApprovalId, Pass, Revision, TargetId};
 use super::super::PlacementPolicy;
-use super::super::binding::{ApplyStrategy, BindingState, Bindings};
+use super::super::binding::{ApplyStrategy, Binding, BindingState, Bindings};
 use super::super::config::RunState;
 use super::super::queue::QueueRequest;
 use super::run::{RetryError, RunReason};
@@ -108,15 +108,9 @@ impl StagedView {
                 StagedAction::Deploy(target, revision) => {
                     self.bound(target).roll(now, revision, Some(pass.status.apply_strategy));
                 }
-                StagedAction::Delete(target) if self.bindings.are_single() => {
-                    let binding = self.bindings.get_mut(target).into_iter();
-                    binding.filter(|it| it.state == BindingState::Unscheduled).for_each(super::super::Binding::delete);
-                }
                 StagedAction::Delete(target) => {
-                    let unscheduled = self.bindings.iter_mut().filter(|binding| binding.target == target);
-                    unscheduled
-                        .filter(|binding| binding.state == BindingState::Unscheduled)
-                        .for_each(super::super::Binding::delete);
+                    let bindings = self.bindings.of_mut(target);
+                    bindings.filter(|it| it.state == BindingState::Unscheduled).for_each(Binding::delete);
                 }
                 StagedAction::RequestApproval(approval) => {
                     self.approval_requests.insert(approval, ApprovalRequest::default());
@@ -131,7 +125,7 @@ impl StagedView {
         }
     }
 
-    fn bound(&mut self, target: TargetId) -> &mut super::super::Binding {
+    fn bound(&mut self, target: TargetId) -> &mut Binding {
         self.bindings.get_mut(target).expect("a binding that is rolled exists")
     }
 }

@@ -8,42 +8,32 @@ use super::*;
 
 /// Numbers in the code of world, products and rules that are no settings: the file, the name, and why it is fixed.
 const FIXED: &[(&str, &str, &str)] = &[
-    ("products/argo_cd/adapter.rs", "ROW_MOVES", "the steps of an application's row, in the product's source"),
+    ("products/argo_cd/controller.rs", "APPLICATIONS", "the number of a kind of object"),
+    ("products/argo_cd/controller.rs", "ROW_MOVES", "the steps of an application's row, in the product's source"),
+    ("products/argo_cd/controller.rs", "SET", "the number of a kind of object"),
     ("products/argo_cd/refresh.rs", "WARM_UP", "numerical: refreshes are in a steady state at the release"),
-    ("products/argo_cd/set_writes.rs", "APPLICATIONS", "the number of a kind of object"),
-    ("products/argo_cd/set_writes.rs", "JITTER", "client-go's `DefaultRetry`"),
-    ("products/argo_cd/set_writes.rs", "RETRY", "client-go's `DefaultRetry`"),
-    ("products/argo_cd/set_writes.rs", "SET", "the number of a kind of object"),
-    ("products/argo_cd/set_writes.rs", "TRIES", "client-go's `DefaultRetry`"),
     (
         "products/cloud_foundry/adapter.rs",
         "QUERIES_OF_A_PASS",
         "counted in the product's source; `controller.request` scales it",
     ),
     ("products/cloud_foundry/adapter.rs", "QUERIES_OF_A_WRITE", "as above"),
+    ("products/external/session.rs", "LEAST_PROGRESS", "a limit on processes that let no time pass"),
+    ("products/external/session.rs", "LONGEST_TEXT", "length of a text"),
+    ("products/external/session.rs", "MOST_ANSWERS", "a limit on processes that let no time pass"),
     ("products/external/session.rs", "PROTOCOL", "version of a protocol"),
     ("products/kubefleet/staged_run.rs", "REQUESTS_OF_A_NEW_RUN", "counted in the product's source"),
-    ("products/kubefleet/hub_client.rs", "CACHE_POLL", "client-go's `syncedPollPeriod`"),
-    ("products/kubefleet/hub_client.rs", "FIRST_RETRY", "client-go's `DefaultBackoff`"),
-    ("products/kubefleet/hub_client.rs", "INSTANT", "tells requests of one instant apart, and is no duration"),
-    ("products/kubefleet/hub_client.rs", "JITTER", "as above"),
-    ("products/kubefleet/hub_client.rs", "RETRIES", "as above"),
-    ("products/kubefleet/hub_client.rs", "RETRY_FACTOR", "as above"),
-    ("products/kubefleet/work_generator/mod.rs", "WORKERS", "the product's default number of workers"),
-    ("products/kubefleet/work_generator/mod.rs", "FIRST_WAIT", "controller-runtime's default rate limiter"),
-    ("products/kubefleet/work_generator/mod.rs", "LONGEST_WAIT", "as above"),
-    ("products/kubefleet/work_generator/mod.rs", "REQUEUES_PER_SECOND", "as above"),
-    ("products/kubefleet/work_generator/mod.rs", "REQUEUE_BURST", "as above"),
-    (
-        "products/kubefleet/work_generator/mod.rs",
-        "REMOVAL_WAIT",
-        "a guess; only clusters that leave while they are cut off wait for it",
-    ),
-    ("products/rancher_fleet/adapter.rs", "FINALIZER_REQUESTS", "counted in the product's source"),
-    ("products/rancher_fleet/display.rs", "WORKERS", "the product's default number of workers"),
+    ("products/kubefleet/work_generator.rs", "APPROVALS", "the number of a kind of object"),
+    ("products/kubefleet/work_generator.rs", "BINDINGS", "the number of a kind of object"),
+    ("products/kubefleet/work_generator.rs", "CACHE_POLL", "client-go's `syncedPollPeriod`"),
+    ("products/kubefleet/work_generator.rs", "REMOVAL_WAIT", "how often runs look; no figure of the product's agent"),
+    ("products/kubefleet/work_generator.rs", "RUNS", "the number of a kind of object"),
+    ("products/kubefleet/work_generator.rs", "WORKERS", "the product's default number of workers"),
+    ("products/kubefleet/work_generator.rs", "WORKS", "the number of a kind of object"),
+    ("products/rancher_fleet/controller.rs", "DISPLAY_WORKERS", "the product's default number of workers"),
+    ("products/rancher_fleet/controller.rs", "FINALIZER_REQUESTS", "counted in the product's source"),
     ("products/upstream.rs", "TIMEOUT", "real time, not simulated"),
     ("products/words.rs", "LARGEST_OBJECT", "etcd's limit of a request"),
-    ("rollout/argo_cd/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
     ("rollout/argo_cd/config.rs", "LONG", "the requeue periods of the product's generators"),
     ("rollout/argo_cd/config.rs", "SHORT", "as above"),
     ("rollout/argo_cd/deletion.rs", "PATIENCE", "the product's source"),
@@ -74,11 +64,8 @@ const FIXED: &[(&str, &str, &str)] = &[
         "the product's default; `unavailablePeriodSeconds` replaces it",
     ),
     ("rollout/kubefleet/validate.rs", "STAGES", "the product's limit"),
-    ("rollout/kubefleet/rolling/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
-    ("rollout/kubefleet/staged/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
-    ("rollout/rancher_fleet/changed.rs", "CHECKED", "the size up to which debug builds check a pass"),
     ("rollout/rancher_fleet/documented.rs", "BATCH", "the product's documentation"),
-    ("rollout/rancher_fleet/observe.rs", "LISTED", "length of a text"),
+    ("rollout/rancher_fleet/ledger.rs", "LISTED", "length of a text"),
     ("rollout/rancher_fleet/partition.rs", "THRESHOLD", "the product's default; `autoPartitionThreshold` replaces it"),
     ("rollout/rancher_fleet/pass.rs", "MAX_NEW", "the product's default; `maxNew` replaces it"),
     ("rollout/target_set.rs", "BITS", "bits of a word"),
@@ -107,7 +94,7 @@ const FIXED: &[(&str, &str, &str)] = &[
 ];
 
 /// Files whose constants are the defaults of settings.
-const DEFAULTS: &[&str] = &["world/calibration.rs", "products/control_loop.rs", "world/clusters/agent_spec.rs"];
+const DEFAULTS: &[&str] = &["world/calibration.rs", "control_plane/settings.rs", "world/clusters/agent_spec.rs"];
 
 /// Constants of numbers in the code, without tests and without bounds of texts and records: file, name, value.
 fn in_code() -> BTreeMap<(String, String), String> {

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Writes THIRD-PARTY-LICENCES: the licences of all crates that are linked into fleetsim, and of what is embedded in its pages.
+
+    .ci/licences.py           write the file
+    .ci/licences.py --check   fail if it is not as it would be written
+
+Crates are those of all features on all platforms, without what only builds or tests use. Of a choice of licences the
+first of `PREFERRED` is taken. Texts are those in the crates' sources; a crate without one gets that of another crate.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FILE = ROOT / "THIRD-PARTY-LICENCES"
+# Fewest duties and texts first; those that deny.toml allows.
+PREFERRED = ["Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "BSL-1.0", "Unicode-3.0", "Unlicense", "CC0-1.0"]
+# What the name of a licence's file has, and words of its text.
+SIGNS = {
+    "Apache-2.0": ("apache", "Apache License"),
+    "MIT": ("mit", "Permission is hereby granted, free of charge"),
+    "BSD-2-Clause": ("bsd", "Redistribution and use in source and binary forms"),
+    "BSD-3-Clause": ("bsd", "Redistribution and use in source and binary forms"),
+    "Zlib": ("zlib", "This software is provided 'as-is'"),
+    "BSL-1.0": ("boost", "Boost Software License"),
+    "Unicode-3.0": ("unicode", "UNICODE LICENSE V3"),
+    "Unlicense": ("unlicense", "released into the public domain"),
+    "CC0-1.0": ("cc0", "CC0 1.0 Universal"),
+}
+
+
+def linked_crates():
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
+    # First without the network: what a build needs is there after a build.
+    for attempt in (["--offline"], []):
+        done = subprocess.run(command + attempt, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode == 0:
+            break
+    else:
+        sys.exit(done.stderr)
+    metadata = json.loads(done.stdout)
+    packages = {package["id"]: package for package in metadata["packages"]}
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+    root = metadata["resolve"]["root"]
+    found, queue = set(), [root]
+    while queue:
+        for dependency in nodes[queue.pop()]["deps"]:
+            is_linked = any(kind["kind"] is None for kind in dependency["dep_kinds"])
+            is_macro = any("proc-macro" in target["kind"] for target in packages[dependency["pkg"]]["targets"])
+            if is_linked and not is_macro and dependency["pkg"] not in found:
+                found.add(dependency["pkg"])
+                queue.append(dependency["pkg"])
+    return sorted((packages[package] for package in found), key=lambda package: (package["name"], package["version"]))
+
+
+def chosen(package):
+    """The licences to follow: of each choice the preferred one."""
+    expression = (package["license"] or "").replace("/", " OR ")
+    parts = [part.strip("() ") for part in expression.split(" AND ")]
+    picked = []
+    for part in parts:
+        options = [option.strip() for option in part.split(" OR ")]
+        known = [licence for licence in PREFERRED if licence in options]
+        if not known:
+            sys.exit(f"{package['name']}: none of {PREFERRED} is in its licence `{package['license']}`")
+        picked.append(known[0])
+    return picked
+
+
+def text_of(package, licence):
+    """The licence's text in the sources of a crate. None: it has none."""
+    folder = pathlib.Path(package["manifest_path"]).parent
+    name, words = SIGNS[licence]
+    files = sorted(path for path in folder.iterdir() if re.match(r"(?i)(licen[cs]e|copying|unlicense)", path.name) and path.is_file())
+    files.sort(key=lambda path: name not in path.name.lower())
+    for file in files:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if words.lower() in text.lower():
+            # What follows the terms of Apache's licence is an example.
+            text = re.split(r"(?<=END OF TERMS AND CONDITIONS)", text)[0]
+            return "\n".join(line.rstrip() for line in text.strip().splitlines())
+    return None
+
+
+def document():
+    texts, without = {}, []
+    for package in linked_crates():
+        name = f"{package['name']} {package['version']}"
+        for licence in chosen(package):
+            text = text_of(package, licence)
+            if text is None:
+                without.append((licence, name))
+                continue
+            # Texts that differ in spaces alone are one.
+            key = (licence, re.sub(r"\s+", " ", text))
+            texts.setdefault(key, (text, []))[1].append(name)
+    for licence, name in without:
+        most = max((entry for (of, _), entry in texts.items() if of == licence), key=lambda entry: len(entry[1]), default=None)
+        if most is None:
+            sys.exit(f"{name}: no crate has the text of {licence}")
+        most[1].append(name)
+    assets = {"font of charts and pages": "fonts/LICENSE-Apache-2.0.txt", "curves of the page (uPlot)": "uplot/LICENSE"}
+    parts = [
+        "fleetsim is distributed under the Apache License 2.0 (see LICENSE). It contains the works below.\n"
+        "This file is written by .ci/licences.py."
+    ]
+    for (licence, _), (text, names) in sorted(texts.items(), key=lambda item: (item[0][0], item[1][1])):
+        crates = textwrap.fill(f"{licence}: {', '.join(sorted(names))}", 100, break_on_hyphens=False)
+        parts.append(f"{crates}\n\n{text}")
+    for what, path in assets.items():
+        parts.append(f"The {what}\n\n{(ROOT / 'assets' / path).read_text(encoding='utf-8').strip()}")
+    return ("\n\n" + "=" * 80 + "\n").join(parts) + "\n"
+
+
+def main():
+    text = document()
+    if "--check" in sys.argv[1:]:
+        if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
+            sys.exit(f"{FILE.name} is out of date; run .ci/licences.py")
+    else:
+        FILE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+//! A controller's client of the API server: latencies, limits, requests that are given up, and conflicts.
+//!
+//! Follows kubernetes/client-go (`rest`, `util/retry`), golang.org/x/time/rate and controller-runtime, which makes a
+//! client, and so a limit, for each kind of object. Each request draws its latency from one random stream, and waits for
+//! a token where the client has a limit. Tokens are handed out in the order of the calls. A request that is given up
+//! while it waits for its token is not sent; its token goes back unless a later request has one already.
+//!
+//! The time of an answer is known when a request is sent, so a pass computes the times of all its requests at its
+//! beginning. Their tokens are reserved then.
+
+use std::collections::VecDeque;
+
+use super::ControlLoop;
+use crate::engine::{Reservations, Stream, Streams, dist};
+use crate::units::{SimDuration, SimTime};
+use crate::world::DurationModel;
+
+/// A controller's client.
+#[derive(Clone, Debug)]
+pub struct ApiClient {
+    latency: DurationModel,
+    draws: Stream,
+    watch_delay: SimDuration,
+    /// A full bucket for a kind of object. `None`: there is no limit.
+    limit: Option<Reservations>,
+    /// The limits of the kinds in use, by their number.
+    kinds: Vec<KindLimit>,
+}
+
+/// The limit for one kind of object.
+#[derive(Clone, Debug)]
+struct KindLimit {
+    bucket: Reservations,
+    /// Requests that wait for their tokens, in the order of these: when each is sent, and whether it can be given up.
+    waiting: VecDeque<(SimTime, bool)>,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ApiRequest {
+    /// The limit lets it go then.
+    pub sent: SimTime,
+    /// Its answer arrives then.
+    pub answered: SimTime,
+}
+
+/// How a write that meets a conflict is tried again (`util/retry` of client-go).
+#[derive(Clone, Copy, Debug)]
+pub struct RetryPolicy {
+    /// Wait before the second try.
+    pub first: SimDuration,
+    /// Ratio of a wait to the one before it.
+    pub factor: u64,
+    /// Largest share of a wait that is added to it.
+    pub jitter: f64,
+    /// Tries altogether.
+    pub tries: u32,
+}
+
+impl RetryPolicy {
+    /// `DefaultRetry`: for conflicts of clients that make small changes.
+    pub const DEFAULT: Self = Self { first: SimDuration::from_millis(10), factor: 1, jitter: 0.1, tries: 5 };
+
+    /// `DefaultBackoff`: for conflicts of clients that make large changes.
+    pub const BACKOFF: Self = Self { first: SimDuration::from_millis(10), factor: 5, jitter: 0.1, tries: 4 };
+}
+
+impl ApiClient {
+    /// The client of the controller that is called `name` in the random streams.
+    #[must_use]
+    pub fn new(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
+        Self {
+            latency: settings.request.clone(),
+            draws: streams.stream("controller", name),
+            watch_delay: settings.watch_delay,
+            limit: settings.client_limit(),
+            kinds: Vec::new(),
+        }
+    }
+
+    /// As [`Self::new`], of a controller whose requests are counted elsewhere.
+    #[must_use]
+    pub fn without_limit(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
+        Self { limit: None, ..Self::new(settings, streams, name) }
+    }
+
+    /// Draws the duration of a request that no limit holds back.
+    pub fn latency(&mut self) -> SimDuration {
+        self.latency.sample(&mut self.draws)
+    }
+
+    /// Sends a request about a kind of object.
+    pub fn send(&mut self, kind: usize, at: SimTime) -> ApiRequest {
+        self.request(kind, at, false)
+    }
+
+    /// As [`Self::send`], of a caller that may give the request up ([`Self::give_up`]).
+    pub fn send_for_now(&mut self, kind: usize, at: SimTime) -> ApiRequest {
+        self.request(kind, at, true)
+    }
+
+    fn request(&mut self, kind: usize, at: SimTime, can_be_given_up: bool) -> ApiRequest {
+        let mut sent = at;
+        if let Some(full) = &self.limit {
+            while self.kinds.len() <= kind {
+                self.kinds.push(KindLimit { bucket: full.clone(), waiting: VecDeque::new() });
+            }
+            let KindLimit { bucket, waiting } = &mut self.kinds[kind];
+            sent = bucket.reserve(at);
+            while waiting.pop_front_if(|(before, _)| *before <= at).is_some() {}
+            if sent > at {
+                waiting.push_back((sent, can_be_given_up));
+            }
+        }
+        ApiRequest { sent, answered: sent + self.latency() }
+    }
+
+    /// Gives up the requests of [`Self::send_for_now`] about a kind that still wait for their tokens.
+    pub fn give_up(&mut self, kind: usize, now: SimTime) {
+        let Some(KindLimit { bucket, waiting }) = self.kinds.get_mut(kind) else { return };
+        while waiting.pop_back_if(|(sent, can_be_given_up)| *can_be_given_up && *sent > now).is_some() {
+            bucket.give_back();
+        }
+    }
+
+    /// Sends requests one after the other. Returns the time of the last answer.
+    pub fn in_turn(&mut self, kind: usize, begin: SimTime, count: usize) -> SimTime {
+        (0..count).fold(begin, |at, _| self.send(kind, at).answered)
+    }
+
+    /// Sends requests of which `width` wait for an answer at a time. Returns the times of the answers, in the order of
+    /// the requests.
+    pub fn at_once(&mut self, kind: usize, begin: SimTime, count: usize, width: usize) -> Vec<SimTime> {
+        let mut answers = Vec::with_capacity(count);
+        // The times at which places become free, the latest first.
+        let mut free: Vec<SimTime> = Vec::new();
+        for nth in 0..count {
+            let from = if nth < width { begin } else { free.pop().expect("a place is taken") };
+            let answered = self.send(kind, from).answered;
+            let place = free.partition_point(|other| *other > answered);
+            free.insert(place, answered);
+            answers.push(answered);
+        }
+        answers
+    }
+
+    /// Updates an object that is read from a cache and that somebody last wrote at `written`. The update is refused
+    /// where the cache did not show that write yet; the object is read again after a wait. Returns when it is written.
+    ///
+    /// # Errors
+    /// The time of the last conflict, when the tries are used up.
+    pub fn update(
+        &mut self,
+        kind: usize,
+        begin: SimTime,
+        written: Option<SimTime>,
+        retry: RetryPolicy,
+    ) -> Result<SimTime, SimTime> {
+        let mut read = begin;
+        for nth in 1..=retry.tries {
+            let answered = self.send(kind, read).answered;
+            if !written.is_some_and(|written| self.is_conflict(read, answered, written)) {
+                return Ok(answered);
+            }
+            if nth == retry.tries {
+                return Err(answered);
+            }
+            read = answered + self.wait(retry, nth - 1);
+        }
+        Err(read)
+    }
+
+    /// Draws the wait after a conflict, which so many waits went before.
+    pub fn wait(&mut self, retry: RetryPolicy, waits: u32) -> SimDuration {
+        (retry.first * retry.factor.pow(waits)).mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))
+    }
+
+    /// Whether an update that is answered at `answered`, of an object that was read from the cache at `read`, meets a
+    /// conflict with a write of `written`.
+    #[must_use]
+    pub fn is_conflict(&self, read: SimTime, answered: SimTime, written: SimTime) -> bool {
+        written <= answered && read < written + self.watch_delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(millis: u64) -> SimTime {
+        SimTime::from_nanos(millis * 1_000_000)
+    }
+
+    fn client(qps: u32, burst: u32) -> ApiClient {
+        let settings = ControlLoop { request: SimDuration::from_millis(5).into(), ..ControlLoop::limited(qps, burst) };
+        ApiClient::new(&settings, &Streams::new(1, 0), "test")
+    }
+
+    #[test]
+    fn requests_follow_each_other_or_share_their_time() {
+        let mut client = client(0, 0);
+        assert_eq!(client.in_turn(0, millis(100), 2), millis(110));
+        assert_eq!(client.at_once(0, millis(110), 3, usize::MAX), [115, 115, 115].map(millis));
+        assert_eq!(client.at_once(0, millis(0), 5, 2), [5, 5, 10, 10, 15].map(millis));
+    }
+
+    #[test]
+    fn each_kind_of_object_has_a_limit_that_spreads_requests_beyond_its_burst() {
+        let mut client = client(50, 2);
+        // Tokens after the burst of 2 come every 20 ms: at 20 and 40 ms, and the next at 60 ms.
+        assert_eq!(client.at_once(0, SimTime::ZERO, 4, usize::MAX), [5, 5, 25, 45].map(millis));
+        assert_eq!(client.in_turn(1, SimTime::ZERO, 2), millis(10), "the other kind has tokens of its own");
+        assert_eq!(client.send(0, millis(45)), ApiRequest { sent: millis(60), answered: millis(65) });
+    }
+
+    #[test]
+    fn requests_that_are_given_up_return_the_tokens_that_no_later_request_follows() {
+        let mut client = client(100, 1);
+        let sent = [0; 3].map(|_| client.send_for_now(0, SimTime::ZERO).sent);
+        assert_eq!(sent, [0, 10, 20].map(millis));
+        // The token of another caller at 30 ms keeps those before it from going back.
+        assert_eq!(client.send(0, SimTime::ZERO).sent, millis(30));
+        assert_eq!([0; 2].map(|_| client.send_for_now(0, SimTime::ZERO).sent), [40, 50].map(millis));
+        client.give_up(0, millis(15));
+        assert_eq!(client.send(0, millis(15)).sent, millis(40));
+    }
+
+    #[test]
+    fn an_update_is_tried_again_until_the_cache_shows_the_last_write_or_the_tries_are_used_up() {
+        let no_jitter = RetryPolicy { jitter: 0.0, ..RetryPolicy::DEFAULT };
+        let update = |written| {
+            let mut client = client(0, 0);
+            client.watch_delay = SimDuration::from_millis(20);
+            client.update(0, millis(100), written, no_jitter)
+        };
+        assert_eq!(update(None), Ok(millis(105)));
+        assert_eq!(update(Some(millis(80))), Ok(millis(105)), "the cache shows it");
+        assert_eq!(update(Some(millis(106))), Ok(millis(105)), "it is written later");
+        // A try takes 5 ms and a wait 10 ms: the object is read at 100, 115, 130, 145 and 160 ms.
+        assert_eq!(update(Some(millis(96))), Ok(millis(135)), "at 116 ms the cache shows it");
+        assert_eq!(update(Some(millis(104))), Ok(millis(135)), "somebody writes it while the update is on its way");
+        let late = |watch_delay| {
+            let mut client = client(0, 0);
+            client.watch_delay = SimDuration::from_millis(watch_delay);
+            client.update(0, millis(100), Some(millis(100)), no_jitter)
+        };
+        assert_eq!(late(60), Ok(millis(165)));
+        assert_eq!(late(61), Err(millis(165)));
+    }
+
+    #[test]
+    fn latencies_have_the_mean_of_their_distribution() {
+        const REQUESTS: usize = 100_000;
+        let mut client = ApiClient::new(&ControlLoop::kubernetes(), &Streams::new(1, 0), "test");
+        let mean = client.in_turn(0, SimTime::ZERO, REQUESTS).as_secs_f64() / REQUESTS as f64;
+        // 7 ms · exp(0.4² / 2) = 7.583 ms; its standard deviation is 3.2 ms / sqrt(100 000) = 0.01 ms.
+        assert!((mean - 0.007_583).abs() < 0.000_05, "{mean}");
+    }
+}

@@ -1,0 +1,60 @@
+//! The clusters of a run, as a controller instructs them and asks about them.
+
+use crate::rollout::Revision;
+use crate::world::{ClusterId, Queue, World};
+
+/// An instruction to run nothing: the cluster removes what it runs.
+pub const NOTHING: Revision = Revision(0);
+
+/// The clusters of a run: the simulated world, or a recorded fleet in a test.
+pub trait Clusters {
+    /// Whether a cluster answers the management cluster.
+    fn is_online(&self, cluster: ClusterId) -> bool;
+
+    /// Whether a cluster that does not answer will do so again.
+    fn is_repair_due(&self, cluster: ClusterId) -> bool;
+
+    /// Whether a container of the cluster waits after a failure.
+    fn is_backing_off(&self, cluster: ClusterId) -> bool;
+
+    /// Whether a container of the cluster never becomes ready.
+    fn is_stuck(&self, cluster: ClusterId) -> bool;
+
+    /// The management cluster instructs a cluster to run a revision.
+    fn instruct(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
+
+    /// The management cluster itself applies a revision in a cluster; one that is offline never hears of it.
+    fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
+
+    /// The management cluster instructs a cluster to remove what it runs. That downloads nothing, and the simulated
+    /// world goes on as it is.
+    fn remove(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        let _ = (cluster, queue);
+    }
+}
+
+impl Clusters for World<'_> {
+    fn is_online(&self, cluster: ClusterId) -> bool {
+        World::is_online(self, cluster)
+    }
+
+    fn is_repair_due(&self, cluster: ClusterId) -> bool {
+        World::is_repair_due(self, cluster)
+    }
+
+    fn is_backing_off(&self, cluster: ClusterId) -> bool {
+        World::is_backing_off(self, cluster)
+    }
+
+    fn is_stuck(&self, cluster: ClusterId) -> bool {
+        World::is_stuck(self, cluster)
+    }
+
+    fn instruct(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
+        World::instruct(self, cluster, revision, queue);
+    }
+
+    fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
+        World::push(self, cluster, revision, queue);
+    }
+}

@@ -1,0 +1,194 @@
+//! Connects a controller with the clusters of one run: what it hears when, and what comes of it.
+//!
+//! Reports and people's changes reach the controller after the watch delay. The clusters are a simulated world, or a
+//! recorded fleet in a test.
+
+use super::plane::Record;
+use super::{Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits};
+use crate::process::ProcessError;
+use crate::results::{PassRow, StatusRow};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, DriverEvent, Event, Queue, Report};
+
+/// A product's control plane in one run.
+pub struct ControlPlane<'s> {
+    /// The product's controller.
+    pub controller: Box<dyn Controller + 's>,
+    /// Facts about the controller.
+    pub traits: Traits,
+    watch_delay: SimDuration,
+    /// People's changes in the order of time, since the release.
+    changes: &'s [(SimDuration, Change)],
+    /// Which clusters answer, as a process knows it.
+    online: Vec<bool>,
+    record: Record,
+    /// What the product shows to people. `None`: nobody looks.
+    statuses: Option<StatusLog>,
+}
+
+impl std::fmt::Debug for ControlPlane<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlPlane").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+impl<'s> ControlPlane<'s> {
+    /// A control plane of so many `clusters`, all of which answer at first.
+    #[must_use]
+    pub fn new(
+        controller: Box<dyn Controller + 's>,
+        clusters: usize,
+        watch_delay: SimDuration,
+        changes: &'s [(SimDuration, Change)],
+    ) -> Self {
+        Self {
+            traits: controller.traits(),
+            controller,
+            watch_delay,
+            changes,
+            online: vec![true; clusters],
+            record: Record { promoted: vec![None; clusters], ..Record::default() },
+            statuses: None,
+        }
+    }
+
+    /// From now on, what the product shows to people is recorded.
+    pub fn record_statuses(&mut self) {
+        self.statuses = Some(StatusLog::default());
+        self.show(SimTime::ZERO);
+    }
+
+    fn show(&mut self, now: SimTime) {
+        if let Some(log) = &mut self.statuses {
+            log.at(now);
+            self.controller.show(log);
+        }
+    }
+
+    /// What the product has shown by `end`.
+    pub fn take_statuses(&mut self, end: SimTime) -> Vec<StatusRow> {
+        self.show(end);
+        self.statuses.take().map_or_else(Vec::new, |mut log| log.take())
+    }
+
+    /// The passes so far, in the order in which they began.
+    pub fn take_passes(&mut self) -> Vec<PassRow> {
+        std::mem::take(&mut self.record.passes)
+    }
+
+    /// When the product first reported completion itself.
+    #[must_use]
+    pub const fn reported(&self) -> Option<SimTime> {
+        self.record.reported
+    }
+
+    /// Whether the controller's process has failed.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.record.failure.is_some()
+    }
+
+    /// Number of the controller's pending timers.
+    #[must_use]
+    pub const fn timers(&self) -> usize {
+        self.record.timers
+    }
+
+    /// The run is over. Returns the error of the controller's process, if it has one.
+    pub fn finish(&mut self) -> Option<ProcessError> {
+        let at_end = self.controller.finish();
+        self.record.failure.take().or(at_end)
+    }
+
+    /// Reports have reached the management cluster.
+    pub fn arrive(&mut self, reports: Vec<Report>, queue: &mut Queue) {
+        let delay = self.traits.report_delay.unwrap_or(self.watch_delay);
+        self.record.in_flight += reports.len();
+        for report in reports {
+            queue.schedule_in(delay, Event::Driver(DriverEvent::Seen(report)));
+        }
+    }
+
+    /// The new revision is released now: the controller begins, and people's times count from here.
+    pub fn release(&self, queue: &mut Queue) {
+        let delay = if self.traits.is_process { SimDuration::ZERO } else { self.watch_delay };
+        for (number, (after, _)) in (0..).zip(self.changes) {
+            queue.schedule_in(*after + delay, Event::Driver(DriverEvent::PersonActs(number)));
+        }
+        queue.schedule(queue.now(), Event::Driver(DriverEvent::Released));
+    }
+
+    /// Tells a process which clusters were cut off, or are back.
+    pub fn links(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
+        if !self.traits.is_process {
+            return;
+        }
+        for index in 0..self.online.len() {
+            let cluster = ClusterId(index as u32);
+            let is_online = clusters.is_online(cluster);
+            if std::mem::replace(&mut self.online[index], is_online) != is_online {
+                self.input(ControllerInput::Link(cluster, is_online), clusters, queue);
+            }
+        }
+    }
+
+    /// An event of the control plane. Returns the clusters whose state the controller may see differently now.
+    pub fn handle(&mut self, event: DriverEvent, clusters: &mut dyn Clusters, queue: &mut Queue) -> Vec<ClusterId> {
+        match event {
+            DriverEvent::Released => self.input(ControllerInput::Released, clusters, queue),
+            DriverEvent::Seen(report) => {
+                self.record.in_flight -= 1;
+                self.record.changed.push(report.cluster);
+                self.input(ControllerInput::Report(report), clusters, queue);
+            }
+            DriverEvent::Timer(number) => {
+                self.record.timers -= 1;
+                self.input(ControllerInput::Timer(number), clusters, queue);
+            }
+            DriverEvent::Instruct(cluster, revision) => {
+                self.record.in_flight -= 1;
+                Plane { clusters, queue, record: &mut self.record }.instruct(SimTime::ZERO, cluster, revision);
+            }
+            DriverEvent::PersonActs(number) => {
+                self.record.changed.extend((0..self.online.len() as u32).map(ClusterId));
+                if let Change::Release(_) = self.changes[number as usize].1 {
+                    self.record.reported = None;
+                }
+                self.input(ControllerInput::Person(&self.changes[number as usize].1), clusters, queue);
+            }
+        }
+        std::mem::take(&mut self.record.changed)
+    }
+
+    /// After every event: a process may advance up to the next one.
+    pub fn follow(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
+        let next = queue.peek_time();
+        if self.traits.is_process && next != Some(queue.now()) {
+            self.input(ControllerInput::Quiet(next), clusters, queue);
+        }
+    }
+
+    /// The world is over: a process goes on alone until it reports completion.
+    pub fn conclude(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
+        if self.traits.is_process && !self.has_failed() {
+            self.input(ControllerInput::Over, clusters, queue);
+        }
+    }
+
+    /// Whether the product can still report completion when nothing happens in the world any more.
+    #[must_use]
+    pub fn may_report(&self, clusters: &dyn Clusters) -> bool {
+        let is_working = self.record.in_flight > 0 || !self.controller.is_idle(clusters);
+        is_working && self.record.reported.is_none() && !self.has_failed()
+    }
+
+    /// One input of the controller.
+    pub fn input(&mut self, input: ControllerInput<'_>, clusters: &mut dyn Clusters, queue: &mut Queue) {
+        let now = queue.now();
+        self.controller.handle(now, input, &mut Plane { clusters, queue, record: &mut self.record });
+        if std::mem::take(&mut self.record.shows) {
+            self.show(now);
+            self.input(ControllerInput::Shown, clusters, queue);
+        }
+    }
+}

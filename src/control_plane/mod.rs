@@ -1,0 +1,38 @@
+//! A management cluster's control plane, as far as rollouts feel it: the same for all products.
+//!
+//! A product's controller is one state machine ([`Controller`]): it takes one [`ControllerInput`] at a time, and acts through the
+//! [`Plane`]. It is built from the parts that Kubernetes controllers are built from:
+//!
+//! ```text
+//!   reports, people ──watch delay──▶ Controller::handle ──▶ Runtime (work queue, workers, timers)
+//!                                          ▲                   │ a worker takes a key: a pass
+//!                              Timer ◀─────┤                   ▼
+//!                                     the engine's queue ◀── ApiClient (latency, limits) ──▶ instructions
+//! ```
+//!
+//! All times lie on the engine's queue, and what is due at one instant happens in the order in which it was scheduled.
+//! Latencies and tokens are drawn in one place, [`ApiClient`]. [`ControlPlane`] connects a controller with a simulated
+//! world, and with recorded fleets in tests. An external process is a controller, too.
+//!
+//! Sources: kubernetes/client-go (`util/workqueue`, `util/retry`, `rest`) and controller-runtime; each file names what
+//! it follows. Left out: the CPU time of controllers, an API server that slows down under load, watches that break.
+
+mod agenda;
+mod api_client;
+mod clusters;
+mod controller;
+mod driver;
+mod plane;
+mod settings;
+mod status_log;
+mod work_queue;
+
+pub use agenda::Agenda;
+pub use api_client::{ApiClient, ApiRequest, RetryPolicy};
+pub use clusters::{Clusters, NOTHING};
+pub use controller::{Change, Controller, ControllerInput, Traits};
+pub use driver::ControlPlane;
+pub use plane::Plane;
+pub use settings::{API_REQUEST, ControlLoop, WATCH_DELAY};
+pub use status_log::StatusLog;
+pub use work_queue::{RateLimiter, Runtime, WorkerPool};

@@ -1,0 +1,147 @@
+//! What a controller may do: set timers, instruct clusters, and say what it did.
+
+use super::clusters::{Clusters, NOTHING};
+use crate::engine::EventId;
+use crate::process::ProcessError;
+use crate::results::PassRow;
+use crate::rollout::Revision;
+use crate::units::SimTime;
+use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, Queue};
+
+/// The control plane as a controller acts on it, at one instant.
+pub struct Plane<'a> {
+    /// The clusters, as far as the management cluster can ask about them.
+    pub clusters: &'a mut dyn Clusters,
+    pub(super) queue: &'a mut Queue,
+    pub(super) record: &'a mut Record,
+}
+
+/// What a controller has done so far.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    /// Its pending timers.
+    pub(super) timers: usize,
+    /// Reports and instructions on their way.
+    pub(super) in_flight: usize,
+    pub(super) passes: Vec<PassRow>,
+    /// The revision that each cluster was last promoted to.
+    pub(super) promoted: Vec<Option<Revision>>,
+    /// Clusters whose state the controller sees differently since the last input.
+    pub(super) changed: Vec<ClusterId>,
+    /// When it first reported completion.
+    pub(super) reported: Option<SimTime>,
+    pub(super) failure: Option<ProcessError>,
+    /// Its objects may show something else since the last input.
+    pub(super) shows: bool,
+}
+
+impl std::fmt::Debug for Plane<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plane").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+impl Plane<'_> {
+    /// The present time.
+    #[must_use]
+    pub fn now(&self) -> SimTime {
+        self.queue.now()
+    }
+
+    /// Sets a timer; a time that is past means now. The number comes back in [`super::ControllerInput::Timer`].
+    pub fn timer(&mut self, at: SimTime, number: u32) -> EventId {
+        self.record.timers += 1;
+        self.queue.schedule(at.max(self.queue.now()), Event::Driver(DriverEvent::Timer(number)))
+    }
+
+    /// Removes a timer that has not gone off.
+    pub fn cancel(&mut self, timer: EventId) {
+        self.record.timers -= usize::from(self.queue.cancel(timer).is_some());
+    }
+
+    /// A write that instructs a cluster's agent takes effect at `at`; [`NOTHING`] removes what the cluster runs.
+    pub fn instruct(&mut self, at: SimTime, cluster: ClusterId, revision: Revision) {
+        if at > self.queue.now() {
+            self.record.in_flight += 1;
+            self.queue.schedule(at, Event::Driver(DriverEvent::Instruct(cluster, revision)));
+        } else if revision == NOTHING {
+            self.clusters.remove(cluster, self.queue);
+        } else {
+            self.clusters.instruct(cluster, revision, self.queue);
+        }
+    }
+
+    /// A pass decides that a cluster gets a revision, and instructs it at `at`. A cluster that is paused or has no agent
+    /// never hears of it.
+    pub fn deploy(&mut self, at: SimTime, spec: &ClusterSpec, cluster: ClusterId, revision: Revision) {
+        if spec.registered && !spec.paused {
+            self.promote(cluster, revision);
+            self.instruct(at, cluster, revision);
+        }
+    }
+
+    /// A cluster's agent is instructed now to remove what it runs.
+    pub fn remove(&mut self, cluster: ClusterId) {
+        self.instruct(self.now(), cluster, NOTHING);
+    }
+
+    /// The management cluster itself applies a revision in a cluster now; one that is offline never hears of it.
+    pub fn push(&mut self, cluster: ClusterId, revision: Revision) {
+        self.clusters.push(cluster, revision, self.queue);
+    }
+
+    /// A pass begins.
+    pub fn begin_pass(&mut self, unavailable: u64) {
+        let t_s = self.now().as_secs_f64();
+        self.record.passes.push(PassRow { t_s, passes: 1, duration_s: 0.0, created: 0, promoted: 0, unavailable });
+    }
+
+    /// The last pass that began goes on until `end`, and creates objects. A pass that goes on after the last target was
+    /// ready has been recorded.
+    pub fn pass_until(&mut self, end: SimTime, created: u64) {
+        if let Some(pass) = self.record.passes.last_mut() {
+            pass.duration_s = end.as_secs_f64() - pass.t_s;
+            pass.created += created;
+        }
+    }
+
+    /// A pass decides that a cluster gets a revision, which counts once for each cluster and revision.
+    pub fn promote(&mut self, cluster: ClusterId, revision: Revision) {
+        let before = self.record.promoted[cluster.index()].replace(revision);
+        if before != Some(revision)
+            && let Some(pass) = self.record.passes.last_mut()
+        {
+            pass.promoted += 1;
+        }
+    }
+
+    /// The passes so far. A process reports its own.
+    pub fn passes(&mut self) -> &mut Vec<PassRow> {
+        &mut self.record.passes
+    }
+
+    /// [`super::Controller::is_done`] of a cluster may have another answer now.
+    pub fn changed(&mut self, cluster: ClusterId) {
+        self.record.changed.push(cluster);
+    }
+
+    /// The product's own status says that the rollout of the new revision is complete.
+    pub fn reports_completion(&mut self, at: SimTime) {
+        self.record.reported.get_or_insert(at);
+    }
+
+    /// The product's objects may show something else now.
+    pub fn shows(&mut self) {
+        self.record.shows = true;
+    }
+
+    /// Whether [`Plane::shows`] was called and the objects were not asked yet.
+    pub(super) const fn is_to_show(&self) -> bool {
+        self.record.shows
+    }
+
+    /// The controller's process has failed: the run ends with this error.
+    pub fn fail(&mut self, error: ProcessError) {
+        self.record.failure.get_or_insert(error);
+    }
+}

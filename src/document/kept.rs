@@ -1,0 +1,180 @@
+//! The part of a product's file that decides a rollout: all that is copied beside an import or into results.
+//!
+//! Files of products hold passwords and tokens: Helm values, addresses with credentials, annotations. Results are
+//! shared, so a copy has the fields that this program reads, of all products, and no others. That a bundle has Helm
+//! values decides how many requests Fleet's agent makes, so of these the fact is kept. Left out: comments, which stay
+//! where nothing else is left out, and labels, which select clusters.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::problem::Source;
+use super::tree;
+use super::yaml::to_yaml;
+
+/// Fields that are copied with all that is in them.
+const WHOLE: [&str; 17] = [
+    "clusterGroupSelector",
+    "clusterSelector",
+    "finalizers",
+    "fsLayers",
+    "labelSelector",
+    "labels",
+    "options",
+    "ownerReferences",
+    "platform",
+    "policy",
+    "relationships",
+    "resourceSelectors",
+    "rolloutStrategy",
+    "selector",
+    "stages",
+    "strategy",
+    "syncPolicy",
+];
+
+/// Maps and lists, of which fields are copied.
+const PARTS: [&str; 22] = [
+    "agent",
+    "clusterDecisionResource",
+    "clusters",
+    "config",
+    "generators",
+    "git",
+    "helm",
+    "items",
+    "layers",
+    "list",
+    "manifests",
+    "matrix",
+    "merge",
+    "metadata",
+    "plugin",
+    "pullRequest",
+    "resources",
+    "scmProvider",
+    "spec",
+    "status",
+    "targets",
+    "template",
+];
+
+/// Single values that are copied.
+const VALUES: [&str; 30] = [
+    "apiVersion",
+    "atomic",
+    "chart",
+    "clusterGroup",
+    "clusterName",
+    "defaultNamespace",
+    "deletionTimestamp",
+    "digest",
+    "goTemplate",
+    "kind",
+    "lastSeen",
+    "mediaType",
+    "name",
+    "namespace",
+    "nonReadyNodes",
+    "paused",
+    "placementName",
+    "readyNodes",
+    "releaseName",
+    "requeueAfterSeconds",
+    "resourceSnapshotIndex",
+    "revisionHistoryLimit",
+    "schemaVersion",
+    "size",
+    "stagedRolloutStrategyName",
+    "state",
+    "timeoutSeconds",
+    "uncompressed",
+    "version",
+    "waitForJobs",
+];
+
+/// Fields of `helm` in a fleet.yaml, of which it counts whether they are empty.
+const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
+
+/// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. `None`: it is no
+/// such file, or nothing is left out.
+pub(crate) fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let mut value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(_) if [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending)) => {
+            tree::parse(&Arc::new(Source { name: name.to_owned(), text: text.to_owned() })).ok()?.to_json()
+        }
+        Err(_) => return None,
+    };
+    let mut left_out = Vec::new();
+    keep(&mut value, "", &mut left_out);
+    left_out.dedup();
+    let text = || if is_json { format!("{value:#}\n") } else { to_yaml(&value) };
+    (!left_out.is_empty()).then(|| (text(), left_out))
+}
+
+fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| keep(item, path, left_out)),
+        Value::Object(fields) => fields.retain(|key, value| {
+            let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let is_part = value.is_object() || value.is_array() || value.is_null();
+            let is_kept = WHOLE.contains(&key.as_str())
+                || is_part && PARTS.contains(&key.as_str())
+                || !is_part && VALUES.contains(&key.as_str()) && !is_address(value);
+            if HELM_VALUES.contains(&key.as_str()) && path == "helm" && is_part {
+                left_out.push(below);
+                return fact(value);
+            }
+            if !is_kept {
+                left_out.push(below);
+            } else if !WHOLE.contains(&key.as_str()) {
+                keep(value, &below, left_out);
+            }
+            is_kept
+        }),
+        _ => {}
+    }
+}
+
+/// An address may hold credentials.
+fn is_address(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains("://"))
+}
+
+/// Replaces what a map or a list holds by a mark. Returns whether it holds something.
+fn fact(value: &mut Value) -> bool {
+    match value {
+        Value::Array(items) if !items.is_empty() => *value = json!(["left out"]),
+        Value::Object(fields) if !fields.is_empty() => *value = json!({"leftOut": true}),
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_is_kept_and_of_helm_values_the_fact() {
+        let text = "# mine\nhelm:\n  chart: ./chart\n  values: {password: s3cr3t}\n  valuesFrom: []\n  repo: https://u:s3cr3t@x\n\
+                    rolloutStrategy: {maxUnavailable: 5%}\npaused: true\nnamespaceAnnotations: {token: s3cr3t}\n";
+        let (copy, left_out) = kept("fleet.yaml", text).expect("secrets");
+        assert_eq!(left_out, ["helm.repo", "helm.values", "helm.valuesFrom", "namespaceAnnotations"]);
+        let expected = json!({"helm": {"chart": "./chart", "values": {"leftOut": true}}, "paused": true,
+                              "rolloutStrategy": {"maxUnavailable": "5%"}});
+        assert_eq!(serde_saphyr::from_str::<Value>(&copy).expect("YAML"), expected);
+        assert_eq!(kept("fleet.yaml", "# mine\nrolloutStrategy: {maxUnavailable: 5%}\n"), None, "comments stay");
+        assert_eq!(kept("clusters.csv", "name,password\n"), None);
+    }
+
+    #[test]
+    fn a_field_of_another_form_is_left_out() {
+        let (copy, _) =
+            kept("x.json", r#"{"config": "s3cr3t", "name": {"a": "s3cr3t"}, "status": null}"#).expect("secrets");
+        assert_eq!(serde_json::from_str::<Value>(&copy).expect("JSON"), json!({"status": null}));
+    }
+}

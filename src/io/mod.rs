@@ -1,0 +1,17 @@
+//! Files that others name, files that are not finished yet, and text of others on a terminal.
+//!
+//! Someone else's results, shards, experiments and exports are data to distrust; `docs/security.md` says how far.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `read` | opens the files that these name |
+//! | `temporary` | files and folders that a failure or a signal removes |
+//! | `terminal` | characters that a terminal would obey |
+
+mod read;
+mod temporary;
+mod terminal;
+
+pub use read::{MOST_BYTES, open_below, open_own, path_below, read_below, read_file};
+pub use temporary::{Temporary, abandon, create, uninterrupted};
+pub use terminal::printable;

@@ -1,0 +1,135 @@
+//! Opens every file that an experiment, an export, a shard or a results folder names.
+//!
+//! Only regular files of a limited size are read: a pipe or a device may never end. An experiment may name files
+//! anywhere, as its author pleases. A results folder names its own files alone, so their names stay below the folder
+//! and no link is followed on the way. Left out: a folder that changes while it is read.
+
+use std::fs::{self, File};
+use std::io::{Error, ErrorKind, Read, Result};
+use std::path::{Component, Path, PathBuf};
+
+/// The size limit of one file of an experiment: an inventory of a million clusters is smaller.
+pub const MOST_BYTES: u64 = 256_000_000;
+
+/// The size limit of one file of a results folder.
+const MOST_RESULT_BYTES: u64 = 4_000_000_000;
+
+/// The bytes of the regular file at `path`. Links are followed.
+///
+/// # Errors
+/// When it is not a regular file, has more than `most` bytes, or cannot be read.
+pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(Error::other("it is a folder, not a file"));
+    }
+    if !metadata.is_file() {
+        return Err(Error::other(
+            "it is not a regular file; save what it gives to a file, or use `-` where that is allowed",
+        ));
+    }
+    read_at_most(File::open(path)?, most)
+}
+
+/// The bytes of the file `name` below a results folder, as [`open_below`] opens it.
+///
+/// # Errors
+/// As [`open_below`]; and when it has more than 4 GB.
+pub fn read_below(folder: &Path, name: &str) -> Result<Vec<u8>> {
+    read_at_most(open_below(folder, name)?, MOST_RESULT_BYTES)
+}
+
+/// Opens the file `name` below a results folder.
+///
+/// # Errors
+/// As [`path_below`], or when the file cannot be opened.
+pub fn open_below(folder: &Path, name: &str) -> Result<File> {
+    File::open(path_below(folder, name)?)
+}
+
+/// The path of the regular file `name` below `folder`. The folder itself may be a link, because the user names it.
+///
+/// # Errors
+/// When the name is not a relative path of plain parts, a part is a link, or it is not a regular file.
+pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
+    let refused = |reason: &str| Err(Error::new(ErrorKind::InvalidData, reason));
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if name.is_empty() || !Path::new(name).components().all(is_plain) {
+        return refused("files of a results folder must have plain names below it");
+    }
+    let mut path = folder.to_owned();
+    let mut found = None;
+    for part in Path::new(name).components() {
+        path.push(part);
+        let metadata = fs::symlink_metadata(&path)?;
+        if metadata.is_symlink() {
+            return refused("links in a results folder are not followed; replace it by the file");
+        }
+        found = Some(metadata);
+    }
+    if found.is_some_and(|metadata| metadata.is_file()) { Ok(path) } else { refused("it is not a regular file") }
+}
+
+/// Opens a file of the program's own, which may exist, to read and to write it. Nothing in it changes.
+///
+/// # Errors
+/// When it exists and is not a regular file, or cannot be opened or created.
+pub fn open_own(path: &Path) -> Result<File> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(Error::other("it is not a regular file; remove it"));
+    }
+    File::options().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+fn read_at_most(file: File, most: u64) -> Result<Vec<u8>> {
+    let refused = || Error::other(format!("it has more than {most} bytes"));
+    let length = file.metadata()?.len();
+    if length > most {
+        return Err(refused());
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(refused()) } else { Ok(bytes) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_name_in_results_stays_below_the_folder_and_leads_over_no_link() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join("results");
+        fs::create_dir_all(folder.join("charts")).expect("made");
+        for name in ["victim", "results/charts/a.svg"] {
+            fs::write(home.path().join(name), name).expect("written");
+        }
+        symlink(home.path(), folder.join("up")).expect("linked");
+        symlink("charts/a.svg", folder.join("a.svg")).expect("linked");
+        assert_eq!(read_below(&folder, "charts/a.svg").expect("plain"), b"results/charts/a.svg");
+        let absolute = home.path().join("victim").display().to_string();
+        for name in ["../victim", "up/victim", "charts/../../victim", "a.svg", "", ".", "charts", absolute.as_str()] {
+            let error = read_below(&folder, name).expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::InvalidData, "{name}: {error}");
+        }
+        assert_eq!(read_below(&folder, "b.svg").expect_err("none").kind(), ErrorKind::NotFound);
+        symlink(&folder, home.path().join("link")).expect("linked");
+        assert!(read_below(&home.path().join("link"), "charts/a.svg").is_ok(), "the user names the folder");
+    }
+
+    #[test]
+    fn only_regular_files_of_a_limited_size_are_read() {
+        let home = tempfile::tempdir().expect("a folder");
+        let file = home.path().join("a");
+        fs::write(&file, "four").expect("written");
+        assert_eq!(read_file(&file, 4).expect("small"), b"four");
+        assert_eq!(read_file(&file, 3).expect_err("large").to_string(), "it has more than 3 bytes");
+        assert!(read_file(home.path(), 9).expect_err("a folder").to_string().contains("a folder"));
+        assert!(read_file(Path::new("/dev/zero"), 9).expect_err("a device").to_string().contains("regular file"));
+        let sparse = File::create(home.path().join("sparse")).and_then(|file| file.set_len(1 << 40));
+        sparse.expect("made");
+        assert!(read_file(&home.path().join("sparse"), MOST_BYTES).is_err(), "nothing of it is read");
+    }
+}

@@ -1,0 +1,73 @@
+//! Files and folders that exist until something is finished: dropped, or removed at a signal, they leave nothing.
+//!
+//! A signal ends the program in another thread than the one that works. Both take the same lock, so a signal comes
+//! either before a finished folder is renamed or after it, never in between. Left out: `SIGKILL`, which nobody can
+//! answer; the next run removes what it leaves.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What a signal removes.
+static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Held while something is published, and from a signal to the end of the program.
+static PUBLISHING: Mutex<()> = Mutex::new(());
+
+/// A file or folder that is removed when this is dropped, or by [`abandon`].
+#[derive(Debug)]
+pub struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Takes charge of a path where something is about to be created.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        LEFT.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
+        Self(path)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        remove(&self.0);
+        left.remove(&self.0);
+    }
+}
+
+/// Creates a file in a folder that may be temporary, with the folders above it. After a signal nothing is created.
+///
+/// # Errors
+/// When the file system fails.
+pub fn create(path: &Path) -> std::io::Result<File> {
+    uninterrupted(|| {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        File::create(path)
+    })
+}
+
+/// Does what a signal must not cut in two.
+pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+    let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+/// Removes everything that is not finished. From then on nothing is created, published or dropped, so that the program
+/// ends by `end` and not by what the other threads miss.
+pub fn abandon(end: impl FnOnce()) {
+    let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
+    let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    left.iter().for_each(|path| remove(path));
+    end();
+}
+
+/// After a rename it no longer exists; otherwise a failure cannot be reported from here.
+fn remove(path: &Path) {
+    let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+}

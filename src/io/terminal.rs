@@ -1,0 +1,45 @@
+//! Text of others on a terminal: names, questions, errors and lines of processes may contain characters that a terminal
+//! obeys instead of showing.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The text with every control character but tab and line feed, and every character that changes the direction of
+/// text, as `\u001b`. In JSON, where they can stand in strings only, that means the same.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            _ if is_obeyed(character) => {
+                write!(printable, "\\u{:04x}", u32::from(character)).expect("text takes every character");
+            }
+            _ => printable.push(character),
+        }
+    }
+    Cow::Owned(printable)
+}
+
+const fn is_obeyed(character: char) -> bool {
+    match character {
+        '\t' | '\n' => false,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => matches!(character, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_in_printable_text() {
+        assert_eq!(printable("a\tb\nü 漢"), "a\tb\nü 漢");
+        assert_eq!(printable("\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}"), "\\u001b[2J\\u000d\\u009b31m\\u007f\\u202e");
+        let json: String = serde_json::from_str(&printable("\"\u{9b}x\"")).expect("still JSON");
+        assert_eq!(json, "\u{9b}x", "and means the same");
+    }
+}

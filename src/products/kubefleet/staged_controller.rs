@@ -1,0 +1,336 @@
+//! What the staged update runs of KubeFleet see of the world, and how their decisions reach the clusters.
+//!
+//! Every cluster of the fleet is a member cluster with a binding of one placement. One run, or several, update them;
+//! all runs of a hub share one worker, so their passes come one after the other (kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: the one that finds a
+//! cluster it is updating changed by the other fails. What a binding says of its cluster is in [`super::members`].
+//!
+//! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
+//! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
+//! this frees in the cluster.
+
+use super::members::{Members, Unavailable};
+use super::runs::UpdateRun;
+use super::staged_run::{PassEnd, StagedRun};
+use super::work_generator::{Effect, WorkGenerator};
+use super::{KubeFleetStaged, member_clusters};
+use crate::control_plane::{Change, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits};
+use crate::engine::Streams;
+use crate::products::{Run, Strategy};
+use crate::rollout::kubefleet::staged::RunStatus;
+use crate::rollout::kubefleet::{Binding, Bindings, MemberCluster, RunState, placement_conditions};
+use crate::rollout::{ApprovalId, Hold, Revision, TargetId};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, ReleaseKind};
+
+/// What people do to a run, by its number.
+#[derive(Clone, Copy, Debug)]
+enum PersonStep {
+    /// They create it, or set its state.
+    SetState(usize, RunState),
+    /// They give an approval that it asked for.
+    Approve(usize, ApprovalId),
+}
+
+/// KubeFleet's controller with staged update runs. The keys of its queue are the numbers of the runs.
+pub(super) struct StagedController<'s> {
+    strategy: &'s KubeFleetStaged,
+    clusters: Vec<MemberCluster>,
+    runs: Vec<StagedRun<'s>>,
+    runtime: Runtime<usize, PersonStep>,
+    /// The bindings of each placement; their targets are positions in its list of clusters.
+    bindings: Vec<Bindings>,
+    /// The clusters of each placement, and of each cluster its placement and its position there.
+    picked: Vec<Vec<usize>>,
+    places: Vec<(usize, TargetId)>,
+    unavailable: Vec<Unavailable>,
+    generator: WorkGenerator,
+    /// Time of the release; people's times count from it.
+    released: SimTime,
+    /// Something was reported since the last pass.
+    is_dirty: bool,
+    /// What another run is made of.
+    release: ReleaseKind,
+    streams: Streams,
+    watch_delay: SimDuration,
+    /// From the release until there is a snapshot of it.
+    snapshot_delay: SimDuration,
+    /// Why the status of a run cannot be written, so that no run begins.
+    too_large: Option<String>,
+}
+
+impl<'s> StagedController<'s> {
+    pub(super) fn new(strategy: &'s KubeFleetStaged, run: Run<'_>) -> Self {
+        let world = run.fleet.world;
+        let clusters = member_clusters(&world.clusters);
+        let timing = run.control_loop;
+        let placements = &strategy.updates.placements;
+        let (mut picked, mut places) = (vec![Vec::new(); placements.len()], Vec::with_capacity(clusters.len()));
+        for cluster in 0..clusters.len() {
+            let of: &mut Vec<usize> = &mut picked[strategy.updates.placement_of(cluster)];
+            places.push((strategy.updates.placement_of(cluster), TargetId(of.len() as u32)));
+            of.push(cluster);
+        }
+        let bindings = placements.iter().zip(&picked);
+        let mut bindings: Vec<Bindings> =
+            bindings.map(|(name, picked)| Members::bindings(world, name, picked.iter().copied())).collect();
+        for (cluster, &(placement, target)) in places.iter().enumerate() {
+            if strategy.updates.is_unpicked(cluster) {
+                bindings[placement].get_mut(target).expect("all have one").unschedule();
+            }
+        }
+        let unavailable = picked.iter().map(|picked| Unavailable::new(picked.len())).collect();
+        let run_of = |of: &UpdateRun| {
+            let members = picked_from(&clusters, &picked[of.placement]);
+            StagedRun::new(strategy, of, members, world.release, run.streams, timing.watch_delay)
+        };
+        Self {
+            strategy,
+            runs: strategy.updates.runs.iter().map(run_of).collect(),
+            runtime: Runtime::new(1),
+            bindings,
+            picked,
+            places,
+            unavailable,
+            // A run reads bindings from its cache.
+            generator: WorkGenerator::new(&run, timing.watch_delay).with_members(),
+            released: SimTime::ZERO,
+            is_dirty: false,
+            release: world.release,
+            streams: run.streams,
+            watch_delay: timing.watch_delay,
+            snapshot_delay: strategy.snapshot_delay.draw(&run.streams, "hub".into(), "snapshot delay", 0),
+            too_large: strategy.object_limit(run.fleet),
+            clusters,
+        }
+    }
+
+    /// Another release: somebody creates a run of it for the first placement.
+    fn another_run(&mut self, snapshot: Revision) {
+        let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
+        let run = UpdateRun { name, placement: 0, snapshot, states: Vec::new() };
+        let clusters = picked_from(&self.clusters, &self.picked[0]);
+        let mut run = StagedRun::new(self.strategy, &run, clusters, self.release, self.streams, self.watch_delay);
+        run.add_snapshot(snapshot);
+        run.set_state(RunState::Run);
+        self.runtime.add(self.runs.len());
+        self.runs.push(run);
+    }
+
+    /// The bindings of a cluster's placement, and which one is its own.
+    fn bindings_of(&mut self, cluster: ClusterId) -> (&mut Bindings, TargetId) {
+        let (placement, target) = self.places[cluster.index()];
+        (&mut self.bindings[placement], target)
+    }
+
+    /// All runs see which bindings of their placements have changed.
+    fn observe(&mut self) {
+        let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
+        for (placement, bindings) in changed {
+            self.unavailable[placement].look(bindings);
+            let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
+            runs.for_each(|run| run.sees(bindings.changed()));
+            bindings.clear_changed();
+        }
+    }
+
+    /// The release: people create runs of a snapshot that exists.
+    fn release(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        self.runtime.start();
+        self.released = now + self.snapshot_delay;
+        for (number, run) in self.runs.iter().enumerate() {
+            for &(after, state) in &run.acts {
+                self.runtime.step(self.released + after, PersonStep::SetState(number, state), plane);
+            }
+        }
+    }
+
+    fn step(&mut self, step: PersonStep) {
+        let (PersonStep::SetState(number, _) | PersonStep::Approve(number, _)) = step;
+        let run = &mut self.runs[number];
+        run.pending -= 1;
+        match step {
+            PersonStep::SetState(_, state) => run.set_state(state),
+            PersonStep::Approve(_, approval) => run.approved(approval),
+        }
+        self.runtime.add(number);
+    }
+
+    fn person(&mut self, change: &Change) {
+        match change {
+            Change::Stop(is_stopped) => {
+                let state = if *is_stopped { RunState::Stop } else { RunState::Run };
+                for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.exists()) {
+                    run.set_state(state);
+                    self.runtime.add(number);
+                }
+            }
+            Change::Approve { stage, before } => {
+                for (number, run) in self.runs.iter_mut().enumerate() {
+                    if run.approve(stage, *before) {
+                        self.runtime.add(number);
+                    }
+                }
+            }
+            // The scheduler's change of a binding, which wakes no run.
+            Change::Selected(cluster, false) => {
+                let (bindings, target) = self.bindings_of(*cluster);
+                bindings.get_mut(target).into_iter().for_each(Binding::unschedule);
+            }
+            Change::Selected(_, true) => {}
+            Change::Labels(cluster, labels) => {
+                self.clusters[cluster.index()].labels = labels.clone();
+                let (placement, _) = self.places[cluster.index()];
+                let clusters = picked_from(&self.clusters, &self.picked[placement]);
+                let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
+                runs.for_each(|run| run.set_clusters(clusters.clone()));
+            }
+            Change::Release(snapshot) => self.another_run(*snapshot),
+        }
+    }
+
+    fn reconcile(&mut self, number: usize, now: SimTime, plane: &mut Plane<'_>) {
+        self.observe();
+        plane.begin_pass(self.unavailable.iter().map(Unavailable::count).sum());
+        if self.too_large.is_some() {
+            self.runtime.end_pass(number, now, 0, false, plane);
+            return;
+        }
+        let run = &mut self.runs[number];
+        let placement = (&mut self.bindings[run.placement], &self.picked[run.placement][..]);
+        let PassEnd { end, approvals } = run.reconcile(now, placement, &mut self.generator, plane);
+        for (approval, given) in approvals {
+            self.runtime.step(given, PersonStep::Approve(number, approval), plane);
+        }
+        if let Some(at) = run.pass_ended(end) {
+            self.runtime.add_at(number, at, plane);
+        }
+        self.is_dirty = false;
+        let mut statuses = self.runs.iter().map(StagedRun::status);
+        let is_over = statuses.clone().all(RunStatus::is_over);
+        let completes = is_over && statuses.any(|run| run.succeeded == Some(true));
+        self.runtime.end_pass(number, end, 0, completes, plane);
+    }
+
+    fn effect(&mut self, effect: Effect, now: SimTime, plane: &mut Plane<'_>) {
+        match effect {
+            Effect::Written(_) => {}
+            Effect::Status(cluster, revision, state) => {
+                let (bindings, target) = self.bindings_of(cluster);
+                self.is_dirty |= Members::write(bindings, target, revision, state).is_some();
+                plane.changed(cluster);
+            }
+            Effect::Removed(cluster) => {
+                if self.generator.has_removed(cluster, now, plane) {
+                    let (bindings, target) = self.bindings_of(cluster);
+                    bindings.remove(target);
+                    self.is_dirty = true;
+                    plane.changed(cluster);
+                }
+            }
+        }
+    }
+
+    /// Clusters that have the resources that were installed before, because a run has rolled them out again.
+    fn went_back(&self) -> Option<Hold> {
+        let old = self.bindings.iter().flat_map(Bindings::iter);
+        let old = old.filter(|binding| binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting);
+        let count = old.count();
+        (count > 0).then(|| Hold {
+            rule: "resourceSnapshotIndex",
+            explanation: format!("all runs have ended, and {count} clusters do not have the snapshot of the release"),
+        })
+    }
+}
+
+/// The clusters of a placement.
+fn picked_from(clusters: &[MemberCluster], picked: &[usize]) -> Vec<MemberCluster> {
+    picked.iter().map(|cluster| clusters[*cluster].clone()).collect()
+}
+
+impl Controller for StagedController<'_> {
+    fn traits(&self) -> Traits {
+        Traits { ignores_pause: true, reports_completion: true, ..Traits::default() }
+    }
+
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released => self.release(now, plane),
+            ControllerInput::Report(report) => self.generator.report(report),
+            ControllerInput::Person(change) => self.person(change),
+            ControllerInput::Timer(number) => {
+                if let Some(step) = self.runtime.due(number, plane) {
+                    self.step(step);
+                } else if let Some(effect) = self.generator.due(number, now, plane) {
+                    self.effect(effect, now, plane);
+                }
+            }
+            _ => {}
+        }
+        self.generator.work(now, plane);
+        while let Some(number) = self.runtime.take(plane) {
+            self.reconcile(number, now, plane);
+        }
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        let (placement, target) = self.places[cluster.index()];
+        let bindings = &self.bindings[placement];
+        if self.strategy.updates.is_unpicked(cluster.index()) {
+            return bindings.get(target).is_none();
+        }
+        bindings.get(target).is_some() && Members::is_done(bindings, target)
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        if let Some(reason) = &self.too_large {
+            return Some(Hold { rule: "objectSize", explanation: reason.clone() });
+        }
+        let exist = || self.runs.iter().filter(|run| run.exists());
+        let hold_of = |run: &StagedRun<'_>| {
+            let mut hold = run.hold(&self.bindings[run.placement])?;
+            if self.runs.len() > 1 {
+                hold.explanation = format!("run `{}`: {}", run.name(), hold.explanation);
+            }
+            Some(hold)
+        };
+        let going = exist().filter(|run| !run.status().is_over()).find_map(hold_of);
+        going.or_else(|| exist().find_map(hold_of)).or_else(|| self.went_back())
+    }
+
+    fn show(&mut self, log: &mut StatusLog) {
+        for run in self.runs.iter().filter(|run| run.exists()) {
+            log.show(run.scheduler().conditions());
+        }
+        for (name, bindings) in self.strategy.updates.placements.iter().zip(&self.bindings) {
+            log.show(placement_conditions(name, bindings, None));
+        }
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let mut stages = vec![String::new(); self.clusters.len()];
+        for run in &self.runs {
+            for stage in &run.status().stages {
+                for cluster in &stage.clusters {
+                    let name = &mut stages[self.picked[run.placement][cluster.target.index()]];
+                    if self.runs.len() == 1 {
+                        name.clone_from(&stage.name);
+                    } else {
+                        let separator = if name.is_empty() { "" } else { "; " };
+                        name.push_str(&format!("{separator}{}/{}", run.name(), stage.name));
+                    }
+                }
+            }
+        }
+        stages
+    }
+
+    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
+        let is_stopped = self.too_large.is_some();
+        is_stopped
+            || !self.is_dirty
+                && !self.runtime.is_busy()
+                && self.generator.is_idle()
+                && self.runs.iter().all(StagedRun::is_idle)
+    }
+}

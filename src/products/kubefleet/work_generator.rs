@@ -1,0 +1,378 @@
+//! KubeFleet's work generator: it stands between a rollout's writes to bindings and the clusters.
+//!
+//! A write of a binding's spec wakes it (kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/workgenerator/controller.go`). As long as RolloutStarted, a second write, is not in its cache, it
+//! requeues the binding with the rate limiter of controller-runtime: a race that most bindings lose twice, so a rollout
+//! instructs ten clusters a second after its first hundred requeues. Then the generator writes the Work, which the member
+//! agent watches, and the binding's status. A changed status of a Work wakes it again.
+//!
+//! Finalizers and statuses of bindings carry the version that was read from the cache, and are refused where somebody
+//! has written the binding since then. Conditions carry the second in which they were made, so the same words in another
+//! second are another version. In a first deployment the hub agent has just started: its cache of member clusters is
+//! filled when the first one is read, and readers look every 100 ms whether it is full. Left out: all other caches,
+//! which a manager fills before its controllers start.
+
+use crate::control_plane::{ApiClient, ApiRequest, Plane, RateLimiter, RetryPolicy, Runtime};
+use crate::products::Run;
+use crate::rollout::Revision;
+use crate::rollout::kubefleet::WorkState;
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, Report};
+
+/// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by
+/// default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
+const WORKERS: usize = 100;
+
+/// The kinds of objects that the hub agent's client has limits for.
+pub(super) const BINDINGS: usize = 0;
+const WORKS: usize = 1;
+pub(super) const RUNS: usize = 2;
+pub(super) const APPROVALS: usize = 3;
+
+/// A reader looks again after this time while a cache is not full. Source: `syncedPollPeriod` of kubernetes/client-go's
+/// `tools/cache/shared_informer.go`.
+const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
+
+/// How often the hub looks whether a cluster that was cut off has removed its resources. Guess: runs look every 15 s.
+const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
+
+/// A change that a rollout's controller may care about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Effect {
+    /// The status of a binding to this revision is written, and the rollout's controller sees it.
+    Status(ClusterId, Revision, WorkState),
+    /// A binding has another version.
+    Written(ClusterId),
+    /// The agent has had time to remove what its Work was for. Then the binding is gone.
+    Removed(ClusterId),
+}
+
+/// A step of the generator.
+#[derive(Clone, Copy, Debug)]
+enum GeneratorStep {
+    /// The caches show a changed spec of a binding, or a changed status of its Work.
+    Wake(usize),
+    /// The worker that is at a binding goes on.
+    LooksAgain(usize),
+    /// The finalizer of a new binding is answered, which was read from the cache at that time.
+    Finalized(usize, SimTime),
+    /// The caches show that a binding is marked for deletion.
+    Deleted(usize),
+    /// A status of a binding is sent by a worker, which has read the binding at that time.
+    Sends(StatusUpdate),
+    /// It is answered.
+    Answered(StatusUpdate),
+    /// The caches show a written status.
+    Seen(ClusterId),
+    Effect(Effect),
+}
+
+/// A status of a binding that is on its way.
+#[derive(Clone, Copy, Debug)]
+struct StatusUpdate {
+    cluster: usize,
+    revision: Revision,
+    state: WorkState,
+    /// When the binding was read from the cache.
+    read: SimTime,
+    refused: u32,
+    /// A worker waits for the answer.
+    has_worker: bool,
+}
+
+/// What the generator knows of one binding.
+#[derive(Clone, Copy, Debug, Default)]
+struct TrackedBinding {
+    /// The revision of the binding's spec.
+    spec: Option<Revision>,
+    /// From when on RolloutStarted of this spec is in the API server. [`SimTime::MAX`]: it is not written.
+    started: Option<SimTime>,
+    /// The revision of its Work.
+    work: Option<Revision>,
+    /// The last report of the agent about the Work.
+    report: Option<Report>,
+    /// Its Work is older than the rollout, and available.
+    was_installed: bool,
+    /// The last status: revision, state, and the second in which it was made.
+    status: Option<(Revision, WorkState, u64)>,
+    /// When anybody last wrote the binding.
+    written: Option<SimTime>,
+    /// How often its finalizer was refused.
+    refused: u32,
+}
+
+/// The work generator of a hub, and the hub agent's client.
+pub(super) struct WorkGenerator {
+    client: ApiClient,
+    watch_delay: SimDuration,
+    /// From a write of a status until the rollout's controller takes it into account.
+    visible_after: SimDuration,
+    runtime: Runtime<usize, GeneratorStep>,
+    limiter: RateLimiter<usize>,
+    bindings: Vec<TrackedBinding>,
+    is_registered: Vec<bool>,
+    /// When the cache of member clusters is full. `None`: nobody has asked for one.
+    members_cached: Option<SimTime>,
+}
+
+impl WorkGenerator {
+    /// The generator of a hub whose clusters run what is installed. It is the product's second controller.
+    pub(super) fn new(run: &Run<'_>, visible_after: SimDuration) -> Self {
+        let world = run.fleet.world;
+        let tracked = |(index, spec): (usize, &crate::world::ClusterSpec)| {
+            let work = world.installed(index).filter(|_| spec.registered);
+            let status = work.map(|revision| (revision, WorkState::Available, 0));
+            TrackedBinding { spec: work, work, status, was_installed: work.is_some(), ..TrackedBinding::default() }
+        };
+        let bindings: Vec<TrackedBinding> = world.clusters.iter().enumerate().map(tracked).collect();
+        let mut runtime = Runtime::of_controller(1, WORKERS);
+        runtime.start();
+        Self {
+            client: ApiClient::new(run.control_loop, &run.streams, "work generator"),
+            watch_delay: run.control_loop.watch_delay,
+            visible_after,
+            runtime,
+            limiter: RateLimiter::controller_default(),
+            is_registered: world.clusters.iter().map(|cluster| cluster.registered).collect(),
+            // Before an update, the hub agent has put something into clusters.
+            members_cached: bindings.iter().any(|binding| binding.was_installed).then_some(SimTime::ZERO),
+            bindings,
+        }
+    }
+
+    /// The rollout's controller has read member clusters before.
+    pub(super) const fn with_members(mut self) -> Self {
+        self.members_cached = Some(SimTime::ZERO);
+        self
+    }
+
+    /// The rollout's controller reads or writes a binding now. Returns when it has the answer.
+    pub(super) fn request(&mut self, now: SimTime) -> SimTime {
+        self.client.send(BINDINGS, now).answered
+    }
+
+    /// The rollout's controller makes requests one after the other. Returns the time of the last answer.
+    pub(super) fn in_turn(&mut self, kind: usize, begin: SimTime, count: usize) -> SimTime {
+        self.client.in_turn(kind, begin, count)
+    }
+
+    /// As [`Self::request`], of a pass that may give the request up.
+    pub(super) fn request_for_now(&mut self, now: SimTime) -> ApiRequest {
+        self.client.send_for_now(BINDINGS, now)
+    }
+
+    /// A pass gives up its requests that wait for the client's limit.
+    pub(super) fn give_up(&mut self, now: SimTime) {
+        self.client.give_up(BINDINGS, now);
+    }
+
+    /// The rollout's controller writes a binding, answered at `written`: updates of an older version are refused.
+    pub(super) fn write_binding(&mut self, cluster: usize, written: SimTime) {
+        self.bindings[cluster].written = Some(written);
+    }
+
+    /// A binding's spec is written at `spec`, and its RolloutStarted at `started`.
+    pub(super) fn write_spec(
+        &mut self,
+        cluster: usize,
+        revision: Revision,
+        [spec, started]: [SimTime; 2],
+        plane: &mut Plane<'_>,
+    ) {
+        let binding = &mut self.bindings[cluster];
+        (binding.spec, binding.started, binding.written) = (Some(revision), Some(started), Some(spec));
+        self.runtime.step(spec + self.watch_delay, GeneratorStep::Wake(cluster), plane);
+    }
+
+    /// RolloutStarted of a binding is written at `started` after all, if it was not.
+    pub(super) fn write_started(&mut self, cluster: usize, started: SimTime) {
+        if self.bindings[cluster].started == Some(SimTime::MAX) {
+            self.bindings[cluster].started = Some(started);
+        }
+    }
+
+    /// When RolloutStarted of a binding whose spec is written is written.
+    pub(super) fn started(&self, cluster: usize) -> Option<SimTime> {
+        self.bindings[cluster].started.filter(|started| *started != SimTime::MAX)
+    }
+
+    /// The scheduler has changed a binding's spec: its conditions are written again, with the same content.
+    pub(super) fn refresh(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
+        let binding = self.bindings[cluster];
+        if let Some(revision) = binding.spec.filter(|revision| binding.work == Some(*revision)) {
+            let update = StatusUpdate { has_worker: false, ..self.status(cluster, revision, now) };
+            self.runtime.step(now, GeneratorStep::Sends(update), plane);
+        }
+    }
+
+    /// A binding is gone.
+    pub(super) fn forget(&mut self, cluster: usize) {
+        self.bindings[cluster] = TrackedBinding::default();
+    }
+
+    /// A binding is marked for deletion at `written`.
+    pub(super) fn delete(&mut self, cluster: usize, written: SimTime, plane: &mut Plane<'_>) {
+        self.bindings[cluster].spec = None;
+        self.runtime.step(written + self.watch_delay, GeneratorStep::Deleted(cluster), plane);
+    }
+
+    /// Whether the agent of a cluster has removed the resources of its Work. If it is cut off, the hub looks again.
+    pub(super) fn has_removed(&mut self, cluster: ClusterId, now: SimTime, plane: &mut Plane<'_>) -> bool {
+        let is_removed = plane.clusters.is_online(cluster) && self.is_registered[cluster.index()];
+        if !is_removed && plane.clusters.is_repair_due(cluster) {
+            self.runtime.step(now + REMOVAL_WAIT, GeneratorStep::Effect(Effect::Removed(cluster)), plane);
+        }
+        is_removed
+    }
+
+    /// The status of a binding's Work has changed.
+    pub(super) fn report(&mut self, report: Report) {
+        self.bindings[report.cluster.index()].report = Some(report);
+        self.runtime.add(report.cluster.index());
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.runtime.is_empty()
+    }
+
+    /// A timer goes off. Returns what of it the rollout's controller may care about.
+    pub(super) fn due(&mut self, number: u32, now: SimTime, plane: &mut Plane<'_>) -> Option<Effect> {
+        match self.runtime.due(number, plane)? {
+            GeneratorStep::Effect(effect) => return Some(effect),
+            GeneratorStep::Wake(cluster) => self.runtime.add(cluster),
+            GeneratorStep::LooksAgain(cluster) => self.reconcile(cluster, now, plane),
+            GeneratorStep::Finalized(cluster, read) => self.finalized(cluster, read, now, plane),
+            GeneratorStep::Deleted(cluster) => {
+                // The Work is deleted; its agent hears of that, and takes its finalizer away.
+                let id = ClusterId(cluster as u32);
+                let deleted = self.client.send(WORKS, now).answered;
+                plane.instruct(deleted, id, crate::control_plane::NOTHING);
+                let removed = deleted + self.watch_delay + self.client.latency() + self.watch_delay;
+                self.runtime.step(removed, GeneratorStep::Effect(Effect::Removed(id)), plane);
+            }
+            GeneratorStep::Sends(update) => self.send(update, now, plane),
+            GeneratorStep::Answered(update) => self.answered(update, now, plane),
+            GeneratorStep::Seen(cluster) => plane.changed(cluster),
+        }
+        None
+    }
+
+    /// Free workers take the bindings that wait.
+    pub(super) fn work(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        while let Some(cluster) = self.runtime.take(plane) {
+            self.reconcile(cluster, now, plane);
+        }
+    }
+
+    /// A worker looks at a binding.
+    fn reconcile(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
+        let binding = self.bindings[cluster];
+        if binding.spec.is_none() {
+            self.runtime.done(cluster);
+            return;
+        }
+        let full = *self.members_cached.get_or_insert_with(|| now + self.client.latency());
+        if full > now {
+            self.runtime.step(now + CACHE_POLL, GeneratorStep::LooksAgain(cluster), plane);
+        } else if binding.work.is_none() {
+            // The finalizer of a new binding: the answer shows the binding as it is in the API server.
+            let answered = self.client.send(BINDINGS, now).answered;
+            self.runtime.step(answered, GeneratorStep::Finalized(cluster, now), plane);
+        } else {
+            // A read of the instant at which the write reaches the cache comes before it.
+            let is_cached = |started: SimTime| started != SimTime::MAX && started + self.watch_delay < now;
+            self.synchronize(cluster, binding.started.is_none_or(is_cached), now, plane);
+        }
+    }
+
+    /// The finalizer of a new binding is written, unless the binding was written since it had been read.
+    fn finalized(&mut self, cluster: usize, read: SimTime, now: SimTime, plane: &mut Plane<'_>) {
+        let binding = &mut self.bindings[cluster];
+        let is_refused = binding.started.is_some_and(|started| self.client.is_conflict(read, now, started));
+        if is_refused && binding.refused + 1 < RetryPolicy::BACKOFF.tries {
+            let wait = self.client.wait(RetryPolicy::BACKOFF, binding.refused);
+            binding.refused += 1;
+            self.runtime.step(now + wait, GeneratorStep::LooksAgain(cluster), plane);
+            return;
+        }
+        binding.refused = 0;
+        let is_started = binding.started.is_none_or(|started| started <= now);
+        self.synchronize(cluster, is_started, now, plane);
+    }
+
+    /// The rest of a look at a binding that has its finalizer.
+    fn synchronize(&mut self, cluster: usize, is_started: bool, now: SimTime, plane: &mut Plane<'_>) {
+        let binding = &mut self.bindings[cluster];
+        match binding.spec {
+            None => self.runtime.done(cluster),
+            Some(_) if !is_started => {
+                let again = self.limiter.again(cluster, now);
+                self.runtime.add_at(cluster, again, plane);
+                self.runtime.done(cluster);
+            }
+            Some(revision) => {
+                self.limiter.forget(cluster);
+                if binding.work == Some(revision) {
+                    let update = self.status(cluster, revision, now);
+                    self.send(update, now, plane);
+                    return;
+                }
+                let written = self.client.send(WORKS, now).answered;
+                let is_new = binding.work.replace(revision).is_none();
+                (binding.report, binding.was_installed) = (None, false);
+                if self.is_registered[cluster] {
+                    plane.instruct(written, ClusterId(cluster as u32), revision);
+                }
+                if !is_new {
+                    // The Work says another snapshot now, which wakes the generator. A new Work does not.
+                    self.runtime.step(written + self.watch_delay, GeneratorStep::Wake(cluster), plane);
+                }
+                let update = self.status(cluster, revision, now);
+                self.runtime.step(written, GeneratorStep::Sends(update), plane);
+            }
+        }
+    }
+
+    /// The status of a binding that a worker reads now.
+    fn status(&self, cluster: usize, revision: Revision, now: SimTime) -> StatusUpdate {
+        let binding = &self.bindings[cluster];
+        let state = match binding.report.filter(|report| report.applied == revision) {
+            Some(report) if report.ready => WorkState::Available,
+            Some(_) => WorkState::Unavailable,
+            None if binding.was_installed => WorkState::Available,
+            None => WorkState::Applying,
+        };
+        StatusUpdate { cluster, revision, state, read: now, refused: 0, has_worker: true }
+    }
+
+    fn send(&mut self, update: StatusUpdate, now: SimTime, plane: &mut Plane<'_>) {
+        let answered = self.client.send(BINDINGS, now).answered;
+        self.runtime.step(answered, GeneratorStep::Answered(update), plane);
+    }
+
+    /// A binding's status is written, unless the binding was written since it had been read. Then it is read again, the
+    /// first time immediately (`updateBindingStatusWithRetry`).
+    fn answered(&mut self, update: StatusUpdate, now: SimTime, plane: &mut Plane<'_>) {
+        let StatusUpdate { cluster, revision, state, read, refused, has_worker } = update;
+        let binding = &mut self.bindings[cluster];
+        let is_refused = binding.written.is_some_and(|written| self.client.is_conflict(read, now, written));
+        if is_refused && refused < RetryPolicy::BACKOFF.tries {
+            let wait =
+                refused.checked_sub(1).map_or(SimDuration::ZERO, |nth| self.client.wait(RetryPolicy::BACKOFF, nth));
+            let again = StatusUpdate { read: now + wait, refused: refused + 1, ..update };
+            self.runtime.step(now + wait, GeneratorStep::Sends(again), plane);
+            return;
+        }
+        let status = Some((revision, state, now.as_nanos() / 1_000_000_000));
+        if std::mem::replace(&mut binding.status, status) != status {
+            binding.written = Some(now);
+            self.runtime.step(now, GeneratorStep::Effect(Effect::Written(ClusterId(cluster as u32))), plane);
+        }
+        let status = Effect::Status(ClusterId(cluster as u32), revision, state);
+        self.runtime.step(now + self.visible_after, GeneratorStep::Effect(status), plane);
+        self.runtime.step(now + self.watch_delay, GeneratorStep::Seen(ClusterId(cluster as u32)), plane);
+        if has_worker {
+            self.runtime.done(cluster);
+        }
+    }
+}

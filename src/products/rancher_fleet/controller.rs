@@ -1,0 +1,424 @@
+//! Rancher Fleet's controllers with one bundle: what they see of the world, and how their decisions reach the clusters.
+//!
+//! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
+//! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
+//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides on
+//! all targets. Then it goes through those that have a deployment, in the order of the clusters' names, with one
+//! request after the other: it deletes the Secret with the Helm values, of which there are none, and writes the
+//! deployment if it changes. So a pass that changes nothing costs a request for each target. With Helm values, a pass
+//! gets the Secret of each target that has a deployment before it decides, and a new deployment takes two more
+//! requests: its Secret before, and the Secret's owner after.
+//!
+//! A second controller, with 50 workers, looks at each deployment that was created or whose status changed, and patches
+//! `status.display` where that is out of date. This is a change of the status, so the bundle controller makes one more
+//! pass after most reports.
+//!
+//! A cluster leaves the workspace when somebody deletes its Cluster object. The cluster controller then deletes the
+//! cluster's own bundle and its namespace, and takes its finalizer off the cluster (`reconciler/cluster_controller.go`).
+//! With the namespace goes the deployment, whose finalizer the second controller takes off; the agent then removes the
+//! payload. Until the cluster is gone, passes treat it as a target: what they write into its namespace is refused. A
+//! cluster that comes to the workspace has no namespace in the first pass that sees it, and gets its deployment in the
+//! next one.
+//!
+//! Left out: the time that Kubernetes takes to delete what else is in a namespace; Fleet's GitRepo controller.
+
+use std::collections::BTreeMap;
+
+use super::status_writes::StatusWrites;
+use super::tally::{ClusterTally, is_attached};
+use super::{RancherFleetStrategy, clusters};
+use crate::control_plane::{
+    ApiClient, Change, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits, WorkerPool,
+};
+use crate::products::{Fleet, Run};
+use crate::rollout::rancher_fleet::{
+    BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
+};
+use crate::rollout::{Hold, ObjectCondition, Revision, TargetSet};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
+
+/// Requests for the finalizer of a new bundle: an update, one that meets a conflict, and its back-off of 5 ms, which is
+/// as long as a request.
+const FINALIZER_REQUESTS: usize = 3;
+
+/// Workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's `values.yaml`.
+const DISPLAY_WORKERS: usize = 50;
+
+/// The name of bundle and GitRepo in the recorded statuses.
+const NAME: &str = "app";
+
+/// Steps beside the passes of the bundle.
+#[derive(Clone, Copy, Debug)]
+enum FleetStep {
+    /// A created deployment is in the caches.
+    Created(usize),
+    /// A patched display is in the caches.
+    Displayed,
+    /// The deployment of a cluster that leaves no longer exists: the agent removes the payload.
+    Removed(usize),
+    /// The caches show that a cluster is gone.
+    Gone(usize),
+    /// A cluster that came has a namespace.
+    Registered(usize),
+}
+
+/// Rancher Fleet's controllers with one bundle.
+pub(super) struct FleetController<'s> {
+    scheduler: RancherFleet,
+    view: BundleView,
+    runtime: Runtime<(), FleetStep>,
+    client: ApiClient,
+    watch_delay: SimDuration,
+    /// The bundle has Helm values.
+    has_values: bool,
+    fleet: Fleet<'s>,
+    /// The clusters as the rules see them.
+    clusters: Vec<FleetCluster>,
+    /// Clusters in the order of their names, and the place of each cluster there.
+    by_name: Vec<usize>,
+    ranks: Vec<usize>,
+    /// Clusters whose view has changed since the last pass.
+    changed: TargetSet,
+    tally: ClusterTally,
+    /// The content that each deployment is labelled with: that of the bundle when it was written last.
+    labelled: Vec<Option<Revision>>,
+    /// The newest revision whose content is stored in the management cluster.
+    stored: Option<Revision>,
+    /// Clusters whose resources say that they fail.
+    degraded: Vec<bool>,
+    /// The bundle's status as the last pass wrote it. `None`: there is no bundle yet.
+    status: Option<BundleStatus>,
+    status_writes: StatusWrites,
+    /// The bundle is new: it has no finalizer yet.
+    is_new: bool,
+    /// A person has stopped the rollout before: agents that resume look at what they have.
+    was_stopped: bool,
+    /// The second controller: its client and workers, and what each deployment displays.
+    display_client: ApiClient,
+    display_workers: WorkerPool,
+    displays: Vec<Option<(BundleState, bool)>>,
+    /// The cluster controller's client. For each cluster that is leaving, when the caches show that its deployment is
+    /// gone.
+    cluster_client: ApiClient,
+    leaving: BTreeMap<usize, SimTime>,
+}
+
+impl<'s> FleetController<'s> {
+    pub(super) fn new(strategy: &RancherFleetStrategy, run: Run<'s>) -> Self {
+        let fleet = run.fleet;
+        let clusters = clusters(fleet);
+        let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone());
+        let world = fleet.world;
+        let views = world.clusters.iter().enumerate().map(|(index, spec)| {
+            let runs = match world.installed(index) {
+                Some(old) if spec.registered => ClusterView::settled(old),
+                _ => ClusterView::new(OLD),
+            };
+            ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
+        });
+        let view = BundleView { paused: strategy.paused, clusters: views.collect() };
+        let mut by_name: Vec<usize> = (0..clusters.len()).collect();
+        by_name.sort_by_key(|&cluster| &clusters[cluster].name);
+        let mut ranks = vec![0; clusters.len()];
+        by_name.iter().enumerate().for_each(|(rank, &cluster)| ranks[cluster] = rank);
+        let is_new = world.release == ReleaseKind::Initial;
+        let client = |name| ApiClient::new(run.control_loop, &run.streams, name);
+        let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
+        Self {
+            scheduler,
+            runtime: Runtime::new(1),
+            client: client("API requests"),
+            watch_delay: run.control_loop.watch_delay,
+            has_values: strategy.has_values,
+            fleet,
+            by_name,
+            ranks,
+            changed: TargetSet::all(clusters.len()),
+            tally: ClusterTally::new(clusters.len()),
+            labelled: deployments().map(|deployment| deployment?.staged).collect(),
+            stored: None,
+            degraded: vec![false; clusters.len()],
+            status: (!is_new).then(|| BundleStatus::settled(clusters.len() as u32)),
+            status_writes: StatusWrites::new(run.control_loop.watch_delay),
+            is_new,
+            was_stopped: strategy.paused,
+            display_client: client("status.display"),
+            display_workers: WorkerPool::new(DISPLAY_WORKERS),
+            displays: deployments().map(|deployment| deployment.as_ref().map(display)).collect(),
+            cluster_client: client("cluster controller"),
+            leaving: BTreeMap::new(),
+            clusters,
+            view,
+        }
+    }
+
+    /// An agent's report is the status of its cluster's deployment, if that was not deleted meanwhile.
+    fn report(&mut self, report: Report, plane: &mut Plane<'_>) {
+        let cluster = report.cluster.index();
+        let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else { return };
+        let before = *deployment;
+        // An apply has failed, or a running revision has; then the messages of its resources change, too.
+        deployment.failed = report.degraded && deployment.deployed != Some(report.applied);
+        let is_degraded = report.degraded && !deployment.failed;
+        deployment.applied = Some(report.applied);
+        deployment.ready = report.ready;
+        deployment.non_modified = true;
+        let was_degraded = std::mem::replace(&mut self.degraded[cluster], is_degraded);
+        if *deployment != before || was_degraded != is_degraded {
+            self.changed.insert(report.cluster.0);
+            self.display(cluster, plane);
+            self.runtime.add(());
+        }
+    }
+
+    /// The second controller looks at a deployment, and patches its display if that is out of date.
+    fn display(&mut self, cluster: usize, plane: &mut Plane<'_>) {
+        let Some(deployment) = &self.view.clusters[cluster].deployment else { return };
+        let display = Some(display(deployment));
+        if std::mem::replace(&mut self.displays[cluster], display) != display {
+            let patched = self.display_workers.work(plane.now(), self.display_client.latency());
+            self.runtime.step(patched + self.watch_delay, FleetStep::Displayed, plane);
+        }
+    }
+
+    fn person(&mut self, change: &Change, plane: &mut Plane<'_>) {
+        match change {
+            Change::Release(revision) => {
+                self.view.clusters.iter_mut().for_each(|cluster| cluster.wanted = *revision);
+                self.changed.insert_all();
+            }
+            Change::Stop(is_stopped) => (self.view.paused, self.was_stopped) = (*is_stopped, true),
+            Change::Labels(cluster, labels) => {
+                let groups = groups_of(labels, self.fleet.groups).expect("selectors are checked before they are kept");
+                let cluster = &mut self.clusters[cluster.index()];
+                (cluster.labels, cluster.groups) = (labels.clone().into(), groups);
+                self.scheduler.set_clusters(self.clusters.clone());
+            }
+            Change::Selected(cluster, false) => self.leaves(cluster.index(), plane),
+            Change::Selected(cluster, true) => {
+                let view = &mut self.view.clusters[cluster.index()];
+                (view.targeted, view.registered) = (true, false);
+                self.changed.insert(cluster.0);
+                self.leaving.remove(&cluster.index());
+                self.runtime.step(plane.now(), FleetStep::Registered(cluster.index()), plane);
+            }
+            Change::Approve { .. } => return,
+        }
+        self.runtime.add(());
+    }
+
+    /// The caches show that a cluster is marked for deletion.
+    fn leaves(&mut self, cluster: usize, plane: &mut Plane<'_>) {
+        let namespace_deleted = self.cluster_client.in_turn(0, plane.now(), 2);
+        let gone = self.cluster_client.in_turn(0, namespace_deleted, 1) + self.watch_delay;
+        let removed = self.cluster_client.in_turn(0, namespace_deleted + self.watch_delay, 1);
+        self.leaving.insert(cluster, removed + self.watch_delay);
+        self.runtime.step(removed, FleetStep::Removed(cluster), plane);
+        self.runtime.step(gone.max(removed), FleetStep::Gone(cluster), plane);
+    }
+
+    fn step(&mut self, step: FleetStep, plane: &mut Plane<'_>) {
+        match step {
+            FleetStep::Created(cluster) => self.display(cluster, plane),
+            FleetStep::Displayed => {}
+            FleetStep::Removed(cluster) => plane.remove(ClusterId(cluster as u32)),
+            FleetStep::Gone(cluster) => {
+                let view = &mut self.view.clusters[cluster];
+                (view.targeted, view.deployment) = (false, None);
+                (self.labelled[cluster], self.displays[cluster]) = (None, None);
+                self.leaving.remove(&cluster);
+                self.changed.insert(cluster as u32);
+                plane.changed(ClusterId(cluster as u32));
+            }
+            FleetStep::Registered(cluster) => {
+                self.view.clusters[cluster].registered = self.fleet.world.clusters[cluster].registered;
+                self.changed.insert(cluster as u32);
+            }
+        }
+        self.runtime.add(());
+    }
+
+    fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        self.status_writes.begins(now);
+        let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
+        self.tally.update(&self.view, self.changed.iter());
+        plane.begin_pass(self.tally.unavailable);
+        // The bundle's status is Ready when the pass counts all targets as ready.
+        let completes = self.tally.is_complete();
+        let before = |&cluster: &u32| (cluster, self.view.clusters[cluster as usize].deployment);
+        let stored: Vec<(u32, Option<BundleDeployment>)> = pass.status.stored.iter().map(before).collect();
+        self.view.store(&pass);
+        let (end, created) = self.write(now, &stored, plane);
+        self.changed.clear();
+        pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
+        self.status_writes.ends(end);
+        self.status = Some(pass.status);
+        if let Some(wake_at) = pass.wake_at {
+            self.runtime.add_at((), wake_at, plane);
+        }
+        self.runtime.end_pass((), end, created, completes, plane);
+    }
+
+    /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
+    /// the deployment changes; at the end the bundle's status. `stored`: the clusters that storing the pass changed,
+    /// with their deployments from before, by index. Returns when the pass ends, and how many deployments it creates.
+    fn write(
+        &mut self,
+        now: SimTime,
+        stored: &[(u32, Option<BundleDeployment>)],
+        plane: &mut Plane<'_>,
+    ) -> (SimTime, u64) {
+        let finalizer = if std::mem::take(&mut self.is_new) { FINALIZER_REQUESTS } else { 0 };
+        let mut at = self.client.in_turn(0, now, finalizer);
+        let ranks = self.ranks_to_write(stored);
+        if self.has_values {
+            let created = stored
+                .iter()
+                .filter(|(cluster, before)| before.is_none() && is_attached(&self.view.clusters[*cluster as usize]));
+            at = self.client.in_turn(0, at, self.tally.attached.len() - created.count());
+        }
+        // All clusters want the same revision.
+        let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
+        if newest > self.stored {
+            self.stored = newest;
+            at = self.client.in_turn(0, at, 1);
+        }
+        let deletes = usize::from(!self.has_values);
+        let (mut targets, mut created) = (0, 0);
+        for rank in ranks {
+            // One for each target so far.
+            let up_to = self.tally.attached.below(rank + 1);
+            at = self.client.in_turn(0, at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
+            let is_created;
+            (at, is_created) = self.write_deployment(at, self.by_name[rank], stored, plane);
+            created += u64::from(is_created);
+        }
+        at = self.client.in_turn(0, at, deletes * (self.tally.attached.len() - targets));
+        // Deployments of clusters that are no longer targets go at last.
+        let orphans = stored
+            .iter()
+            .filter(|(cluster, before)| before.is_some() && self.view.clusters[*cluster as usize].deployment.is_none());
+        (self.client.in_turn(0, at, orphans.count() + 1), created)
+    }
+
+    /// The ranks of the targets whose deployments may have to be written.
+    fn ranks_to_write(&mut self, stored: &[(u32, Option<BundleDeployment>)]) -> Vec<usize> {
+        let mut ranks: Vec<usize> = self.changed.iter().map(|cluster| self.ranks[cluster as usize]).collect();
+        ranks.extend(stored.iter().map(|(cluster, _)| self.ranks[*cluster as usize]));
+        ranks.extend(self.leaving.keys().map(|cluster| self.ranks[*cluster]));
+        ranks.sort_unstable();
+        ranks.dedup();
+        for &rank in &ranks {
+            self.tally.attached.set(rank, is_attached(&self.view.clusters[self.by_name[rank]]));
+        }
+        ranks.retain(|&rank| is_attached(&self.view.clusters[self.by_name[rank]]));
+        ranks
+    }
+
+    /// Writes a target's deployment if it changes. Returns when that is answered, and whether it is created.
+    fn write_deployment(
+        &mut self,
+        begin: SimTime,
+        cluster: usize,
+        stored: &[(u32, Option<BundleDeployment>)],
+        plane: &mut Plane<'_>,
+    ) -> (SimTime, bool) {
+        let view = &self.view.clusters[cluster];
+        let Some(after) = view.deployment else { return (begin, false) };
+        let place = stored.binary_search_by_key(&(cluster as u32), |(cluster, _)| *cluster);
+        let before = place.map_or(Some(after), |place| stored[place].1);
+        // With values, the Secret of a new deployment is written before it, and the Secret's owner after it.
+        let secrets = usize::from(self.has_values && before.is_none());
+        let at = self.client.in_turn(0, begin, secrets);
+        // Its namespace is being deleted.
+        if self.leaving.get(&cluster).is_some_and(|removed| *removed <= at) {
+            return (self.client.in_turn(0, at, 1), false);
+        }
+        // The deployment is labelled with the bundle's content, whether it may have it yet or not.
+        let is_labelled = self.labelled[cluster].replace(view.wanted) == Some(view.wanted);
+        if is_labelled && before.is_some_and(|before| spec(&before) == spec(&after)) {
+            return (at, false);
+        }
+        let written = self.client.in_turn(0, at, 1);
+        let end = self.client.in_turn(0, written, secrets);
+        if before.is_none() {
+            self.runtime.step(written + self.watch_delay, FleetStep::Created(cluster), plane);
+        }
+        let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);
+        let is_news = is_held || before.is_none_or(|before| before.deployed != after.deployed);
+        if let Some(revision) = after.deployed.filter(|_| is_news) {
+            plane.promote(ClusterId(cluster as u32), revision);
+            plane.instruct(written, ClusterId(cluster as u32), revision);
+        }
+        (end, before.is_none())
+    }
+}
+
+/// The parts of a deployment that a write of it changes.
+fn spec(deployment: &BundleDeployment) -> impl PartialEq {
+    (deployment.staged, deployment.deployed, deployment.paused, deployment.off_schedule)
+}
+
+/// The parts of a deployment that its display shows: the state, and whether it has been applied before.
+fn display(deployment: &BundleDeployment) -> (BundleState, bool) {
+    (deployment.state(), deployment.applied.is_some())
+}
+
+impl Controller for FleetController<'_> {
+    fn traits(&self) -> Traits {
+        Traits { reports_completion: true, ..Traits::default() }
+    }
+
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released => self.runtime.release(()),
+            ControllerInput::Report(report) => self.report(report, plane),
+            ControllerInput::Person(change) => self.person(change, plane),
+            ControllerInput::Timer(number) => {
+                if let Some(step) = self.runtime.due(number, plane) {
+                    self.step(step, plane);
+                }
+            }
+            _ => {}
+        }
+        while self.runtime.take(plane).is_some() {
+            self.reconcile(now, plane);
+        }
+    }
+
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        let view = &self.view.clusters[cluster.index()];
+        !view.targeted || view.is_done()
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view)
+    }
+
+    fn show(&mut self, log: &mut StatusLog) {
+        let Some(status) = &self.status else { return };
+        let bundle = self.status_writes.show(self.scheduler.bundle_conditions(NAME, status));
+        log.show(bundle.iter().cloned());
+        let mut git_repo = self.scheduler.git_repo_conditions(NAME, status, &self.view);
+        // It copies the bundle's Ready condition, which comes first.
+        if let [ready, ..] = &mut git_repo[..] {
+            *ready = ObjectCondition { object: std::mem::take(&mut ready.object), ..bundle[0].clone() };
+        }
+        log.show(git_repo);
+    }
+
+    fn stages(&self) -> Vec<String> {
+        let mut stages = vec![String::new(); self.view.clusters.len()];
+        for partition in self.scheduler.partitions() {
+            for &member in &partition.members {
+                let stage = &mut stages[member as usize];
+                if !stage.is_empty() {
+                    stage.push_str("; ");
+                }
+                stage.push_str(&partition.name);
+            }
+        }
+        stages
+    }
+}

@@ -1,0 +1,335 @@
+//! A user's request: the body of `POST /v3/deployments`, and its validation by the product.
+//!
+//! Follows `app/messages/deployment_create_message.rb` and `process_scale_message.rb`. A body is stored unchanged,
+//! because the product reports wrong types with its own messages, and rejects unknown fields itself. The options
+//! match those of `cf push --strategy --max-in-flight --instance-steps`. `relationships`, `metadata`, and the content
+//! of `droplet` and `revision` are ignored. Numbers of scaling are also accepted as texts.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::json::Json;
+use crate::units::serial::Ordered;
+
+/// Why the product rejects a request; displayed as its client sees it.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct RequestError {
+    field: String,
+    message: String,
+    exception: Option<&'static str>,
+}
+
+impl RequestError {
+    fn new(field: &str, message: impl Into<String>) -> Self {
+        Self { field: field.to_owned(), message: message.into(), exception: None }
+    }
+
+    fn empty_steps() -> Self {
+        let message = "Options canary steps must not be empty (the product accepts this, and then fails with \
+                       NoMethodError)";
+        Self { exception: Some("NoMethodError"), ..Self::new(STEPS, message) }
+    }
+
+    /// The path of the invalid field, e.g. `options.max_in_flight`, or of the first unknown one.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// The Ruby class of the exception with which the product fails (HTTP 500) instead of rejecting. `None`: it
+    /// rejects.
+    #[must_use]
+    pub const fn exception(&self) -> Option<&'static str> {
+        self.exception
+    }
+}
+
+/// Replacement of the old version by the new one.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeploymentStrategy {
+    /// Without a pause.
+    #[default]
+    Rolling,
+    /// With a pause after each step, until a user continues.
+    Canary,
+}
+
+impl fmt::Display for DeploymentStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rolling => "rolling",
+            Self::Canary => "canary",
+        })
+    }
+}
+
+/// A body of `POST /v3/deployments`, unchanged. [`check`](Self::check) interprets it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct DeploymentRequest(Json);
+
+/// A checked request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeploymentOptions {
+    /// The deployment strategy.
+    pub strategy: DeploymentStrategy,
+    /// New instances that may be started beyond those that are routable; at least 1.
+    pub max_in_flight: u64,
+    /// Final number of instances. `None`: unchanged.
+    pub web_instances: Option<u32>,
+    /// Memory of a new instance. `None`: unchanged.
+    pub memory_in_mb: Option<u32>,
+    /// Disk of a new instance, without effect on the updater. `None`: unchanged.
+    pub disk_in_mb: Option<u32>,
+    /// Log rate of a new instance, without effect here. `None`: unchanged.
+    pub log_rate_limit_in_bytes_per_second: Option<i64>,
+    /// The steps' weights in percent, ascending. `None`: one step with one new instance.
+    pub canary_steps: Option<Vec<u8>>,
+}
+
+impl Default for DeploymentOptions {
+    fn default() -> Self {
+        Self {
+            strategy: DeploymentStrategy::Rolling,
+            max_in_flight: 1,
+            web_instances: None,
+            memory_in_mb: None,
+            disk_in_mb: None,
+            log_rate_limit_in_bytes_per_second: None,
+            canary_steps: None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for DeploymentRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Json::deserialize(deserializer)? {
+            Json::Null => Ok(Self::default()),
+            body @ Json::Object(_) => Ok(Self(body)),
+            _ => Err(de::Error::custom("a deployment is an object, e.g. `{strategy: rolling}`")),
+        }
+    }
+}
+
+impl DeploymentRequest {
+    /// The fields that the product knows.
+    pub const FIELDS: [&str; 6] = ["strategy", "options", "droplet", "revision", "relationships", "metadata"];
+
+    /// The fields of `options` that the product knows.
+    pub const OPTIONS: [&str; 6] = [
+        "max_in_flight",
+        "web_instances",
+        "memory_in_mb",
+        "disk_in_mb",
+        "log_rate_limit_in_bytes_per_second",
+        "canary",
+    ];
+
+    /// The options of the request, if it passes the product's validation and does not make the product fail
+    /// afterwards.
+    ///
+    /// # Errors
+    /// All errors, in the product's order; at least one.
+    pub fn check(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
+        let options = self.validate()?;
+        if options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
+            return Err(vec![RequestError::empty_steps()]);
+        }
+        Ok(options)
+    }
+
+    /// The options of the request, by the product's validation alone: it accepts an empty list of steps, which cannot
+    /// be created.
+    ///
+    /// # Errors
+    /// All errors, in the product's order; at least one.
+    pub fn validate(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
+        let mut errors = Vec::new();
+        let unknown = unknown_keys(&self.0, &Self::FIELDS);
+        if let [first, ..] = &unknown[..] {
+            let quoted: Vec<_> = unknown.iter().map(|name| format!("'{name}'")).collect();
+            errors.push(RequestError::new(first, format!("Unknown field(s): {}", quoted.join(", "))));
+        }
+        let mut found = DeploymentOptions::default();
+        match self.0.at("strategy") {
+            Json::Null => {}
+            Json::Text(text) if text == "rolling" => {}
+            Json::Text(text) if text == "canary" => found.strategy = DeploymentStrategy::Canary,
+            other => {
+                let message = format!("Strategy '{other}' is not a supported deployment strategy");
+                errors.push(RequestError::new("strategy", message));
+            }
+        }
+        if !self.0.at("droplet").is_blank() && !self.0.at("revision").is_blank() {
+            errors.push(RequestError::new("droplet", "Droplet Cannot set both fields 'droplet' and 'revision'"));
+        }
+        match self.0.at("options") {
+            options @ Json::Object(_) => read_options(options, &mut found, &mut errors),
+            Json::Null => {}
+            options if options.is_blank() => {
+                // Validation ends here. The product fails when it reads options that should not have passed.
+                if errors.is_empty() {
+                    let class = if matches!(options, Json::List(_)) { "TypeError" } else { "NoMethodError" };
+                    let message = format!(
+                        "Options must be an object (the product accepts an empty list or text, and then fails with \
+                         {class})"
+                    );
+                    errors.push(RequestError { exception: Some(class), ..RequestError::new("options", message) });
+                }
+            }
+            _ => errors.push(RequestError::new("options", "Options must be an object")),
+        }
+        if errors.is_empty() { Ok(found) } else { Err(errors) }
+    }
+
+    /// This request, with every field that `other` sets replaced, option by option.
+    #[must_use]
+    pub fn overridden_by(mut self, other: Self) -> Self {
+        let Json::Object(Ordered(fields)) = other.0 else { return self };
+        for (key, value) in fields {
+            match value {
+                Json::Object(Ordered(options)) if key == "options" => {
+                    let mut merged = self.0.at("options").clone();
+                    options.into_iter().for_each(|(option, value)| merged.set(&option, value));
+                    self.0.set("options", merged);
+                }
+                value => self.0.set(&key, value),
+            }
+        }
+        self
+    }
+}
+
+/// The largest number of the product's database.
+const MAX_DB_INT: i128 = 2_147_483_647;
+
+/// The path of the canary steps.
+const STEPS: &str = "options.canary.steps";
+
+/// A field with a number that is checked by the rules of scaling.
+struct NumberField {
+    path: &'static str,
+    /// Its name in a message.
+    title: &'static str,
+    min: i128,
+    /// `min` in a message.
+    at_least: &'static str,
+    max: i128,
+}
+
+impl NumberField {
+    /// Not limited by the database: the log rate.
+    const ALL: [Self; 4] = [
+        Self::new("options.web_instances", "Web instances", 0, "greater than or equal to 0", MAX_DB_INT),
+        Self::new("options.memory_in_mb", "Memory in mb", 1, "greater than 0", MAX_DB_INT),
+        Self::new("options.disk_in_mb", "Disk in mb", 1, "greater than 0", MAX_DB_INT),
+        Self::new(
+            "options.log_rate_limit_in_bytes_per_second",
+            "Log rate limit in bytes per second",
+            -1,
+            "greater than or equal to -1",
+            i128::MAX,
+        ),
+    ];
+
+    const fn new(path: &'static str, title: &'static str, min: i128, at_least: &'static str, max: i128) -> Self {
+        Self { path, title, min, at_least, max }
+    }
+
+    /// The number; `None`: null, absent or invalid.
+    fn read(&self, options: &Json, errors: &mut Vec<RequestError>) -> Option<i128> {
+        let number = match options.at(self.path.trim_start_matches("options.")) {
+            Json::Null => return None,
+            Json::Number(number) => number.as_i128().ok_or("must be an integer"),
+            // A text is parsed as a number, and the number is saved.
+            Json::Text(text) => text.trim().parse::<i128>().map_err(|_| {
+                if text.trim().parse::<f64>().is_ok_and(f64::is_finite) {
+                    "must be an integer"
+                } else {
+                    "is not a number"
+                }
+            }),
+            Json::Bool(_) | Json::List(_) | Json::Object(_) => Err("is not a number"),
+        };
+        let problem = match number {
+            Ok(number) if number < self.min => format!("must be {}", self.at_least),
+            Ok(number) if number > self.max => format!("must be less than or equal to {}", self.max),
+            Ok(number) => return Some(number),
+            Err(problem) => problem.to_owned(),
+        };
+        errors.push(RequestError::new(self.path, format!("{} {problem}", self.title)));
+        None
+    }
+}
+
+fn unknown_keys(object: &Json, known: &[&str]) -> Vec<String> {
+    let Json::Object(Ordered(fields)) = object else { return Vec::new() };
+    fields.iter().map(|(name, _)| name).filter(|name| !known.contains(&name.as_str())).cloned().collect()
+}
+
+/// Reads `options` with the product's validation: all errors, in its order.
+fn read_options(options: &Json, found: &mut DeploymentOptions, errors: &mut Vec<RequestError>) {
+    let unknown = unknown_keys(options, &DeploymentRequest::OPTIONS);
+    if let [first, ..] = &unknown[..] {
+        let message = format!("Options has unsupported key(s): {}", unknown.join(", "));
+        errors.push(RequestError::new(&format!("options.{first}"), message));
+    }
+    let [web_instances, memory, disk, log_rate] = NumberField::ALL.map(|field| field.read(options, errors));
+    let unsigned = |number: Option<i128>| number.and_then(|number| u32::try_from(number).ok());
+    found.web_instances = unsigned(web_instances);
+    found.memory_in_mb = unsigned(memory);
+    found.disk_in_mb = unsigned(disk);
+    found.log_rate_limit_in_bytes_per_second = log_rate.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let mut refuse = |field, message: &str| errors.push(RequestError::new(field, message));
+    match options.at("max_in_flight") {
+        written if !written.is_truthy() => {}
+        Json::Number(number) if number.as_u64().is_some_and(|number| number >= 1) => {
+            found.max_in_flight = number.as_u64().unwrap_or(u64::MAX);
+        }
+        _ => refuse("options.max_in_flight", "Max in flight must be an integer greater than 0"),
+    }
+    match options.at("canary") {
+        canary if !canary.is_truthy() => {}
+        // Only the given strategy is checked, not what another one such as `recreate` would need.
+        canary @ Json::Object(_) if found.strategy == DeploymentStrategy::Canary => {
+            found.canary_steps = read_steps(canary.at("steps"), errors);
+        }
+        Json::Object(_) => refuse("options.canary", "Options canary are only valid for Canary deployments"),
+        _ => refuse("options.canary", "Options canary must be an object"),
+    }
+}
+
+fn read_steps(steps: &Json, errors: &mut Vec<RequestError>) -> Option<Vec<u8>> {
+    let mut refuse = |message: String| errors.push(RequestError::new(STEPS, format!("Options canary steps {message}")));
+    let list = match steps {
+        steps if !steps.is_truthy() => return None,
+        Json::List(list) if list.iter().all(|step| matches!(step, Json::Object(_))) => list,
+        _ => {
+            refuse("must be an array of objects".to_owned());
+            return None;
+        }
+    };
+    for unknown in list.iter().map(|step| unknown_keys(step, &["instance_weight"])).filter(|keys| !keys.is_empty()) {
+        refuse(format!("has unsupported key(s): {}", unknown.join(", ")));
+    }
+    let has_weight = |step: &Json| matches!(step, Json::Object(Ordered(fields)) if fields.iter().any(|(name, _)| name == "instance_weight"));
+    if !list.iter().all(has_weight) {
+        refuse("missing key: \"instance_weight\"".to_owned());
+    }
+    let weight = |step: &Json| match step.at("instance_weight") {
+        Json::Number(weight) => weight.as_i128(),
+        _ => None,
+    };
+    let weights: Option<Vec<i128>> = list.iter().map(weight).collect();
+    if weights.as_ref().is_none_or(|weights| weights.iter().any(|weight| !(1..=100).contains(weight))) {
+        refuse("instance weight must be an Integer between 1-100 (inclusive)".to_owned());
+    }
+    if weights.as_ref().is_some_and(|weights| !weights.is_sorted()) {
+        refuse("instance weight must be sorted in ascending order".to_owned());
+    }
+    weights?.into_iter().map(|weight| u8::try_from(weight).ok()).collect()
+}

@@ -1,0 +1,150 @@
+//! How closely a replayed rollout follows the recorded one.
+//!
+//! The two must have the same instructions, and the same order wherever two recorded instants differ by more than one
+//! API request. Each instruction must come within two watch delays of its recorded time, or 1 % if that is more;
+//! the last cluster must be ready, and the completion reported, within 1 %. The peak of pulls, which are clusters
+//! instructed and not yet ready, must be equal within 1 % or one cluster.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::recording::Recording;
+use crate::units::SimDuration;
+
+/// Time, target and revision of an instruction.
+pub(super) type Instruction = (u64, usize, u32);
+
+/// What comes of one recording.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Verdict {
+    /// The order is equal, and so are the times to one API request.
+    Equal,
+    /// The two agree; why they are not equal.
+    Agrees(String),
+    /// The first thing in which they do not agree.
+    Differs(String),
+    /// The strategy is refused before a run, by the product and here for the same reason.
+    Refused,
+    /// The native loop fails.
+    Panics,
+}
+
+/// Compares instructions, the time at which the new revision was reported complete, and what follows from both.
+pub(super) fn compare(recording: &Recording, found: &[Instruction], reported: Option<u64>) -> Verdict {
+    let wanted = recording.deploy.as_slice();
+    let newest = recording.hello.release.revision;
+    let completed = recording.completed.iter().find(|(_, revision)| *revision == newest).map(|(at, _)| *at);
+    let instructed: BTreeSet<usize> = wanted.iter().map(|(_, target, _)| *target).collect();
+    // A product may also call a rollout complete in which some clusters have no part, and report a later revision.
+    let is_reported =
+        recording.completed.is_empty() || completed.is_some() && instructed.len() == recording.hello.targets.len();
+    let checks = || {
+        let places = places(wanted, found)?;
+        in_order(recording, &places)?;
+        in_time(recording, found, &places)?;
+        let (last, pulls) = outcome(recording, wanted);
+        let (found_last, found_pulls) = outcome(recording, found);
+        is_near("the last cluster ready", last, found_last)?;
+        if is_reported {
+            is_near("completion reported", completed, reported)?;
+        }
+        if pulls.abs_diff(found_pulls) > (pulls / 100).max(1) {
+            return Err(format!("a peak of {pulls} pulls, here {found_pulls}"));
+        }
+        Ok(places)
+    };
+    match checks() {
+        Ok(places) => inequality(recording, found, &places).map_or(Verdict::Equal, Verdict::Agrees),
+        Err(difference) => Verdict::Differs(difference),
+    }
+}
+
+/// The place of each recorded instruction among those found.
+fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, String> {
+    let mut places: BTreeMap<(usize, u32), VecDeque<usize>> = BTreeMap::new();
+    for (place, &(_, target, revision)) in found.iter().enumerate() {
+        places.entry((target, revision)).or_default().push_back(place);
+    }
+    let mut place = |(nth, &(at, target, revision)): (usize, &Instruction)| {
+        let place = places.get_mut(&(target, revision)).and_then(VecDeque::pop_front);
+        place.ok_or_else(|| format!("instruction {nth} is missing: target {target}, revision {revision} at {at} ns"))
+    };
+    let list = wanted.iter().enumerate().map(&mut place).collect::<Result<Vec<_>, _>>()?;
+    match places.into_values().flatten().min() {
+        Some(more) => Err(format!("one more instruction: {:?}", found[more])),
+        None => Ok(list),
+    }
+}
+
+/// What was recorded more than one API request earlier than another instruction comes before it.
+fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
+    let (wanted, request) = (&recording.deploy, recording.hello.latency.request().as_nanos());
+    let (mut earlier, mut latest) = (0, None);
+    for (nth, &(at, target, _)) in wanted.iter().enumerate() {
+        while wanted[earlier].0 + request < at {
+            latest = latest.max(Some(places[earlier]));
+            earlier += 1;
+        }
+        if latest > Some(places[nth]) {
+            return Err(format!("instruction {nth}, target {target} at {at} ns, overtakes one of an earlier time"));
+        }
+    }
+    Ok(())
+}
+
+fn in_time(recording: &Recording, found: &[Instruction], places: &[usize]) -> Result<(), String> {
+    let watch = 2 * recording.hello.latency.watch().as_nanos();
+    for (nth, (&(at, target, _), &place)) in recording.deploy.iter().zip(places).enumerate() {
+        let found_at = found[place].0;
+        if found_at.abs_diff(at) > watch.max(at / 100) {
+            return Err(format!("instruction {nth}, target {target}: {at} ns, here {found_at} ns"));
+        }
+    }
+    Ok(())
+}
+
+/// When the last cluster is ready, and the peak of clusters that are instructed and not yet ready.
+fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>, usize) {
+    // A cluster pulls until it is ready, or until it is instructed again.
+    let mut until = BTreeMap::new();
+    let mut changes = Vec::new();
+    for &(at, target, revision) in instructions {
+        let after = recording.fleet.ready(target, revision).filter(|_| revision > 0);
+        let ready = after.map(|after| at + (recording.fleet.apply() + after).as_nanos());
+        changes.push((at, true, target));
+        if let Some(before) = until.insert(target, if revision > 0 { ready } else { Some(at) }).flatten() {
+            changes.push((at.min(before), false, target));
+        }
+    }
+    let last = until.values().flatten().max().copied();
+    changes.extend(until.into_iter().filter_map(|(target, ready)| Some((ready?, false, target))));
+    // At one time, those that are ready come first.
+    changes.sort_by_key(|&(at, begins, _)| (at, begins));
+    let (mut pulling, mut peak) = (BTreeSet::new(), 0);
+    for (_, begins, target) in changes {
+        if begins {
+            pulling.insert(target);
+        } else {
+            pulling.remove(&target);
+        }
+        peak = peak.max(pulling.len());
+    }
+    (last, peak)
+}
+
+fn is_near(what: &str, wanted: Option<u64>, found: Option<u64>) -> Result<(), String> {
+    let is_near = match (wanted, found) {
+        (Some(wanted), Some(found)) => wanted.abs_diff(found) <= wanted / 100,
+        (wanted, found) => wanted == found,
+    };
+    if is_near { Ok(()) } else { Err(format!("{what} at {wanted:?} ns, here {found:?}")) }
+}
+
+/// The first place and the largest difference in time by which a rollout that agrees is not equal.
+fn inequality(recording: &Recording, found: &[Instruction], places: &[usize]) -> Option<String> {
+    let swapped = places.iter().enumerate().find(|(nth, place)| nth != *place);
+    let late = recording.deploy.iter().zip(places).map(|(&(at, ..), &place)| found[place].0.abs_diff(at)).max();
+    let late = late.filter(|late| *late > recording.hello.latency.request().as_nanos());
+    let order = swapped.map(|(nth, place)| format!("instruction {nth} comes as number {place}"));
+    let time = late.map(|late| format!("times differ by up to {:.3} s", SimDuration::from_nanos(late).as_secs_f64()));
+    (order.is_some() || time.is_some()).then(|| order.into_iter().chain(time).collect::<Vec<_>>().join("; "))
+}
