@@ -260,7 +260,7 @@ impl<'de> Entries<'de> {
             let is_wanted = match &self.fields {
                 Fields::Any => true,
                 Fields::Only(fields) if !fields.contains(&&*key.text) => {
-                    return Err(under(de::Error::unknown_field(&key.text, *fields), &key.text));
+                    return Err(under(de::Error::unknown_field(&key.text, fields), &key.text));
                 }
                 Fields::Only(fields) | Fields::Among(fields) | Fields::Flattened(fields, _) => {
                     fields.contains(&&*key.text)

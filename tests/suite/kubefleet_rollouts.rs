@@ -375,7 +375,11 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
         ),
         ("{kubeFleetStaged: {file: dashed.yaml}}", "dashed.yaml:4:", "must be 1 to 63 characters that match"),
         ("{kubeFleetStaged: {file: typo.yaml}}", "typo.yaml:5:", "did you mean `maxConcurrency`?"),
-        ("{kubeFleetStaged: {file: typed.yaml}}", "typed.yaml:4:", "spec.stages[0].labelSelector: expected a map of fields, found a list"),
+        (
+            "{kubeFleetStaged: {file: typed.yaml}}",
+            "typed.yaml:4:",
+            "spec.stages[0].labelSelector: expected a map of fields, found a list",
+        ),
         (
             "{kubeFleetStaged: {file: other.yaml}}",
             "other.yaml:1:",

@@ -439,7 +439,7 @@ impl ApplicationController {
             self.applications[application].attempt = Some(Attempt::Requesting);
             match self.shard(application).sync(now) {
                 through if through > now => {
-                    _ = self.agenda.add(through, ApplicationStep::RequestsMade(application), plane)
+                    self.agenda.add(through, ApplicationStep::RequestsMade(application), plane);
                 }
                 _ => self.requests_made(application, now, plane),
             }

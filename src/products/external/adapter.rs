@@ -81,7 +81,8 @@ impl Controller for ExternalController<'_> {
                 self.runtime.add(());
             }
             ControllerInput::Timer(number) => {
-                if self.runtime.due(number, plane).is_some() && self.session.tell_approvals(now) {
+                let is_given = self.runtime.due(number, plane).is_some() && self.session.tell_approvals(now);
+                if is_given {
                     self.runtime.add(());
                 }
             }

@@ -138,7 +138,7 @@ impl<'r> OwnLoopController<'r> {
         let t_s = SimTime::from_nanos(self.at).as_secs_f64();
         match self.passes.last_mut() {
             Some(row) if row.t_s.total_cmp(&t_s).is_eq() => {
-                (row.passes, row.unavailable) = (row.passes + passes, unavailable)
+                (row.passes, row.unavailable) = (row.passes + passes, unavailable);
             }
             _ => self.passes.push(PassRow { t_s, passes, duration_s: 0.0, created: 0, promoted: 0, unavailable }),
         }
