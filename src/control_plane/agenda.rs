@@ -1,6 +1,7 @@
 //! The timers of a controller: what each is for, by its number. Their times lie on the engine's queue.
 //!
-//! A product may run several controllers, each with an agenda. The highest bits of a number say which agenda it is from.
+//! A product may run several controllers, each with an agenda. The highest bits of a number say which agenda it is
+//! from.
 
 use super::Plane;
 use crate::engine::EventId;

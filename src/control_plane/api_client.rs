@@ -1,7 +1,8 @@
 //! A controller's client of the API server: latencies, limits, requests that are given up, and conflicts.
 //!
 //! Follows kubernetes/client-go (`rest`, `util/retry`), golang.org/x/time/rate and controller-runtime, which makes a
-//! client, and so a limit, for each kind of object. Each request draws its latency from one random stream, and waits for
+//! client, and so a limit, for each kind of object. Each request draws its latency from one random stream, and waits
+//! for
 //! a token where the client has a limit. Tokens are handed out in the order of the calls. A request that is given up
 //! while it waits for its token is not sent; its token goes back unless a later request has one already.
 //!

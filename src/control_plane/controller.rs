@@ -57,7 +57,8 @@ pub struct Traits {
     pub ignores_pause: bool,
     /// It reports the completion of a rollout itself. A run then waits for that report.
     pub reports_completion: bool,
-    /// Delay from the arrival of a report in the management cluster to [`ControllerInput::Report`]. `None`: the watch delay.
+    /// Delay from the arrival of a report in the management cluster to [`ControllerInput::Report`]. `None`: the watch
+    /// delay.
     pub report_delay: Option<SimDuration>,
     /// It is a process that keeps its own time.
     pub is_process: bool,

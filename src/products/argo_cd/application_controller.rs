@@ -248,7 +248,8 @@ impl ApplicationController {
         self.applications[application].applied
     }
 
-    /// The ApplicationSet controller writes an application, answered at that time: its spec names this revision from then
+    /// The ApplicationSet controller writes an application, answered at that time: its spec names this revision from
+    /// then
     /// on. `is_request`: it requests an operation.
     pub(super) fn written(
         &mut self,

@@ -14,7 +14,8 @@
 //! change of rows queues another pass once the controller has seen it; conditions and the list of resources queue none.
 //!
 //! The generators' timers (git 180 s and so on, none for lists and clusters) and the one of applications that are not
-//! valid queue a pass too; a rollout in which such a pass would change nothing, and nothing else is to come, is stalled.
+//! valid queue a pass too; a rollout in which such a pass would change nothing, and nothing else is to come, is
+//! stalled.
 //!
 //! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is
 //! a destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
@@ -290,7 +291,8 @@ impl ArgoCdController {
         self.queue.end_pass((), end, created as u64, completes, plane);
     }
 
-    /// The writes of a pass that began at `now`, from `begin` on: Applications, and at last the set's list of resources.
+    /// The writes of a pass that began at `now`, from `begin` on: Applications, and at last the set's list of
+    /// resources.
     /// Returns when it ends, and whether that list is written.
     fn write(&mut self, begin: SimTime, now: SimTime, pass: &DecidedPass, plane: &mut Plane<'_>) -> (SimTime, bool) {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);

@@ -274,7 +274,8 @@ impl RollingController {
         }
     }
 
-    /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict. `None`: it is empty.
+    /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict. `None`: it is
+    /// empty.
     fn open(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
         let decided = pass.decided.take().expect("a pass decides when it has listed the bindings");
         let clusters = self.bindings_of(pass, &decided);

@@ -14,7 +14,8 @@
 //! pass after most reports.
 //!
 //! A cluster leaves the workspace when somebody deletes its Cluster object. The cluster controller then deletes the
-//! cluster's own bundle and its namespace, and takes its finalizer off the cluster (`reconciler/cluster_controller.go`).
+//! cluster's own bundle and its namespace, and takes its finalizer off the cluster
+//! (`reconciler/cluster_controller.go`).
 //! With the namespace goes the deployment, whose finalizer the second controller takes off; the agent then removes the
 //! payload. Until the cluster is gone, passes treat it as a target: what they write into its namespace is refused. A
 //! cluster that comes to the workspace has no namespace in the first pass that sees it, and gets its deployment in the

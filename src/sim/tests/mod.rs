@@ -92,11 +92,13 @@ fn unless_it_panics(play: impl FnOnce() -> Verdict) -> Verdict {
 ///
 /// Rancher Fleet: in one, two reports that reach the controller at one instant change places.
 ///
-/// Argo CD: a pass looks at each application when it is its turn to be written, and here at the start of the pass; so it
+/// Argo CD: a pass looks at each application when it is its turn to be written, and here at the start of the pass; so
+/// it
 /// is another number of writes late. In the last one the client's tokens are handed out in another order.
 ///
 /// KubeFleet: bindings that wait since the same instant come back 100 ms apart, in the order of the queue's heap. Here
-/// they come back in the order in which they were put there. All instructions come at the recorded times, but for some of
+/// they come back in the order in which they were put there. All instructions come at the recorded times, but for
+/// some of
 /// the first ones of two rollouts, and some bindings change places.
 const NOT_YET: &[&str] = &[
     "combined-250",
