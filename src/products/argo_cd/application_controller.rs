@@ -72,6 +72,8 @@ struct TrackedApplication {
     /// The process that the cluster is assigned to.
     shard: usize,
     applied: Option<Revision>,
+    /// What it had applied in the comparison that the ApplicationSet controller saw last.
+    shown: Option<Revision>,
     ready: bool,
     degraded: bool,
     /// A comparison is waited for, or runs.
@@ -108,7 +110,14 @@ enum StatusPatch {
     /// The state of an operation, and whether it is over.
     Operation(OperationState, bool),
     /// What a comparison has found, and the operation that the application begins by itself.
-    Comparison { at: SimTime, sync: SyncStatus, health: Health, revision: Revision, begun: Option<Operation> },
+    Comparison {
+        at: SimTime,
+        sync: SyncStatus,
+        health: Health,
+        revision: Revision,
+        applied: Option<Revision>,
+        begun: Option<Operation>,
+    },
 }
 
 /// An attempt of an operation.
@@ -189,6 +198,7 @@ impl ApplicationController {
         let tracked = |(shard, applied): (usize, Option<Revision>)| TrackedApplication {
             shard,
             applied,
+            shown: applied,
             ready: applied.is_some(),
             // The parameters of the settled application.
             spec: applied.map(|_| OLD),
@@ -243,9 +253,9 @@ impl ApplicationController {
         self.shown_at
     }
 
-    /// What a cluster has applied, as far as the controller knows.
-    pub(super) fn applied(&self, application: usize) -> Option<Revision> {
-        self.applications[application].applied
+    /// What a cluster has applied, as far as the ApplicationSet controller has seen.
+    pub(super) fn shown(&self, application: usize) -> Option<Revision> {
+        self.applications[application].shown
     }
 
     /// The ApplicationSet controller writes an application, answered at that time: its spec names this revision from
@@ -417,7 +427,8 @@ impl ApplicationController {
                 live.operation_state = Some(state);
                 live.operation = live.operation.filter(|_| !is_over);
             }
-            StatusPatch::Comparison { at, sync, health, revision, begun } => {
+            StatusPatch::Comparison { at, sync, health, revision, applied, begun } => {
+                self.applications[application].shown = applied;
                 (live.reconciled_at, live.refresh) = (Some(at), false);
                 live.revisions = Arc::new([if parameters_only { OLD } else { revision }]);
                 (live.sync, live.health) = (sync, health);
@@ -515,12 +526,13 @@ impl ApplicationController {
             Some(_) => Health::Progressing,
         };
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
+        let applied = tracked.applied;
         let begun = automatic.filter(|_| is_due && tracked.operation.is_none());
         if begun.is_some() {
             tracked.operation = begun;
             self.enqueue(application);
         }
-        self.patch(application, StatusPatch::Comparison { at, sync, health, revision, begun }, at, plane);
+        self.patch(application, StatusPatch::Comparison { at, sync, health, revision, applied, begun }, at, plane);
     }
 }
 

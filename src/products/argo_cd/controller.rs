@@ -215,7 +215,7 @@ impl ArgoCdController {
             let application = &self.view.set.applications[index];
             let is_settled = self.scheduler.rows()[index].is_some() || application.is_done();
             let is_gone = application.generated.is_none() && application.live.is_none();
-            is_gone || is_settled && self.application_controller.applied(index) == Some(NEW)
+            is_gone || is_settled && self.application_controller.shown(index) == Some(NEW)
         };
         // The one that was not complete before is asked first.
         let count = self.view.set.applications.len();
@@ -404,7 +404,7 @@ impl Controller for ArgoCdController {
         // Between the write of a spec and the comparison an application still shows what it was.
         let application = &self.view.set.applications[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
-        is_gone || self.application_controller.applied(index) == Some(NEW) && application.is_done()
+        is_gone || self.application_controller.shown(index) == Some(NEW) && application.is_done()
     }
 
     /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
