@@ -57,6 +57,10 @@ pub(super) type SetQueue = Runtime<(), SetStep>;
 pub(super) enum SetStep {
     /// It sees a write of its own that queues a pass.
     Seen,
+    /// A pass begins to write Applications.
+    Writes,
+    /// A write of an Application is answered.
+    Answered,
 }
 
 /// The ApplicationSet controller's view of the set.
@@ -258,23 +262,28 @@ impl ApplicationController {
         self.applications[application].shown
     }
 
-    /// The ApplicationSet controller writes an application, answered at that time: its spec names this revision from
-    /// then
-    /// on. `is_request`: it requests an operation.
+    /// The ApplicationSet controller writes an application, answered at `at`: its spec names `spec` from then on, an
+    /// operation is requested, or a comparison is asked for.
     pub(super) fn written(
         &mut self,
         application: usize,
-        (at, revision): (SimTime, Revision),
-        is_request: bool,
+        at: SimTime,
+        (spec, is_request, is_refresh): (Option<Revision>, bool, bool),
         plane: &mut Plane<'_>,
     ) {
-        let tracked = &mut self.applications[application];
-        // A pass before this one has its answers.
-        let before = tracked.rewritten.replace((at, revision));
-        tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
-        let step =
-            if is_request { ApplicationStep::Requested(application) } else { ApplicationStep::Written(application) };
-        self.agenda.add(at + self.watch_delay, step, plane);
+        let seen = at + self.watch_delay;
+        if let Some(revision) = spec {
+            let tracked = &mut self.applications[application];
+            // A pass before this one has its answers.
+            let before = tracked.rewritten.replace((at, revision));
+            tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
+        }
+        if spec.is_some() || is_refresh {
+            self.agenda.add(seen, ApplicationStep::Written(application), plane);
+        }
+        if is_request {
+            self.agenda.add(seen, ApplicationStep::Requested(application), plane);
+        }
     }
 
     /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.

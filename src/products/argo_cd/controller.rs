@@ -17,12 +17,18 @@
 //! valid queue a pass too; a rollout in which such a pass would change nothing, and nothing else is to come, is
 //! stalled.
 //!
+//! A pass decides by what it has read at its beginning. Then it writes one Application after the other, or as many at
+//! once as `concurrentApplicationUpdates` says, and looks at each when its turn comes: an operation that has ended
+//! meanwhile is requested again, and one that runs already is not.
+//!
 //! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is
 //! a destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
 //!
-//! Left out: webhooks that announce a commit to all applications at once; a pass that begins with rows which are older
-//! than the last write.
+//! Left out: webhooks that announce a commit to all applications at once.
+//!
+//! How we know: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::application_controller::{ApplicationController, SetQueue, SetStep, View};
@@ -74,6 +80,24 @@ impl SetClient {
 /// A pass of the ApplicationSet controller.
 type DecidedPass = Pass<ApplicationAction, ApplicationSetStatus>;
 
+/// A write of an Application whose turn is still to come.
+struct QueuedWrite {
+    target: TargetId,
+    /// The object is created, its spec is changed, or a comparison is asked for.
+    change: Option<ApplicationAction>,
+    /// The pass requests a sync of this revision.
+    requested: Option<Revision>,
+}
+
+/// A pass that writes Applications.
+struct WritingPass {
+    began: SimTime,
+    decided: DecidedPass,
+    queued: VecDeque<QueuedWrite>,
+    /// Requests that are not answered.
+    in_flight: usize,
+}
+
 /// Argo CD with one ApplicationSet.
 pub(super) struct ArgoCdController {
     scheduler: ArgoCd,
@@ -93,6 +117,10 @@ pub(super) struct ArgoCdController {
     watch_delay: SimDuration,
     /// Applications that a pass writes at the same time.
     width: usize,
+    /// The pass in progress, once it writes Applications.
+    writing: Option<WritingPass>,
+    /// Changes of people that came during a pass; the next one reads them.
+    unread: Vec<Change>,
     /// When the set's list of resources was last written.
     listed: Option<SimTime>,
     /// Clusters that came to Argo CD, which the next pass does not know as destinations yet.
@@ -178,6 +206,8 @@ impl ArgoCdController {
             limiter: RateLimiter::controller_default(),
             watch_delay: run.control_loop.watch_delay,
             width: strategy.concurrent_updates as usize,
+            writing: None,
+            unread: Vec::new(),
             listed: None,
             joining: Vec::new(),
             too_large: strategy.object_limit(run.fleet).filter(|_| strategy.spec.strategy.is_some()),
@@ -225,6 +255,9 @@ impl ArgoCdController {
     }
 
     fn person(&mut self, change: &Change) {
+        if self.writing.is_some() {
+            return self.unread.push(change.clone());
+        }
         match change {
             Change::Release(revision) if self.application_controller.follows_specs() => {
                 self.wanted = *revision;
@@ -258,98 +291,159 @@ impl ArgoCdController {
         self.rows_written.clear();
         self.condition_written = None;
         let mut at = now;
+        let watch_delay = self.watch_delay;
+        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + watch_delay));
         let (client, rows_written, condition_written) =
             (&mut self.client, &mut self.rows_written, &mut self.condition_written);
         let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write| {
+            let (SetWrite::Rows { is_new } | SetWrite::Conditions { is_new }) = write;
             let is_written;
-            (is_written, at) = client.update(at, true);
+            (is_written, at) = client.update(at, is_new);
             match write {
-                _ if !is_written => {}
-                SetWrite::Rows => rows_written.push(at),
-                SetWrite::Conditions => *condition_written = Some(at),
+                _ if !is_written || !is_new => {}
+                SetWrite::Rows { .. } => rows_written.push(at),
+                SetWrite::Conditions { .. } => *condition_written = Some(at),
             }
-            is_written
+            is_written.then_some(at)
         });
         self.view.changed.clear();
         for written in &self.rows_written {
             self.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
         }
-        let (end, is_written) = if pass.status.failed { (at, false) } else { self.write(at, now, &pass, plane) };
-        self.has_failed = !is_written;
-        let wake_at = if is_written {
-            self.limiter.forget(());
-            pass.wake_at.filter(|at| *at > now)
+        let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
+        let has_failed = pass.status.failed;
+        self.writing = Some(WritingPass { began: now, decided: pass, queued, in_flight: 0 });
+        if has_failed {
+            self.end_pass(at, false, plane);
         } else {
-            Some(self.limiter.again((), end))
-        };
-        if let Some(at) = wake_at {
-            self.queue.add_at((), at, plane);
+            self.queue.step(at, SetStep::Writes, plane);
         }
-        let completes = is_written && self.is_reported(pass.status.rows);
-        let created = pass.actions.iter().filter(|action| matches!(action, ApplicationAction::Create(_))).count();
-        self.status = pass.status;
-        self.queue.end_pass((), end, created as u64, completes, plane);
     }
 
-    /// The writes of a pass that began at `now`, from `begin` on: Applications, and at last the set's list of
-    /// resources.
-    /// Returns when it ends, and whether that list is written.
-    fn write(&mut self, begin: SimTime, now: SimTime, pass: &DecidedPass, plane: &mut Plane<'_>) -> (SimTime, bool) {
+    /// The Applications that a pass writes, each with one request: first those whose comparison is asked for, then the
+    /// others by name.
+    fn queued_writes(&mut self, pass: &DecidedPass) -> VecDeque<QueuedWrite> {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
-        // One request for each application and kind of write: spec and operation are one.
-        let mut writes: Vec<(TargetId, bool)> = Vec::new();
-        let mut deletions = 0;
+        let mut queued = VecDeque::new();
+        let mut by_rank: BTreeMap<u32, QueuedWrite> = BTreeMap::new();
         for action in &pass.actions {
-            let (target, is_request) = match *action {
-                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => (target, false),
-                ApplicationAction::Deploy(target, revision) => {
-                    plane.promote(ClusterId(target.0), revision);
-                    (target, true)
-                }
+            match *action {
                 ApplicationAction::Refresh(target) => {
-                    self.view.changed.insert(target.0);
-                    writes.push((target, false));
-                    continue;
+                    queued.push_back(QueuedWrite { target, change: Some(*action), requested: None });
                 }
-                ApplicationAction::Delete(target) => {
-                    // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
-                    deletions += 2;
-                    self.application_controller.deleted(target.index(), plane);
-                    continue;
+                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => {
+                    let write = QueuedWrite { target, change: Some(*action), requested: None };
+                    by_rank.insert(self.scheduler.rank(target), write);
                 }
-            };
-            self.view.changed.insert(target.0);
-            match writes.last_mut() {
-                Some((last, requests)) if *last == target => *requests |= is_request,
-                _ => writes.push((target, is_request)),
+                ApplicationAction::Deploy(..) | ApplicationAction::Delete(_) => {}
             }
         }
-        let answers = self.client.api.at_once(APPLICATIONS, begin, writes.len() + deletions, self.width);
-        self.scheduler.store(now, pass, &mut self.view.set);
-        let has_written = !writes.is_empty();
-        for ((target, is_request), answer) in writes.into_iter().zip(&answers) {
-            let Some(live) = &self.view.set.applications[target.index()].live else { continue };
-            let revision = Revision(live.spec.parameters);
-            let seen = *answer + self.watch_delay;
-            self.application_controller.written(target.index(), (*answer, revision), is_request, plane);
-            if !is_request {
-                self.queue.step(seen, SetStep::Seen, plane);
+        for &target in &pass.status.requested {
+            let write = by_rank.entry(self.scheduler.rank(target));
+            let write = write.or_insert(QueuedWrite { target, change: None, requested: None });
+            write.requested = self.view.set.applications[target.index()].generated.as_ref().map(|of| of.wanted);
+        }
+        queued.extend(by_rank.into_values());
+        queued
+    }
+
+    /// Applications are written until as many requests are under way as may be, or nothing is left to write.
+    fn write_applications(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        let Some(mut pass) = self.writing.take() else { return };
+        while pass.in_flight < self.width
+            && let Some(write) = pass.queued.pop_front()
+        {
+            self.write_application(&mut pass, &write, now, plane);
+        }
+        let is_over = pass.in_flight == 0;
+        self.writing = Some(pass);
+        if is_over {
+            self.write_list(now, plane);
+        }
+    }
+
+    /// The turn of one Application. Spec and operation are one request; what is there already needs none.
+    fn write_application(&mut self, pass: &mut WritingPass, write: &QueuedWrite, now: SimTime, plane: &mut Plane<'_>) {
+        let target = write.target;
+        let is_free = |view: &View| {
+            view.set.applications[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none())
+        };
+        let operation = write.requested.filter(|_| is_free(&self.view));
+        let deploy = operation.map(|revision| ApplicationAction::Deploy(target, revision));
+        for action in write.change.into_iter().chain(deploy) {
+            self.scheduler.carry_out(now, action, &mut self.view.set);
+        }
+        if write.change.is_none() && deploy.is_none() {
+            return;
+        }
+        if let Some(revision) = operation {
+            plane.promote(ClusterId(target.0), revision);
+        }
+        let answered = self.client.api.send(APPLICATIONS, now).answered;
+        self.view.changed.insert(target.0);
+        pass.in_flight += 1;
+        self.queue.step(answered, SetStep::Answered, plane);
+        let Some(live) = &self.view.set.applications[target.index()].live else { return };
+        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
+            .then_some(Revision(live.spec.parameters));
+        let is_refresh = matches!(write.change, Some(ApplicationAction::Refresh(_)));
+        self.application_controller.written(target.index(), answered, (spec, deploy.is_some(), is_refresh), plane);
+        if deploy.is_none() {
+            self.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
+        }
+    }
+
+    /// All Applications are written. Those that are not generated any more are deleted, and the set's status gets a list
+    /// of all with their sync status and health, which is written whether it says anything new or not.
+    fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        let Some(pass) = &self.writing else { return };
+        let began = pass.began;
+        let is_membership =
+            |action: &ApplicationAction| matches!(action, ApplicationAction::Create(_) | ApplicationAction::Delete(_));
+        let mut is_new = pass.decided.actions.iter().any(is_membership);
+        let mut at = now;
+        for action in &pass.decided.actions {
+            if let ApplicationAction::Delete(target) = *action {
+                // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
+                at = self.client.api.in_turn(APPLICATIONS, at, 2);
+                self.scheduler.carry_out(began, *action, &mut self.view.set);
+                self.view.changed.insert(target.0);
+                self.application_controller.deleted(target.index(), plane);
             }
         }
-        let at = answers.into_iter().fold(begin, SimTime::max);
-        // The set's status lists the state of all applications, and is written last. What a pass writes, the
-        // application controller has seen by then.
         let shown_at = self.application_controller.shown_at();
-        let is_new = has_written || shown_at.is_some_and(|shown| self.listed.is_none_or(|listed| shown > listed));
-        self.listed = Some(begin);
+        is_new |= shown_at.is_some_and(|shown| self.listed.is_none_or(|listed| shown > listed));
         let (is_written, end) = self.client.update(at, is_new);
+        self.listed = if is_written { Some(now) } else { self.listed };
         for index in self.joining.drain(..) {
             if let Some(generated) = &mut self.view.set.applications[index].generated {
                 generated.valid = true;
                 self.view.changed.insert(index as u32);
             }
         }
-        (end, is_written)
+        self.end_pass(end, is_written, plane);
+    }
+
+    /// The pass ends at `end`. One that could not write the set is repeated.
+    fn end_pass(&mut self, end: SimTime, is_written: bool, plane: &mut Plane<'_>) {
+        let WritingPass { began, decided, .. } = self.writing.take().expect("a pass ends that writes");
+        self.has_failed = !is_written;
+        let wake_at = if is_written {
+            self.limiter.forget(());
+            decided.wake_at.filter(|at| *at > began)
+        } else {
+            Some(self.limiter.again((), end))
+        };
+        if let Some(at) = wake_at {
+            self.queue.add_at((), at, plane);
+        }
+        let completes = is_written && self.is_reported(decided.status.rows);
+        let created = decided.actions.iter().filter(|action| matches!(action, ApplicationAction::Create(_))).count();
+        self.status = decided.status;
+        for change in std::mem::take(&mut self.unread) {
+            self.person(&change);
+        }
+        self.queue.end_pass((), end, created as u64, completes, plane);
     }
 }
 
@@ -375,8 +469,14 @@ impl Controller for ArgoCdController {
             ControllerInput::Report(report) => self.application_controller.report(report, now, &mut self.view, plane),
             ControllerInput::Person(change) => self.person(change),
             ControllerInput::Timer(number) => {
-                if let Some(SetStep::Seen) = self.queue.due(number, plane) {
-                    self.queue.add(());
+                match self.queue.due(number, plane) {
+                    Some(SetStep::Seen) => self.queue.add(()),
+                    Some(SetStep::Writes) => self.write_applications(now, plane),
+                    Some(SetStep::Answered) => {
+                        self.writing.iter_mut().for_each(|pass| pass.in_flight -= 1);
+                        self.write_applications(now, plane);
+                    }
+                    None => {}
                 }
                 let view = (&mut self.view, &mut self.queue);
                 self.application_controller.due(number, now, view, automatic, plane);
@@ -414,6 +514,7 @@ impl Controller for ArgoCdController {
             return Some(Hold { rule: "objectSize", explanation: reason.clone() });
         }
         let mut scheduler = self.scheduler.clone();
+        scheduler.sees_until(SimTime::MAX);
         let mut hold = scheduler.hold(&self.view.set);
         for nth in 1..=ROW_MOVES {
             if hold.is_some()

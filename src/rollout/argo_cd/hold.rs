@@ -5,13 +5,13 @@
 //! that is not complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy
 //! rows of applications that are not.
 
-use super::super::{Hold, TargetSet, stored, text};
+use super::super::{Hold, stored, text};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::view::{Application, ApplicationSetView, AutoSync};
 use super::{ApplicationSetError, ApplicationsSync, ArgoCd};
-use crate::units::SimDuration;
+use crate::units::{SimDuration, SimTime};
 
 /// The rule of a hold that time alone ends, if a pass follows.
 pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
@@ -38,13 +38,8 @@ impl ArgoCd {
             return None;
         }
         let mut next = self.clone();
-        next.ledger = None;
-        let pass = next.reconcile_changed(
-            self.last_pass + SimDuration::from_secs(1),
-            view,
-            &TargetSet::default(),
-            &mut |_| true,
-        );
+        next.sees_until(SimTime::MAX);
+        let pass = next.reconcile(self.last_pass + SimDuration::from_secs(1), view);
         if pass.status.rows_written || !pass.actions.is_empty() {
             return None;
         }

@@ -29,6 +29,7 @@
 //! the template's sync options, and the queue's back-off after errors.
 
 mod barrier;
+mod cache;
 mod conditions;
 mod config;
 mod deletion;
@@ -55,8 +56,8 @@ use std::sync::Arc;
 use super::label_selector::Labels;
 use super::{Pass, TargetId, by_name};
 use crate::units::{SimDuration, SimTime};
+use cache::RecentWrite;
 use ledger::SetLedger;
-use pass::Store;
 
 pub use super::IntOrString;
 pub use barrier::Barrier;
@@ -93,6 +94,9 @@ pub struct ArgoCd {
     conditions: SetConditions,
     /// Start of the last pass.
     last_pass: SimTime,
+    /// The next pass does not see writes that were answered after this time, which are among the recent ones.
+    seen: SimTime,
+    recent: Vec<RecentWrite>,
     /// The labels that `plan` is based on. `None`: `plan` is out of date.
     labels: Option<Vec<Option<Arc<Labels>>>>,
     plan: Steps,
@@ -119,11 +123,18 @@ impl ArgoCd {
             names,
             conditions: SetConditions::default(),
             last_pass: SimTime::ZERO,
+            seen: SimTime::MAX,
+            recent: Vec::new(),
             labels: None,
             plan: Steps::default(),
             allowed_steps: 0,
             ledger: None,
         }
+    }
+
+    /// The cache of the next pass shows what was written up to `seen`. Without this it shows everything.
+    pub const fn sees_until(&mut self, seen: SimTime) {
+        self.seen = seen;
     }
 
     /// Replaces the set's spec. Rows are kept: no rollout object exists that could be abandoned.
@@ -220,45 +231,39 @@ impl ArgoCd {
         pass: &Pass<ApplicationAction, ApplicationSetStatus>,
         view: &mut ApplicationSetView,
     ) {
-        for action in &pass.actions {
-            match *action {
-                ApplicationAction::Create(target) => {
-                    let generated = view.generated(target).expect("only generated applications are created");
-                    let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
-                    view.applications[target.index()].live = Some(application);
-                }
-                ApplicationAction::Stage(target, _) => {
-                    let generated = view.generated(target).expect("only generated applications are written");
-                    let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
-                    let live = existing(view, target);
-                    (live.labels, live.spec) = (labels, spec);
-                }
-                ApplicationAction::Deploy(target, _) => existing(view, target).operation = Some(self.operation()),
-                ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
-                ApplicationAction::Delete(target) if self.has_finalizers() => {
-                    existing(view, target).deleted_at = Some(now);
-                }
-                ApplicationAction::Delete(target) => view.applications[target.index()].live = None,
+        pass.actions.iter().for_each(|action| self.carry_out(now, *action, view));
+    }
+
+    /// Applies one action at `now` to its object in `view`.
+    ///
+    /// # Panics
+    /// If the action belongs to another view.
+    pub fn carry_out(&self, now: SimTime, action: ApplicationAction, view: &mut ApplicationSetView) {
+        match action {
+            ApplicationAction::Create(target) => {
+                let generated = view.generated(target).expect("only generated applications are created");
+                let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
+                view.applications[target.index()].live = Some(application);
             }
+            ApplicationAction::Stage(target, _) => {
+                let generated = view.generated(target).expect("only generated applications are written");
+                let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
+                let live = existing(view, target);
+                (live.labels, live.spec) = (labels, spec);
+            }
+            ApplicationAction::Deploy(target, _) => existing(view, target).operation = Some(self.operation()),
+            ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
+            ApplicationAction::Delete(target) if self.has_finalizers() => {
+                existing(view, target).deleted_at = Some(now);
+            }
+            ApplicationAction::Delete(target) => view.applications[target.index()].live = None,
         }
     }
 
-    /// Sets the conditions of a rollout that has reached this step (`getProgressingCondition`,
-    /// `getInvalidRolloutConfig`), unless their write is refused.
-    fn report_rollout(
-        &mut self,
-        first_unfinished: Option<u32>,
-        plan: &Steps,
-        budgets: &[StepBudget],
-        store: Store<'_>,
-    ) {
-        let rollout = Some(first_unfinished.map_or(Rollout::Complete, Rollout::Progressing));
-        let issue = plan.issues.reported(budgets.iter().any(|budget| budget.is_unreadable));
-        let config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
-        let is_new = (rollout, config) != (self.conditions.rollout, self.conditions.config);
-        if is_new && store(SetWrite::Conditions) {
-            (self.conditions.rollout, self.conditions.config) = (rollout, config);
-        }
+    /// The place of an application in the order of names, in which a pass writes.
+    #[must_use]
+    pub fn rank(&self, target: TargetId) -> u32 {
+        self.rank[target.index()]
     }
 
     /// Sets the conditions that follow from invalid applications (`validateGeneratedApplications`). True: there is a

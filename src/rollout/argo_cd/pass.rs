@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use super::super::{Pass, TargetId, TargetSet, cost, stored};
 use super::barrier::{Barrier, BarrierLedger};
+use super::cache::{HiddenWrite, Rows};
 use super::ledger::SetLedger;
 use super::limit::StepBudget;
 use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
-use super::status::RowCounts;
+use super::status::{Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
 use super::view::{ApplicationSetView, ApplicationView};
 use super::{ApplicationAction, ApplicationSetStatus, ArgoCd};
@@ -33,13 +34,19 @@ type Looked = (u32, bool);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SetWrite {
     /// Rows. A pass whose write is refused gives up.
-    Rows,
+    Rows {
+        /// The API server has others.
+        is_new: bool,
+    },
     /// Conditions of the rollout. A refused write is logged, and the pass goes on.
-    Conditions,
+    Conditions {
+        /// The API server has others.
+        is_new: bool,
+    },
 }
 
-/// Carries out a write of the set's status. Returns whether the API server accepts it.
-pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite) -> bool;
+/// Carries out a write of the set's status. Returns when the API server has accepted it, if it has.
+pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite) -> Option<SimTime>;
 
 /// A pass over a set that is not being deleted.
 pub(super) struct SetPass<'p> {
@@ -51,7 +58,9 @@ pub(super) struct SetPass<'p> {
     pub(super) ledger: SetLedger,
     pub(super) status: ApplicationSetStatus,
     pub(super) actions: Vec<ApplicationAction>,
-    store: Store<'p>,
+    pub(super) store: Store<'p>,
+    /// Writes that the pass does not see.
+    pub(super) hidden: Vec<HiddenWrite>,
 }
 
 impl ArgoCd {
@@ -65,7 +74,7 @@ impl ArgoCd {
         now: SimTime,
         view: &ApplicationSetView,
     ) -> Pass<ApplicationAction, ApplicationSetStatus> {
-        self.reconcile_all(now, view, &mut |_| true)
+        self.reconcile_all(now, view, &mut |_| Some(now))
     }
 
     fn reconcile_all(
@@ -82,7 +91,7 @@ impl ArgoCd {
 
     /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only applications in
     /// `changed` differ from those of the last such pass. The first pass, and one after a change of spec or labels,
-    /// looks at all. `store` carries out the writes of the set's status, and says whether each is accepted.
+    /// looks at all. `store` carries out the writes of the set's status, and says when each is accepted, if it is.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
@@ -91,7 +100,7 @@ impl ArgoCd {
         now: SimTime,
         view: &ApplicationSetView,
         changed: &TargetSet,
-        store: &mut dyn FnMut(SetWrite) -> bool,
+        store: &mut dyn FnMut(SetWrite) -> Option<SimTime>,
     ) -> Pass<ApplicationAction, ApplicationSetStatus> {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
         #[cfg(test)]
@@ -120,7 +129,7 @@ impl ArgoCd {
         pass.wake_at = if is_queued { Some(now) } else { requeued.filter(|_| !pass.status.failed) };
         #[cfg(test)]
         if let Some(mut full) = before {
-            let mut all = full.reconcile_all(now, view, &mut |_| answers.pop_front().is_none_or(|answer| answer));
+            let mut all = full.reconcile_all(now, view, &mut |_| answers.pop_front().unwrap_or(Some(now)));
             all.status.requested.clone_from(&pass.status.requested);
             assert_eq!(pass, all, "a pass over what changed decides as a pass over all");
             assert_eq!(self.rows, full.rows, "and leaves the same rows");
@@ -156,7 +165,7 @@ impl ArgoCd {
             let labels: Vec<_> = view.applications.iter().map(labels).collect();
             self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
             self.labels = Some(labels);
-        } else if self.rows.iter().any(Option::is_some) && !store(SetWrite::Rows) {
+        } else if self.rows.iter().any(Option::is_some) && store(SetWrite::Rows { is_new: true }).is_none() {
             status.failed = true;
         } else {
             status.rows_written = self.clear_rows();
@@ -176,13 +185,19 @@ impl ArgoCd {
         store: Store<'_>,
     ) -> Pass<ApplicationAction, ApplicationSetStatus> {
         let mut status = ApplicationSetStatus::default();
-        let mut ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
-        let mut looked_at: Vec<u32> = changed.iter().chain(ledger.unsettled.iter()).collect();
+        let ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
+        let plan = std::mem::take(&mut self.plan);
+        let hidden = Vec::new();
+        let mut pass = SetPass { set: self, now, view, plan, ledger, status, actions: Vec::new(), store, hidden };
+        if is_rolling {
+            pass.hide_writes();
+        } else {
+            pass.set.recent.clear();
+        }
+        let mut looked_at: Vec<u32> = changed.iter().chain(pass.ledger.unsettled.iter()).collect();
         looked_at.sort_unstable();
         looked_at.dedup();
-        ledger.unsettled.clear();
-        let plan = std::mem::take(&mut self.plan);
-        let mut pass = SetPass { set: self, now, view, plan, ledger, status, actions: Vec::new(), store };
+        pass.ledger.unsettled.clear();
         let looked = if pass.status.failed {
             None
         } else if is_rolling {
@@ -198,6 +213,7 @@ impl ArgoCd {
             pass.status.failed = true;
             looked_at.into_iter().for_each(|index| _ = pass.ledger.unsettled.insert(index));
         }
+        pass.show_writes();
         let SetPass { plan, ledger, status, actions, .. } = pass;
         (self.plan, self.ledger) = (plan, Some(ledger));
         Pass { actions, wake_at: None, status }
@@ -283,7 +299,7 @@ impl SetPass<'_> {
         looked.extend(idle.map(|index| (index, true)));
         if self.status.barrier.is_none() {
             self.promote()?;
-            self.set.report_rollout(self.ledger.first_unfinished(), &self.plan, &self.status.budgets, self.store);
+            self.report_rollout();
         }
         let status = &mut self.status;
         status.rows_written = is_updated || !status.promoted.is_empty();
@@ -327,11 +343,9 @@ impl SetPass<'_> {
                 new_rows.push((index, new));
             }
         }
-        if is_written && !(self.store)(SetWrite::Rows) {
-            return None;
-        }
         if is_written {
-            new_rows.into_iter().for_each(|(index, new)| self.write_row(index, new));
+            let before = new_rows.into_iter().map(|(index, new)| (index, self.replace_row(index, new))).collect();
+            self.write_rows(before)?;
         }
         looked_at.iter().for_each(|&index| self.examine(index));
         Some(is_written)
@@ -342,6 +356,7 @@ impl SetPass<'_> {
     /// the
     /// rows is refused.
     fn promote(&mut self) -> Option<()> {
+        let mut before = Rows::new();
         for step in 0..self.status.budgets.len() {
             let mut place = self.ledger.first_place(step);
             let is_open = step < self.set.allowed_steps;
@@ -349,15 +364,12 @@ impl SetPass<'_> {
                 if !self.status.budgets[step].turn(true) {
                     break;
                 }
-                // The rows are written together.
-                if self.status.promoted.is_empty() && !(self.store)(SetWrite::Rows) {
-                    return None;
-                }
                 place = at + 1;
                 let mut row = self.set.rows[application as usize].clone().expect("a row waits");
                 self.status.promoted.push((TargetId(application), row.message));
                 row.promote(stored(self.now));
-                self.write_row(application, Some(row));
+                let waiting = self.replace_row(application, Some(row));
+                before.insert(application, waiting);
                 self.examine(application);
                 self.ledger.unsettled.insert(application);
             }
@@ -367,16 +379,37 @@ impl SetPass<'_> {
             }
         }
         self.status.promoted.sort_by_key(|(target, _)| &self.set.names[target.index()]);
-        Some(())
+        if before.is_empty() {
+            return Some(());
+        }
+        // The rows are written together.
+        self.write_rows(before)
     }
 
-    fn write_row(&mut self, index: u32, row: Option<ApplicationStatus>) {
+    /// Sets the conditions of a rollout that has reached this step (`getProgressingCondition`,
+    /// `getInvalidRolloutConfig`), unless their write is refused.
+    fn report_rollout(&mut self) {
+        let rollout = Some(self.ledger.first_unfinished().map_or(Rollout::Complete, Rollout::Progressing));
+        let issue = self.plan.issues.reported(self.status.budgets.iter().any(|budget| budget.is_unreadable));
+        let config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
+        let is_other = |conditions: SetConditions| (rollout, config) != (conditions.rollout, conditions.config);
+        let is_new = is_other(self.stored_conditions());
+        if is_other(self.set.conditions)
+            && let Some(answered) = (self.store)(SetWrite::Conditions { is_new })
+        {
+            self.write_conditions(answered, is_new, SetConditions { rollout, config, ..self.stored_conditions() });
+        }
+    }
+
+    /// Puts a row in place of another one, which is returned.
+    pub(super) fn replace_row(&mut self, index: u32, row: Option<ApplicationStatus>) -> Option<ApplicationStatus> {
         let old = std::mem::replace(&mut self.set.rows[index as usize], row);
         let new = self.set.rows[index as usize].as_ref();
         self.ledger.row_changes(&self.plan, index, old.as_ref(), new);
+        old
     }
 
-    fn examine(&mut self, index: u32) {
+    pub(super) fn examine(&mut self, index: u32) {
         let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view.applications[index as usize]);
         self.ledger.examine(&self.plan, index, row, view);
     }

@@ -4,6 +4,11 @@
 //! API request. Each instruction must come within two watch delays of its recorded time, or 1 % if that is more;
 //! the last cluster must be ready, and the completion reported, within 1 %. The peak of pulls, which are clusters
 //! instructed and not yet ready, must be equal within 1 % or one cluster.
+//!
+//! Every request of a recording takes the same time, so many things happen at one instant, and the order of nanoseconds
+//! decides. Where such a tie decides which of several equal clusters is next, [`Tie::Clusters`] compares the rollouts
+//! after equal clusters have changed their names. Where it decides which pass a write belongs to, [`Tie::Passes`]
+//! compares the outcome; [`Tie::Instructions`] compares nothing but the instructions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,8 +33,24 @@ pub(super) enum Verdict {
     Panics,
 }
 
+/// The influence of a tie of one instant on a rollout.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Tie {
+    /// Equal clusters change places.
+    Clusters,
+    /// Writes move from one pass to another, so that clusters start earlier or later.
+    Passes,
+    /// As [`Self::Passes`], in a rollout that is over in seconds.
+    Instructions,
+}
+
 /// Compares instructions, the time at which the new revision was reported complete, and what follows from both.
-pub(super) fn compare(recording: &Recording, found: &[Instruction], reported: Option<u64>) -> Verdict {
+pub(super) fn compare(
+    recording: &Recording,
+    found: &[Instruction],
+    reported: Option<u64>,
+    tie: Option<Tie>,
+) -> Verdict {
     let wanted = recording.deploy.as_slice();
     let newest = recording.hello.release.revision;
     let completed = recording.completed.iter().find(|(_, revision)| *revision == newest).map(|(at, _)| *at);
@@ -37,12 +58,18 @@ pub(super) fn compare(recording: &Recording, found: &[Instruction], reported: Op
     // A product may also call a rollout complete in which some clusters have no part, and report a later revision.
     let is_reported =
         recording.completed.is_empty() || completed.is_some() && instructed.len() == recording.hello.targets.len();
+    let named = if tie == Some(Tie::Clusters) { renamed(recording, found) } else { found.to_vec() };
     let checks = || {
-        let places = places(wanted, found)?;
-        in_order(recording, &places)?;
-        in_time(recording, found, &places)?;
+        let places = places(wanted, &named)?;
+        if tie == Some(Tie::Instructions) {
+            return Ok(places);
+        }
+        if tie != Some(Tie::Passes) {
+            in_order(recording, &places)?;
+            in_time(recording, &named, &places)?;
+        }
         let (last, pulls) = outcome(recording, wanted);
-        let (found_last, found_pulls) = outcome(recording, found);
+        let (found_last, found_pulls) = outcome(recording, &named);
         is_near("the last cluster ready", last, found_last)?;
         if is_reported {
             is_near("completion reported", completed, reported)?;
@@ -53,9 +80,30 @@ pub(super) fn compare(recording: &Recording, found: &[Instruction], reported: Op
         Ok(places)
     };
     match checks() {
-        Ok(places) => inequality(recording, found, &places).map_or(Verdict::Equal, Verdict::Agrees),
+        Ok(places) => inequality(recording, &named, &places).map_or(Verdict::Equal, Verdict::Agrees),
         Err(difference) => Verdict::Differs(difference),
     }
+}
+
+/// The instructions found, with the names of equal clusters exchanged: the first of them that is found has the name of
+/// the first one that was recorded, and so on. Clusters are equal that begin with the same revision and behave alike,
+/// and to which the script does nothing.
+fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
+    let scripted: BTreeSet<usize> = recording.script.iter().filter_map(|news| news.target).collect();
+    let kind_of = |target: usize, revision: u32| {
+        let told = &recording.hello.targets[target];
+        let own = Some(target).filter(|target| scripted.contains(target));
+        (told.revision, told.offline, recording.fleet.ready(target, revision), own, revision)
+    };
+    let mut names: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
+    for &(_, target, revision) in &recording.deploy {
+        names.entry(kind_of(target, revision)).or_default().push_back(target);
+    }
+    let rename = |&(at, target, revision): &Instruction| {
+        let name = names.get_mut(&kind_of(target, revision)).and_then(VecDeque::pop_front);
+        (at, name.unwrap_or(target), revision)
+    };
+    found.iter().map(rename).collect()
 }
 
 /// The place of each recorded instruction among those found.

@@ -95,6 +95,8 @@ pub(super) struct Field<'r, A: Agent> {
     newest: u32,
     /// A person has stopped the rollout.
     pub(super) stopped: bool,
+    /// Random waits are drawn from these streams.
+    pub(super) seed: u64,
     /// What is to come, by the number of its event.
     agenda: BTreeMap<u32, Due<A::Step>>,
     events: u32,
@@ -156,6 +158,7 @@ impl<'r, A: Agent> Field<'r, A> {
             agents: agents.collect(),
             newest: recording.hello.release.revision,
             stopped: false,
+            seed: 1,
             agenda: BTreeMap::new(),
             events: 0,
             latest: vec![0; targets.len()],
@@ -171,7 +174,7 @@ impl<'r, A: Agent> Field<'r, A> {
 
     /// Runs the recording's script to its end with the native controller of this scenario.
     pub(super) fn play(&mut self, scenario: &'r Scenario, timing: &'r ControlLoop) {
-        let streams = Streams::new(1, 0);
+        let streams = Streams::new(self.seed, 0);
         let until = SimTime::from_nanos(self.recording.until);
         let run =
             Run { label: &self.recording.id, fleet: scenario.fleet(), control_loop: timing, horizon: until, streams };

@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::control_plane::ControlLoop;
 use crate::scenario::{Overrides, Scenario, load};
 use crate::units::SimDuration;
-use agreement::{Verdict, compare};
+use agreement::{Tie, Verdict, compare};
 use argo_cd_agent::ArgoCdAgent;
 use field::{Agent, Field};
 use fleet_agent::FleetAgent;
@@ -88,37 +88,36 @@ fn unless_it_panics(play: impl FnOnce() -> Verdict) -> Verdict {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_or(Verdict::Panics)
 }
 
-/// Recordings that do not agree yet.
+/// Recordings in which a tie of one instant decides. No other one may need this, and each of these must.
 ///
-/// Rancher Fleet: in one, two reports that reach the controller at one instant change places.
+/// KubeFleet: bindings that wait since the same instant come back 100 ms apart, in the order of the heap in which Go
+/// keeps them. In two rollouts such a tie also decides whether a status is in the cache when a worker looks.
 ///
-/// Argo CD: a pass looks at each application when it is its turn to be written, and here at the start of the pass; so
-/// it
-/// is another number of writes late. In the last one the client's tokens are handed out in another order.
+/// Argo CD: a pass begins at the instant in which a comparison reaches its cache, and these comparisons take no time.
+/// The last one has 40 clusters that are ready at once; it ends after 5.64 s, and after 5.70 s here.
 ///
-/// KubeFleet: bindings that wait since the same instant come back 100 ms apart, in the order of the queue's heap. Here
-/// they come back in the order in which they were put there. All instructions come at the recorded times, but for
-/// some of
-/// the first ones of two rollouts, and some bindings change places.
-const NOT_YET: &[&str] = &[
-    "combined-250",
-    "steps-first-40-unlimited",
-    "steps-large-1000",
-    "steps-update-40-quick",
-    "steps-update-40-unlimited",
-    "steps-update-60-qps",
-    "rolling-offline-300",
-    "rolling-release-300",
-    "rolling-release-350-late",
-    "rolling-release-500",
-    "rolling-update-1000",
-    "rolling-update-1000-max-5",
-    "rolling-update-300",
-    "rolling-update-300-slow",
-    "rolling-update-400-latency-2",
-    "rolling-update-500",
-    "rolling-update-600-max-10",
+/// Rancher Fleet: two reports reach the controller at one instant.
+const TIES: &[(&str, Tie)] = &[
+    ("combined-250", Tie::Passes),
+    ("steps-first-40-unlimited", Tie::Passes),
+    ("steps-update-40-unlimited", Tie::Passes),
+    ("steps-update-40-quick", Tie::Instructions),
+    ("rolling-offline-300", Tie::Clusters),
+    ("rolling-release-300", Tie::Clusters),
+    ("rolling-release-350-late", Tie::Clusters),
+    ("rolling-release-500", Tie::Passes),
+    ("rolling-update-1000", Tie::Clusters),
+    ("rolling-update-1000-max-5", Tie::Passes),
+    ("rolling-update-300", Tie::Clusters),
+    ("rolling-update-300-slow", Tie::Clusters),
+    ("rolling-update-400-latency-2", Tie::Clusters),
+    ("rolling-update-500", Tie::Clusters),
+    ("rolling-update-600-max-10", Tie::Clusters),
 ];
+
+/// Recordings in which the random waits after conflicts decide, with a seed whose draws agree. Of 40 seeds, 19 agree
+/// with the second one.
+const DRAWS: &[(&str, u64)] = &[("steps-large-1000", 9), ("names-random-60-processors", 9)];
 
 /// The numbers of recordings that are refused, and of those that are equal. A line is printed for each recording that
 /// is not equal, and all but those that are refused must agree.
@@ -134,11 +133,7 @@ fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> [usize; 2] {
     for (id, verdict) in verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Equal) {
         println!("  {id}: {verdict:?}");
     }
-    for (id, verdict) in verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Differs(_))) {
-        assert!(NOT_YET.contains(&id.as_str()), "{id} must agree: {verdict:?}");
-    }
-    let not_yet = verdicts.keys().filter(|id| NOT_YET.contains(&id.as_str())).count();
-    assert!(!are_all() || refused + equal + agree + not_yet == verdicts.len(), "every other recording must agree");
+    assert_eq!(refused + equal + agree, verdicts.len(), "every recording must agree");
     [refused, equal]
 }
 
@@ -199,7 +194,12 @@ fn is_same_refusal(own: &str, refusal: &str) -> bool {
 
 /// Compares instructions and, where they agree, what the product showed.
 fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Shows) -> Verdict {
-    let verdict = compare(recording, &field.deploys, field.reported);
+    let tie = TIES.iter().find(|(id, _)| *id == recording.id).map(|(_, tie)| *tie);
+    let verdict = compare(recording, &field.deploys, field.reported, tie);
+    if tie.is_some() {
+        let strict = compare(recording, &field.deploys, field.reported, None);
+        assert!(matches!(strict, Verdict::Differs(_)), "{} agrees without a tie", recording.id);
+    }
     if !matches!(verdict, Verdict::Differs(_)) {
         shows.add(recording, field);
         shows.hold(recording, field);
@@ -298,6 +298,7 @@ fn replay_argo_cd(recording: &Recording, played: &Recording, shows: &mut Shows) 
     if played.hello.release.installed == 0 {
         field.first_wait = FIRST_WAIT;
     }
+    field.seed = DRAWS.iter().find(|(id, _)| *id == recording.id).map_or(1, |(_, seed)| *seed);
     field.play(&scenario, &timing);
     show_passes(recording, &field);
     judge(recording, &field, shows)
@@ -311,15 +312,19 @@ fn argo_cd_follows_its_recordings() {
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("Argo CD", &verdicts), report_words("Argo CD", &shows));
-    assert!(!are_all() || found == ([0, 63], [76, 13, 10]), "{COUNTED}: {found:?}");
+    assert!(!are_all() || found == ([0, 73], [91, 18, 11]), "{COUNTED}: {found:?}");
 }
 
 /// Changes what the native loop plays, as a wrong rule would.
 type Wrong = fn(&mut Recording);
 
 /// A recording, what is wrong, and how the first difference begins.
-const WRONG: &[(&str, Wrong, &str)] =
-    &[("steps-update-20", swap_steps, "instruction"), ("once-update-60-qps", drop_limiter, "instruction")];
+const WRONG: &[(&str, Wrong, &str)] = &[
+    ("steps-update-20", swap_steps, "instruction"),
+    ("once-update-60-qps", drop_limiter, "instruction"),
+    ("names-random-60", forget_names, "instruction"),
+    ("names-sorted-60", refuse_no_pass, "instruction"),
+];
 
 fn swap_steps(played: &mut Recording) {
     let file = played.hello.files.get_mut("rollout.yaml").expect("a set with steps");
@@ -328,6 +333,17 @@ fn swap_steps(played: &mut Recording) {
 
 fn drop_limiter(played: &mut Recording) {
     played.hello.settings.remove("ARGOCD_K8S_CLIENT_QPS").expect("a limiter");
+}
+
+/// Names in the order of the fleet.
+fn forget_names(played: &mut Recording) {
+    let targets = played.hello.targets.iter_mut().enumerate();
+    targets.for_each(|(nth, target)| target.name = format!("cluster-{nth:04}"));
+}
+
+/// Watches that are faster than five tries, which take 65 ms or more.
+fn refuse_no_pass(played: &mut Recording) {
+    played.hello.latency.watch = 60_000_000;
 }
 
 #[test]
@@ -381,5 +397,5 @@ fn kubefleet_follows_its_recordings() {
         verdicts.insert(recording.id.clone(), verdict);
     }
     let found = (report("KubeFleet", &verdicts), report_words("KubeFleet", &shows));
-    assert!(!are_all() || found == ([2, 70], [75, 42, 10]), "{COUNTED}: {found:?}");
+    assert!(!are_all() || found == ([2, 72], [86, 53, 10]), "{COUNTED}: {found:?}");
 }
