@@ -90,9 +90,11 @@ mod tests {
     #[test]
     fn the_section_shows_both_intervals_of_every_variant() {
         let html = section(&uncertain(), "");
-        assert!(html.contains("<h3>reachable_ready_s</h3>") && html.contains("<h3>peak_pulls</h3>"), "{html}");
+        assert!(html.contains("<h3>Completion</h3>") && html.contains("<h3>Peak pulls</h3>"), "{html}");
         assert!(html.contains("9.00–9.33 min") && html.contains("5.00–90.0 min"), "{html}");
         assert_eq!(html.matches("<svg").count(), 3);
+        // Each interval beside its own median: 600 s is that of the draws.
+        assert!(html.contains("10.0 min</td><td style=\"white-space:nowrap\">5.00–90.0 min"), "{html}");
         // 300 s of 5,400 s on 220 px.
         assert!(html.contains("x=\"12.2\""), "{html}");
         assert_eq!(section(&Results { uncertainty: Vec::new(), ..uncertain() }, ""), "");
