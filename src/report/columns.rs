@@ -210,7 +210,7 @@ impl<'v> FilledColumn<'v> {
         let (size, unit) = if self.unit.is_some() { (self.size, "") } else { (own.seconds, own.short) };
         let values = [median, low, high].map(|value| value / size);
         let [number, low, high] = match self.column.recorded_in() {
-            "s" if values == [0.0; 3] => values.map(number),
+            "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values[0], values[1], values[2]),
             "bytes/s" | "bytes" => values.map(number),
             _ => values.map(count),

@@ -14,12 +14,12 @@ pub(in crate::report) struct PathPart {
 
 /// The parts, in the order in which a rollout meets them.
 pub(in crate::report) const PARTS: [PathPart; 6] = [
-    PathPart { words: "wait for people", name: "people", of: |run| run.path_people_s },
-    PathPart { words: "wait for a rule", name: "rule", of: |run| run.path_rule_s },
-    PathPart { words: "instruct and report", name: "report", of: |run| run.path_report_s },
+    PathPart { words: "wait for people", name: "waits for people", of: |run| run.path_people_s },
+    PathPart { words: "wait for a rule", name: "waits for a rule", of: |run| run.path_rule_s },
+    PathPart { words: "instruct and report", name: "messages", of: |run| run.path_report_s },
     PathPart { words: "transfer", name: "transfer", of: |run| run.path_transfer_s },
-    PathPart { words: "unpack", name: "unpack", of: |run| run.path_unpack_s },
-    PathPart { words: "start pods", name: "start", of: |run| run.path_start_s },
+    PathPart { words: "unpack", name: "unpacking", of: |run| run.path_unpack_s },
+    PathPart { words: "start pods", name: "starts", of: |run| run.path_start_s },
 ];
 
 /// Least share of the time that is named.

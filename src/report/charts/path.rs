@@ -106,11 +106,11 @@ fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<St
     let name = PARTS[part].name;
     let of = |share: f64| percent((share * 100.0).round() / 100.0);
     vec![match (variants.len(), same) {
-        (1, _) => format!("{} of the time is {name}", of(high)),
+        (1, _) => format!("{} of the time goes to {name}", of(high)),
         (all, same) if all == same => {
-            format!("In every variant, most of the time is {name}: {} to {}", of(low), of(high))
+            format!("In every variant, most of the time goes to {name}: {} to {}", of(low), of(high))
         }
-        (all, same) => format!("In {same} of {all} variants, most of the time is {name}: up to {}", of(high)),
+        (all, same) => format!("In {same} of {all} variants, most of the time goes to {name}: up to {}", of(high)),
     }]
 }
 
@@ -133,7 +133,7 @@ mod tests {
             (run.path_start_s, run.path_report_s) = (Some(0.0625 * all), Some(0.0625 * all));
         }
         let svg = draw(&results).expect("two have a path").to_svg();
-        assert!(svg.contains("most of the time is transfer: up to 50%"), "{svg}");
+        assert!(svg.contains("most of the time goes to transfer: up to 50%"), "{svg}");
         assert!(svg.contains("unfinished") && svg.contains("\n13%\n"), "{svg}");
     }
 }

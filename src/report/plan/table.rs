@@ -89,14 +89,14 @@ fn names(question: &Question, width: usize) -> Vec<Vec<String>> {
     narrowed(columns, width.max(NAMES_MIN))
 }
 
-fn widest(column: &Vec<String>) -> usize {
+fn widest(column: &[String]) -> usize {
     column.iter().map(|text| letters(text)).max().unwrap_or(0)
 }
 
 /// The columns, with the longest texts shortened until all fit.
 fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
     loop {
-        let widths: Vec<usize> = columns.iter().map(widest).collect();
+        let widths: Vec<usize> = columns.iter().map(|column| widest(column)).collect();
         let most = widths.iter().copied().max().unwrap_or(0);
         if widths.iter().sum::<usize>() + 2 * widths.len() <= width || most <= 8 {
             return columns;
