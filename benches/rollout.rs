@@ -99,6 +99,8 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             world: Arc::new(world(clusters)),
             groups: Arc::new(Vec::new()),
             strategy,
+            product: "bench",
+            is_bound: false,
             control_loop: ControlLoop::kubernetes(),
             platform: PlatformSpec { agent: AgentSpec::HELM, restarts: Restarts::KUBELET },
             changes: Vec::new(),

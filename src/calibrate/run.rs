@@ -8,12 +8,12 @@ use super::images::{KnownImages, is_image};
 use super::input::{Input, names};
 use super::inputs::{CalibrationInputs, Predict};
 use super::predict::{self, CalibratedNode, Latencies};
-use super::rates::{self, PullModel, RateSettings};
+use super::rates::{self, LayerBytes, PullModel, RateSettings};
 use super::{Calibrated, columns, measured, metrics, snippet};
 use crate::document::LoadError;
 use crate::document::problem::{OrProblem, Problem};
 use crate::results::{
-    CalibratedValue, CalibrationRecord, FileDigest, LeftOutRow, SAMPLES_FOLDER, SampleRecord, SourceRow,
+    CalibratedValue, CalibrationRecord, FileDigest, ImageRow, LeftOutRow, SAMPLES_FOLDER, SampleRecord, SourceRow,
 };
 use crate::scenario::{Overrides, load};
 use crate::stats;
@@ -26,6 +26,8 @@ pub(super) struct Calibration {
     images: KnownImages,
     model: Option<PullModel>,
     of_rates: Vec<CalibratedValue>,
+    /// The layers of each image of the record's rates.
+    layers: Vec<Vec<LayerBytes>>,
     /// Loads of a registry.
     loads: Vec<CalibratedValue>,
     quantities: Vec<Measurements>,
@@ -51,9 +53,10 @@ impl Calibration {
             self.samples.push((format!("{SAMPLES_FOLDER}/{}.csv", quantity.name), column(&quantity)));
             self.record.samples.push(record);
         }
-        self.record.values.extend(self.loads);
-        self.record.values.extend(self.of_rates);
+        self.record.values.append(&mut self.loads);
+        self.record.values.append(&mut self.of_rates);
         self.record.snippet = snippet::of_values(&self.record.values);
+        self.check_pasted(inputs);
         Ok(Calibrated { record: self.record, samples: self.samples, inputs: self.digests })
     }
 
@@ -117,7 +120,17 @@ impl Calibration {
             service: inputs.service_time.as_secs_f64(),
         };
         let source = self.record.sources.first().map(|source| source.file.clone()).unwrap_or_default();
-        let Some(fitted) = rates::fit(&self.starts, &settings, &source) else { return Ok(()) };
+        let Some(fitted) = rates::fit(&self.starts, &settings, &source) else {
+            if self.starts.iter().any(ContainerStart::is_pull) {
+                self.record.warnings.push(
+                    "rates: there is no rate, because no pulled image has known layers, and the events state no image \
+                     sizes (kubelets before 1.30 do not); add `--image IMAGE=manifest.json`"
+                        .to_owned(),
+                );
+            }
+            return Ok(());
+        };
+        self.layers = fitted.layers;
         self.record.warnings.extend(fitted.warnings);
         self.record.rates = Some(fitted.record);
         self.of_rates = fitted.values;
@@ -136,6 +149,27 @@ impl Calibration {
         }
         self.model = Some(fitted.model);
         Ok(())
+    }
+
+    /// Simulates the pulls with what is pasted, and compares them with the data.
+    fn check_pasted(&mut self, inputs: &CalibrationInputs) {
+        let is_pasted = self.record.values.iter().any(|value| value.setting == "node.unpackRate");
+        let Some(rates) = self.record.rates.as_mut().filter(|_| is_pasted) else { return };
+        let of_requests = (inputs.rtt, inputs.service_time);
+        let Some(simulated) = predict::pasted::seconds(&self.record.snippet, &self.layers, of_requests) else {
+            self.record.warnings.push("rates: the settings to paste could not be simulated".to_owned());
+            return;
+        };
+        let error = |(row, seconds): (&ImageRow, &f64)| (seconds / row.pull_s_median - 1.0, row.image.clone());
+        let errors: Vec<(f64, String)> = rates.images.iter().zip(&simulated).map(error).collect();
+        rates.simulated_error = stats::median(&errors.iter().map(|(error, _)| error.abs()).collect::<Vec<f64>>());
+        rates.simulated_worst = errors.into_iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+        if rates.simulated_error.is_some_and(|error| error > rates::MOST_ERROR) {
+            self.record.warnings.push(
+                "rates: pulls that are simulated with the pasted settings differ from the data by more than 25%"
+                    .to_owned(),
+            );
+        }
     }
 
     /// The values of a quantity, in ascending order.

@@ -205,6 +205,9 @@ enum Failure {
     /// No setting meets all limits of a plan; with several worlds, in these. The plan is written and printed.
     #[error("no setting meets every limit and completes in every run{}", in_worlds(.0))]
     NoSetting(Vec<String>),
+    /// The runs of a plan do not show which setting is the best; with several worlds, in these.
+    #[error("the runs do not show which setting is the best{}", in_worlds(.0))]
+    Uncertain(Vec<String>),
 }
 
 fn in_worlds(worlds: &[String]) -> String {
@@ -220,7 +223,7 @@ impl Failure {
             Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
             Self::Interrupted => 130,
             // The code that k6 uses, so that a pipeline can distinguish it from a crash.
-            Self::Assertion | Self::NoSetting(_) => 99,
+            Self::Assertion | Self::NoSetting(_) | Self::Uncertain(_) => 99,
         }
     }
 

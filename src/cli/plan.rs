@@ -2,7 +2,7 @@
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, plan_tables, to_json};
+use fleetsim::results::{Journal, PLAN_FILE, PlanRecord, Question, plan_tables, to_json};
 use fleetsim::scenario::{Experiment, Plan, load_plan};
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::ProgressBar;
@@ -56,12 +56,17 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         return Ok(());
     }
     output::out(&args.simulate.format.record(&found.plan, report::plan_text))?;
-    if found.plan.is_answered() { Ok(()) } else { Err(Failure::NoSetting(unanswered(&found.plan))) }
+    let plan = &found.plan;
+    match (plan.is_answered(), plan.questions.iter().all(|question| question.best.is_some())) {
+        (true, _) => Ok(()),
+        (_, true) => Err(Failure::Uncertain(worlds(plan, |question| !question.is_decided()))),
+        (_, false) => Err(Failure::NoSetting(worlds(plan, |question| question.best.is_none()))),
+    }
 }
 
-/// The worlds without an answer, where there are several.
-fn unanswered(plan: &PlanRecord) -> Vec<String> {
-    let questions = plan.questions.iter().filter(|question| question.best.is_none());
+/// The worlds of these questions, where there are several.
+fn worlds(plan: &PlanRecord, which: fn(&Question) -> bool) -> Vec<String> {
+    let questions = plan.questions.iter().filter(|question| which(question));
     questions.map(|question| question.world.clone()).filter(|world| !world.is_empty()).collect()
 }
 

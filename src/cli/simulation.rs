@@ -263,12 +263,16 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
         strategy: variant.strategy.clone(),
         setting: variant.setting.clone(),
         settings: variant.settings.clone(),
+        product: variant.scenario.product.to_owned(),
+        is_bound: variant.scenario.is_bound,
         registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
         precision: None,
     };
     let limit = |demand: &Assertion| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() };
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
+    let planned = experiment.plan.iter().filter(|_| experiment.assertions.is_empty());
     Provenance {
+        aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
         horizon_s: horizons.fold(0.0, f64::max),
         command: reproduce(command, args, starts_commands(experiment)),
         inputs: experiment.inputs.iter().map(digest).collect(),

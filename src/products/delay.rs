@@ -1,4 +1,7 @@
 //! How long a person takes: fixed, drawn, or `never`.
+//!
+//! The n-th pause of a rollout is drawn once per replicate for all products: a person who is slow today is slow under
+//! every strategy, and pauses of equal distributions are equal.
 
 use std::borrow::Cow;
 
@@ -8,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::text_or::TextOrMap;
+use crate::engine::Streams;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::DurationModel;
 
@@ -20,6 +24,11 @@ impl UserDelay {
     pub(crate) fn check(&self, path: &Path, context: &mut Context<'_>) -> Option<DurationModel> {
         self.0.clone()?.read_values(path, context)
     }
+}
+
+/// How long the people of a replicate take at the `nth` pause of a rollout, from 0.
+pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDuration {
+    model.sample(&mut streams.stream_nth("people", "pause", nth))
 }
 
 /// How approvals are given.

@@ -22,6 +22,9 @@ pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
     const SUMMARY: &'static str;
     /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
     const TARGET: Option<&'static str> = Some("cluster");
+    /// Whether no product ships it: a bound of what any pacing can do. It has the agents and the control loop of the
+    /// product that it is compared with.
+    const IS_BOUND: bool = false;
     /// How the control loop runs where the experiment does not say.
     const CONTROL_LOOP: ControlLoop;
     /// The agent in each cluster, where the experiment does not say.

@@ -33,7 +33,7 @@ enum Range {
     Percentiles,
 }
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column {
         measure: EXPOSED,
         heading: "exposed clusters",
@@ -61,10 +61,18 @@ const COLUMNS: [Column; 10] = [
     Column {
         measure: "peak_pulls",
         heading: "peak pulls",
-        note: "highest number of concurrent image pulls",
+        note: "highest number of concurrent image pulls, which include waits and unpacking",
         phrase: "{} concurrent pull{s} at peak",
         range: Range::Percentiles,
         rank: 0,
+    },
+    Column {
+        measure: "peak_registry_downloads",
+        heading: "open downloads",
+        note: "highest number of blobs that the registry sends concurrently, to nodes, caches and seeds",
+        phrase: "{} open download{s} at peak",
+        range: Range::None,
+        rank: 2,
     },
     Column {
         measure: "egress_peak_1s_bytes_per_s",
@@ -75,10 +83,10 @@ const COLUMNS: [Column; 10] = [
         rank: 1,
     },
     Column {
-        measure: "egress_busy_share",
-        heading: "link busy",
-        note: "share of time in which the registry's link was fully used",
-        phrase: "link busy {} of the time",
+        measure: "egress_busy_s",
+        heading: "link full",
+        note: "time in which the registry's link was fully used",
+        phrase: "link full for {}",
         range: Range::None,
         rank: 5,
     },
@@ -202,6 +210,7 @@ impl<'v> FilledColumn<'v> {
         let (size, unit) = if self.unit.is_some() { (self.size, "") } else { (own.seconds, own.short) };
         let values = [median, low, high].map(|value| value / size);
         let [number, low, high] = match self.column.recorded_in() {
+            "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values[0], values[1], values[2]),
             "bytes/s" | "bytes" => values.map(number),
             _ => values.map(count),

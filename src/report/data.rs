@@ -5,10 +5,12 @@ use std::path::Path;
 use itertools::Itertools;
 
 use super::format::count;
+use super::guesses;
 use super::style::CurveStyle;
 use crate::results::{
-    ClusterRow, ComparisonRow, Provenance, READY_TIME, ReachRange, ResultsError, RunRow, Setting, SummaryRow, Tables,
-    TimelineRow, UncertaintyRow, VariantInfo, compared, grouped, read_uncertainty,
+    ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError, RunRow,
+    Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, compared, grouped, read_draws,
+    read_uncertainty,
 };
 use crate::stats;
 
@@ -21,6 +23,12 @@ pub struct Results {
     pub tables: Tables,
     /// `uncertainty.csv`; empty where constants were not drawn.
     pub uncertainty: Vec<UncertaintyRow>,
+    /// `draws.csv`: the runs with drawn constants.
+    pub draws: Vec<RunRow>,
+    /// `constants.csv`: the constants of each draw.
+    pub constants: Vec<DrawnConstant>,
+    /// Settings that are guesses, by `resolved.yaml`; empty where it is missing.
+    pub guesses: Vec<String>,
 }
 
 /// One variant's part of the results.
@@ -31,11 +39,14 @@ pub(super) struct VariantResults<'r> {
     pub(super) style: CurveStyle,
     pub(super) info: &'r VariantInfo,
     pub(super) runs: Vec<&'r RunRow>,
+    /// Its runs with drawn constants, in the order of the draws.
+    pub(super) draws: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
     pub(super) clusters: Vec<&'r ClusterRow>,
     /// The run that its curve and its fleet show.
     pub(super) displayed: Option<&'r RunRow>,
     summary: Vec<&'r SummaryRow>,
+    uncertain: Vec<&'r UncertaintyRow>,
 }
 
 impl Results {
@@ -54,7 +65,16 @@ impl Results {
     /// # Errors
     /// When the folder has no provenance, or a file in it is damaged.
     pub fn of(folder: &Path, tables: Tables) -> Result<Self, ResultsError> {
-        Ok(Self { provenance: Provenance::of_results(folder)?, tables, uncertainty: read_uncertainty(folder)? })
+        let resolved = std::fs::read_to_string(folder.join(RESOLVED_FILE)).unwrap_or_default();
+        let (draws, constants) = read_draws(folder)?;
+        Ok(Self {
+            provenance: Provenance::of_results(folder)?,
+            tables,
+            uncertainty: read_uncertainty(folder)?,
+            draws,
+            constants,
+            guesses: guesses::listed(&resolved),
+        })
     }
 
     /// The moment that times of series and clusters count from.
@@ -109,9 +129,11 @@ impl Results {
             index,
             info,
             runs: runs.iter().filter(|run| run.variant == info.variant).collect(),
+            draws: self.draws.iter().filter(|run| run.variant == info.variant).collect(),
             timeline: timeline.iter().filter(|row| row.variant == info.variant).collect(),
             clusters: clusters.iter().filter(|(key, _)| key.variant == info.variant).map(|(_, row)| row).collect(),
             summary: summary.iter().filter(|row| row.variant == info.variant).collect(),
+            uncertain: self.uncertainty.iter().filter(|row| row.variant == info.variant).collect(),
         };
         self.provenance.variants.iter().enumerate().map(of).filter(|variant| !variant.runs.is_empty()).collect()
     }
@@ -166,7 +188,8 @@ impl<'r> VariantResults<'r> {
     #[cfg(test)]
     pub(super) fn bare(index: usize, info: &'r VariantInfo) -> Self {
         let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { index, style: CurveStyle::default(), info, runs, timeline, clusters, displayed: None, summary }
+        let (style, draws, uncertain) = (CurveStyle::default(), Vec::new(), Vec::new());
+        Self { index, style, info, runs, draws, timeline, clusters, displayed: None, summary, uncertain }
     }
 
     /// The name to show.
@@ -177,6 +200,11 @@ impl<'r> VariantResults<'r> {
     /// The summary of one measure. `None` when the results do not have it.
     pub(super) fn summary(&self, measure: &str) -> Option<&'r SummaryRow> {
         self.summary.iter().find(|row| row.measure == measure).copied()
+    }
+
+    /// The intervals of one measure with drawn constants. `None` where constants were not drawn.
+    pub(super) fn uncertain(&self, measure: &str) -> Option<&'r UncertaintyRow> {
+        self.uncertain.iter().find(|row| row.measure == measure).copied()
     }
 
     /// The median of one measure over the runs that have it.

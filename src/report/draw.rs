@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::calibration::{self, calibration_text};
 use super::canvas::Canvas;
-use super::charts::{completion, exposure, front, heat, multiples, over_time, ready, states, sweep, tradeoff};
+use super::charts::{completion, exposure, front, heat, multiples, over_time, path, ready, states, sweep, tradeoff};
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
@@ -123,6 +123,7 @@ pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
         ("exposure", exposure::draw(results)),
         ("multiples", multiples::draw(results)),
         ("front", front::of_results(results)),
+        ("path", path::draw(results)),
     ];
     let mut charts: Vec<(String, Canvas)> = always.map(|(name, canvas)| (name.to_owned(), canvas)).into();
     charts.extend(sweep::draw_all(results));

@@ -3,7 +3,7 @@
 use super::data::{Results, VariantResults};
 use super::format::in_unit;
 use super::wrap::letters;
-use crate::results::{Limit, ShareVerdict, Verdict};
+use crate::results::{Limit, RunRow, ShareVerdict, Verdict};
 
 /// A limit that the experiment asserts.
 #[derive(Clone, Debug)]
@@ -14,6 +14,16 @@ pub(super) struct AssertedLimit {
 }
 
 impl AssertedLimit {
+    /// The limits that the answer is about: those that the experiment asserts, or else those of its plan.
+    pub(super) fn of_answer(results: &Results) -> Vec<Self> {
+        let asserted = Self::all(results);
+        if !asserted.is_empty() {
+            return asserted;
+        }
+        let aims = results.provenance.aims.iter();
+        aims.filter_map(|limit| Some(Self { limit: Limit::parse(limit).ok()?, strategy: None })).collect()
+    }
+
     /// All limits of the experiment. A limit written by another build that this one cannot read is left out.
     pub(super) fn all(results: &Results) -> Vec<Self> {
         let infos = results.provenance.limits.iter();
@@ -30,6 +40,11 @@ impl AssertedLimit {
     /// Compares a variant's runs with the limit. `None` when the limit is for another strategy.
     pub(super) fn judge(&self, variant: &VariantResults<'_>) -> Option<Verdict> {
         self.applies_to(variant).then(|| self.limit.judge(&variant.runs))
+    }
+
+    /// Whether a single run of a variant meets the limit; true where it is for another strategy.
+    pub(super) fn holds_in(&self, variant: &VariantResults<'_>, run: &RunRow) -> bool {
+        !self.applies_to(variant) || self.limit.excess(run) <= 0.0
     }
 
     /// A judged value with its unit.
@@ -60,22 +75,17 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
         self.verdicts.iter().all(|(_, verdict)| verdict.holds)
     }
 
-    /// `40.0 min; 3 of 20 runs outside the limit`, and why, where targets cannot be updated.
+    /// `40.0 min; 3 of 20 runs outside the limit`, and what the runs show of a share of all runs.
     pub(super) fn in_words(&self, variant: &VariantResults<'_>, verdict: Verdict) -> (String, Option<String>) {
         let value = self.asserted.value(verdict);
         let (outside, runs) = (verdict.runs_beyond, variant.runs.len());
-        let reach = variant.reach();
-        let misses_targets =
-            self.asserted.limit.measure().name == "completion_s" && !verdict.holds && !reach.is_whole();
-        let why = misses_targets.then(|| format!("{}; `reachable_ready` leaves them out", reach.missing()));
         let share = verdict.share.map(|ShareVerdict { share, runs_needed, .. }| {
             let needed = runs_needed.map_or_else(String::new, |runs| {
                 format!("; {runs} runs show that it holds if no further one is outside")
             });
             format!("of all runs, {}–{} meet the limit{needed}", percent_down(share.low), percent_up(share.high))
         });
-        let why = share.into_iter().chain(why).reduce(|share, why| format!("{share}; {why}"));
-        (format!("{value}; {outside} of {runs} runs outside the limit"), why)
+        (format!("{value}; {outside} of {runs} runs outside the limit"), share)
     }
 }
 

@@ -21,6 +21,7 @@ mod export;
 mod findings;
 mod format;
 mod frame;
+mod guesses;
 mod html;
 mod junit;
 mod limits;

@@ -62,7 +62,9 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
         text.push('\n');
         text.push_str(&wrapped(
             &format!(
-                "{measure} of one further rollout: luck alone with {}, total with {} ({} draws of the constants)",
+                "{} of one further rollout, each interval beside its median: luck alone with {}, total with {} ({} \
+                 draws of the constants)",
+                heading(measure),
                 level(first.luck_level),
                 level(first.total_level),
                 first.draws
@@ -75,6 +77,16 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
     text
 }
 
+/// A measure by the name that the tables show.
+pub(super) fn heading(measure: &str) -> &str {
+    match measure {
+        READY_TIME => "Completion",
+        "exposed_targets" => "Exposed clusters",
+        "peak_pulls" => "Peak pulls",
+        other => other,
+    }
+}
+
 fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
     let column = |head: &str, cell: &dyn Fn(&UncertaintyRow) -> String| -> Vec<String> {
         std::iter::once(head.to_owned()).chain(rows.iter().map(|row| cell(row))).collect()
@@ -83,6 +95,7 @@ fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
         column("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
         column("median", &|row| in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
         column("luck alone", &|row| range(row.luck_low, row.luck_high, unit)),
+        column("median", &|row| in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
         column("total", &|row| range(row.total_low, row.total_high, unit)),
         column("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
     ];
@@ -118,6 +131,9 @@ pub(super) mod tests {
         Results {
             provenance: Provenance::new("waves", "How long?", 1, 20),
             tables: Tables::default(),
+            draws: Vec::new(),
+            constants: Vec::new(),
+            guesses: Vec::new(),
             uncertainty: vec![
                 row("quick", READY_TIME, "s", [540.0, 546.0, 560.0], some([300.0, 600.0, 5400.0])),
                 row("careful", READY_TIME, "s", [3000.0, 3100.0, 3200.0], [Some(2000.0), Some(4000.0), None]),
@@ -131,10 +147,14 @@ pub(super) mod tests {
     fn both_intervals_stand_side_by_side() {
         let text = uncertainty_text(&uncertain(), 100);
         let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).expect("a line");
-        assert!(text.contains("luck alone with 90.4%, total with 95% (39 draws"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("luck alone with 90.4%, total with 95% (39 draws"), "{text}");
         let quick = line("quick");
         assert!(
-            quick.contains("9.10 min") && quick.contains("9.00–9.33 min") && quick.contains("5.00–90.0 min"),
+            quick.contains("9.10 min")
+                && quick.contains("10.0 min")
+                && quick.contains("9.00–9.33 min")
+                && quick.contains("5.00–90.0 min"),
             "{text}"
         );
         assert!(line("careful").contains("33.3 min–never"), "{text}");

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, READY_TIME, RunRow, Setting, VariantRecord, compared};
+use super::{MEASURES, READY_TIME, RunRow, Setting, VariantRecord, compared};
 use crate::stats::{self, Contender};
 
 /// The measures that are compared.
@@ -65,7 +65,7 @@ pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<Comparis
         let runs = |at: &usize| variants[*at].runs.iter().map(|run| &run.run).collect::<Vec<&RunRow>>();
         let runs: Vec<Vec<&RunRow>> = group.iter().map(runs).collect();
         for name in COMPARED {
-            let measure = Measure::named(name).expect("a measure of the table");
+            let measure = MEASURES.iter().find(|measure| measure.name == name).expect("a column of the table");
             let (pairs, found) = contenders(&runs, measure.of, seed);
             rows.extend(group.iter().zip(found).map(|(&at, found)| ComparisonRow {
                 variant: variants[at].variant.clone(),

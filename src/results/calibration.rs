@@ -157,6 +157,12 @@ pub struct RatesRecord {
     pub formula: String,
     /// Median of the absolute relative errors over images.
     pub median_error: f64,
+    /// The same of pulls that are simulated with the pasted settings. `None`: nothing is pasted.
+    #[serde(default)]
+    pub simulated_error: Option<f64>,
+    /// The greatest of these errors, with its image.
+    #[serde(default)]
+    pub simulated_worst: Option<(f64, String)>,
     /// The parameters.
     pub parameters: Vec<RateParameter>,
     /// The images.

@@ -75,6 +75,15 @@ pub const MEASURES: &[Measure] = &[
         reported_s,
         "Time from release until the product itself reported completion; empty if it did not, or has no such report."
     ),
+    known!(
+        path_rule_s,
+        "Part of the time until all reachable targets were ready, along the critical path: waits for rules of the strategy."
+    ),
+    known!(path_people_s, "The same: waits for approvals and other acts of people."),
+    known!(path_transfer_s, "The same: time with a download in progress."),
+    known!(path_unpack_s, "The same: time with a pull, but no download, in progress."),
+    known!(path_start_s, "The same: replacing and starting pods, probes, and waits after failures."),
+    known!(path_report_s, "The same: instructions to clusters and reports from them."),
     reached!(t50_s, "Time from release until 50% of all targets were ready; empty if fewer ever were."),
     reached!(t90_s, "Time from release until 90% of all targets were ready; empty if fewer ever were."),
     reached!(t99_s, "Time from release until 99% of all targets were ready; empty if fewer ever were."),
@@ -101,6 +110,11 @@ pub const MEASURES: &[Measure] = &[
     counted!(defective_targets, "targets", "Targets in which the new revision is defective."),
     counted!(peak_pulls, "pulls", "Highest number of concurrent image pulls, counted per node."),
     counted!(peak_downloads, "downloads", "Highest number of concurrent layer downloads."),
+    counted!(
+        peak_registry_downloads,
+        "downloads",
+        "Highest number of blobs that the registries send concurrently, to nodes, caches and seeds."
+    ),
     counted!(peak_pulling_clusters, "clusters", "Highest number of clusters with an image pull in progress."),
     counted!(egress_bytes, "bytes", "Bytes that left the registry."),
     counted!(received_bytes, "bytes", "Bytes received for layers that arrived completely."),
@@ -118,7 +132,27 @@ pub const MEASURES: &[Measure] = &[
         "bytes/s",
         "Highest mean rate of the registry's egress over 60 consecutive seconds."
     ),
-    counted!(egress_busy_share, "1", "Share of time until the end in which the registry's egress was at its capacity."),
+    counted!(
+        egress_p95_over_time_bytes_per_s,
+        "bytes/s",
+        "Rate that the registry's egress exceeded in 5% of the seconds until the end, to within 1.1%."
+    ),
+    counted!(
+        egress_p99_over_time_bytes_per_s,
+        "bytes/s",
+        "Rate that it exceeded in 1% of the seconds, to within 1.1%."
+    ),
+    counted!(
+        egress_busy_share,
+        "1",
+        "Share of time until the end in which the registry's egress was at its capacity; stragglers lower it."
+    ),
+    counted!(egress_busy_s, "s", "Time in which the registry's egress was at its capacity."),
+    counted!(
+        egress_busiest_hour_share,
+        "1",
+        "Greatest share of any 60 consecutive minutes in which the registry's egress was at its capacity."
+    ),
     counted!(requests, "requests", "Requests to the registry's API, including those answered with 429."),
     counted!(responses_429, "requests", "Requests answered with 429."),
     counted!(responses_503, "requests", "Requests answered with 503."),

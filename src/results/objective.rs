@@ -131,7 +131,7 @@ mod tests {
         };
         assert_eq!(
             parsed("completion"),
-            Ok(("completion_median".to_owned(), Some("completion_s"), Statistic::Quantile(0.5)))
+            Ok(("completion_median".to_owned(), Some("reachable_ready_s"), Statistic::Quantile(0.5)))
         );
         assert_eq!(parsed("t99_s_p95"), Ok(("t99_s_p95".to_owned(), Some("t99_s"), Statistic::Quantile(0.95))));
         assert_eq!(parsed("completion_mean").map(|aim| aim.2), Ok(Statistic::Mean));

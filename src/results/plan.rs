@@ -78,6 +78,14 @@ pub struct Question {
     pub candidates: Vec<Candidate>,
 }
 
+impl Question {
+    /// Whether the search finished for all strategies.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.answers.iter().all(|answer| answer.is_decided)
+    }
+}
+
 /// The best setting of one strategy in one world.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct StrategyAnswer {
@@ -96,7 +104,8 @@ pub struct StrategyAnswer {
     pub is_confirmed: bool,
     /// How often it met all limits. `None`: there is no answer.
     pub kept: Option<WithinLimits>,
-    /// The snippet for the product's own file. `None`: there is no answer, or no product implements it.
+    /// The snippet for the product's own file. `None`: there is no answer, the search did not decide, or no product
+    /// implements it.
     pub snippet: Option<Snippet>,
 }
 
@@ -187,6 +196,9 @@ pub struct Candidate {
     pub load: Estimate,
     /// For each limit, the value compared and the number of runs that exceed it.
     pub limits: Vec<(Option<f64>, u64)>,
+    /// The rules that blocked its unfinished runs, each with the number of runs; empty text for no rule.
+    #[serde(default)]
+    pub unfinished: Vec<(String, u64)>,
 }
 
 impl Candidate {
@@ -218,10 +230,10 @@ impl PlanRecord {
         read_record(folder, (PLAN_FILE, "plan"), (|record: &Self| record.schema_version, Self::SCHEMA_VERSION))
     }
 
-    /// Whether every question has an answer.
+    /// Whether every question has an answer that the runs show.
     #[must_use]
     pub fn is_answered(&self) -> bool {
-        self.questions.iter().all(|question| question.best.is_some())
+        self.questions.iter().all(|question| question.best.is_some() && question.is_decided())
     }
 }
 
@@ -265,6 +277,7 @@ mod tests {
             slower_by: None,
             load: span,
             limits: Vec::new(),
+            unfinished: Vec::new(),
         };
         let question = Question {
             world: "clusters=9".to_owned(),

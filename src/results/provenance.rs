@@ -72,6 +72,9 @@ pub struct Provenance {
     pub variants: Vec<VariantInfo>,
     /// The limits that the experiment asserts.
     pub limits: Vec<LimitInfo>,
+    /// The limits of its plan if it asserts none: the answer names the setting that meets them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aims: Vec<String>,
     /// Only of a shard: which part of the study's runs it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,
@@ -134,6 +137,12 @@ pub struct VariantInfo {
     pub setting: String,
     /// The same, one by one, in the order of the sweep.
     pub settings: Vec<Setting>,
+    /// The name of its product. A bound has that of the product whose agents and control loop it has.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub product: String,
+    /// Whether no product ships it: a bound of what any pacing can do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_bound: bool,
     /// Capacity of the registry's link. `None` if unlimited.
     pub registry_egress_bytes_per_s: Option<f64>,
     /// The precision of its results. `None` if not requested.

@@ -41,6 +41,18 @@ pub struct RunRow {
     pub reachable_ready_s: Option<f64>,
     #[serde(default)]
     pub reported_s: Option<f64>,
+    #[serde(default)]
+    pub path_rule_s: Option<f64>,
+    #[serde(default)]
+    pub path_people_s: Option<f64>,
+    #[serde(default)]
+    pub path_transfer_s: Option<f64>,
+    #[serde(default)]
+    pub path_unpack_s: Option<f64>,
+    #[serde(default)]
+    pub path_start_s: Option<f64>,
+    #[serde(default)]
+    pub path_report_s: Option<f64>,
     pub t50_s: Option<f64>,
     pub t90_s: Option<f64>,
     pub t99_s: Option<f64>,
@@ -65,6 +77,8 @@ pub struct RunRow {
     pub defective_targets: u64,
     pub peak_pulls: u64,
     pub peak_downloads: u64,
+    #[serde(default)]
+    pub peak_registry_downloads: u64,
     pub peak_pulling_clusters: u64,
     pub egress_bytes: u64,
     pub received_bytes: u64,
@@ -74,7 +88,15 @@ pub struct RunRow {
     pub peer_bytes: u64,
     pub egress_peak_1s_bytes_per_s: f64,
     pub egress_peak_60s_bytes_per_s: f64,
+    #[serde(default)]
+    pub egress_p95_over_time_bytes_per_s: f64,
+    #[serde(default)]
+    pub egress_p99_over_time_bytes_per_s: f64,
     pub egress_busy_share: f64,
+    #[serde(default)]
+    pub egress_busy_s: f64,
+    #[serde(default)]
+    pub egress_busiest_hour_share: f64,
     pub requests: u64,
     pub responses_429: u64,
     pub responses_503: u64,

@@ -11,6 +11,12 @@ use crate::stats::{Prediction, prediction_interval};
 
 /// The table of both intervals.
 const FILE: &str = "uncertainty.csv";
+
+/// The table of the runs with drawn constants.
+const DRAWS: &str = "draws.csv";
+
+/// The table of the drawn constants.
+const CONSTANTS: &str = "constants.csv";
 /// The level of the intervals where there are enough runs.
 const LEVEL: f64 = 0.95;
 
@@ -78,8 +84,8 @@ pub fn uncertainty_tables(
     let rows = MEASURES.iter().flat_map(|measure| rows(measure, variants, drawn));
     vec![
         (FILE, to_csv("", rows)),
-        ("draws.csv", to_csv("", drawn.iter().flatten())),
-        ("constants.csv", to_csv(&header::<DrawnConstant>(), constants)),
+        (DRAWS, to_csv("", drawn.iter().flatten())),
+        (CONSTANTS, to_csv(&header::<DrawnConstant>(), constants)),
     ]
 }
 
@@ -89,6 +95,17 @@ pub fn uncertainty_tables(
 /// When the table is damaged.
 pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsError> {
     if folder.join(FILE).exists() { read_table(folder, FILE) } else { Ok(Vec::new()) }
+}
+
+/// The runs with drawn constants of a results folder, and the constants; none where constants were not drawn.
+///
+/// # Errors
+/// When a table is damaged.
+pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), ResultsError> {
+    if !folder.join(DRAWS).exists() || !folder.join(CONSTANTS).exists() {
+        return Ok(Default::default());
+    }
+    Ok((read_table(folder, DRAWS)?, read_table(folder, CONSTANTS)?))
 }
 
 fn rows(measure: &Measure, variants: &[VariantRecord], drawn: &[Vec<RunRow>]) -> Vec<UncertaintyRow> {

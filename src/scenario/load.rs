@@ -328,7 +328,8 @@ impl Loader {
                 world
             }
         };
-        let product = reading.strategies.get(strategy)?.product;
+        let is_bound = reading.strategies.get(strategy)?.product.is_bound;
+        let product = product_of(&reading.tree, strategy)?;
         let name = strategy;
         let strategy = self.strategy(&reading, strategy, &world);
         let (platform, control_loop) = self.check(&reading, |checker| {
@@ -341,7 +342,8 @@ impl Loader {
         self.check(&reading, |checker| checker.horizon(&reading.file));
         let horizon = reading.file.horizon;
         let CheckedWorld { world, groups } = world;
-        Some(Scenario { world, groups, control_loop, platform, strategy, changes, horizon })
+        let product = product.title;
+        Some(Scenario { world, groups, control_loop, platform, strategy, product, is_bound, changes, horizon })
     }
 }
 

@@ -97,7 +97,7 @@ impl Checker<'_> {
             objective,
             confidence,
             indifference: written.indifference.get(),
-            confirm: most.unwrap_or(u32::MAX).min(written.confirm.unwrap_or_else(|| runs_to_confirm(confidence))),
+            confirm: written.confirm.unwrap_or_else(|| runs_to_confirm(confidence)),
             most,
             runs: written.runs,
         }

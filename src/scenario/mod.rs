@@ -105,6 +105,10 @@ pub struct Scenario {
     pub groups: Arc<Vec<FleetGroup>>,
     /// Decides which cluster goes next.
     pub strategy: Arc<dyn Strategy>,
+    /// The name of its product. A bound has that of the product whose agents and control loop it has.
+    pub product: &'static str,
+    /// Whether no product ships it.
+    pub is_bound: bool,
     /// Settings of its control loop.
     pub control_loop: ControlLoop,
     /// Its agents, and the restarts of its platform.

@@ -10,21 +10,23 @@
 //! after the end changes nothing; all but that one time is recorded before.
 
 mod draws;
+mod path;
 mod progress;
 mod reach;
 #[cfg(test)]
 mod tests;
 
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{Change, ControlPlane};
 use crate::engine::{self, End, EventQueue, Observer};
 use crate::process::{ProcessError, is_interrupted};
 use crate::products::Run;
-use crate::results::{ClusterRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
+use crate::results::{ClusterRow, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles};
 use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World};
+use crate::world::{ClusterFacts, ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World};
 pub use draws::draw_shares;
+use path::{CriticalPath, PeoplesWaits};
 use progress::Progress;
 use reach::{Obstacle, Reach};
 
@@ -208,6 +210,9 @@ impl<'s> Sim<'s> {
         let counted = |at: SimTime| (at - released).as_secs_f64();
         let since_release = |share| self.progress.reached(share).map(counted);
         let reach = self.reach();
+        let all_ready = reach.all_ready(&self.progress);
+        let path = all_ready.map(|ready| self.critical_path((released, ready), &passes));
+        let on_path = |part: fn(&CriticalPath) -> SimDuration| path.as_ref().map(|path| part(path).as_secs_f64());
         let (held_by, held_detail) = self.held_by(outcome);
         let count = |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
         let run = RunRow {
@@ -220,8 +225,14 @@ impl<'s> Sim<'s> {
             held_detail,
             release_s: secs(released),
             completion_s: since_release(1.0),
-            reachable_ready_s: reach.all_ready(&self.progress).map(counted),
+            reachable_ready_s: all_ready.map(counted),
             reported_s: self.reported_s(),
+            path_rule_s: on_path(|path| path.rule),
+            path_people_s: on_path(|path| path.people),
+            path_transfer_s: on_path(|path| path.transfer),
+            path_unpack_s: on_path(|path| path.unpack),
+            path_start_s: on_path(|path| path.start),
+            path_report_s: on_path(|path| path.report),
             t50_s: since_release(0.5),
             t90_s: since_release(0.9),
             t99_s: since_release(0.99),
@@ -239,6 +250,7 @@ impl<'s> Sim<'s> {
             defective_targets: count(|row| row.defective),
             peak_pulls: meter.pulls.peak(),
             peak_downloads: meter.downloads.peak(),
+            peak_registry_downloads: meter.registry_downloads.peak(),
             peak_pulling_clusters: meter.pulling_clusters.peak(),
             egress_bytes: totals.sent.get(),
             received_bytes: totals.received.get(),
@@ -248,7 +260,11 @@ impl<'s> Sim<'s> {
             peer_bytes: totals.from_peers.get(),
             egress_peak_1s_bytes_per_s: egress_peak_1s,
             egress_peak_60s_bytes_per_s: egress_peak_60s,
+            egress_p95_over_time_bytes_per_s: meter.exceeded_in(0.05),
+            egress_p99_over_time_bytes_per_s: meter.exceeded_in(0.01),
             egress_busy_share: self.world.busy_share(end - SimTime::ZERO),
+            egress_busy_s: meter.busy().as_secs_f64(),
+            egress_busiest_hour_share: meter.busiest_hour_share(),
             requests: totals.requests,
             responses_429: totals.responses_429,
             responses_503: totals.responses_503,
@@ -274,6 +290,24 @@ impl<'s> Sim<'s> {
         let (bin_s, series) = series(meter);
         let registries = self.registry_rows(end - SimTime::ZERO);
         RunRecord { run, registries, series, bin_s, clusters, passes, statuses: Vec::new() }
+    }
+
+    /// The critical path between the release and the time when all reachable targets were ready.
+    fn critical_path(&self, span: (SimTime, SimTime), passes: &[PassRow]) -> CriticalPath {
+        let facts: Vec<ClusterFacts> = self.world.facts().copied().collect();
+        let mut waits = PeoplesWaits { pauses: self.control.controller.pauses(), approvals: Vec::new() };
+        let mut stopped = span.0;
+        for (after, change) in &self.scenario.changes {
+            let at = span.0 + *after;
+            match change {
+                Change::Stop(true) => stopped = at,
+                Change::Stop(false) => waits.pauses.push((stopped, at)),
+                Change::Approve { .. } => waits.approvals.push(at),
+                Change::Release(_) | Change::Labels(..) | Change::Selected(..) => {}
+            }
+        }
+        waits.pauses.sort_unstable();
+        CriticalPath::of(span, &self.progress, &facts, passes, &waits)
     }
 
     fn registry_rows(&self, span: SimDuration) -> Vec<RegistryRow> {

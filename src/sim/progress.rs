@@ -58,6 +58,15 @@ impl Progress {
         counts.find(|(_, count)| *count == wanted).map(|(at, _)| at)
     }
 
+    /// The last change before the number `before` by which a target became done, no later than `until`: its number, its
+    /// time and its target.
+    pub(super) fn done_until(&self, until: SimTime, before: usize) -> Option<(usize, SimTime, ClusterId)> {
+        let end = self.changes.partition_point(|(at, ..)| *at <= until).min(before);
+        let place = self.changes[..end].iter().rposition(|(_, _, done)| *done)?;
+        let (at, cluster, _) = self.changes[place];
+        Some((place, at, cluster))
+    }
+
     pub(super) fn is_complete(&self) -> bool {
         self.count == self.done.len()
     }

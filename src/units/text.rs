@@ -257,7 +257,16 @@ fn shortest<T: WithUnit>(value: T) -> String {
     };
     let texts = printed.iter().map(text).filter(|(_, text)| T::parse(text).is_ok_and(|read| read == value));
     let best = texts.min_by_key(|(digits, text)| (*digits, text.len()));
-    best.map_or_else(|| format!("{base} {}", printed.last().expect("a kind has units")), |(_, text)| text)
+    best.map_or_else(
+        || {
+            // No number of a unit is read as exactly this one: the nearest, without the noise of the last digit.
+            let unit = printed.last().expect("a kind has units");
+            let size = units.iter().find(|(name, _)| name == unit).map_or(1.0, |(_, size)| *size);
+            let space = if unit.starts_with(['/', '%']) { "" } else { " " };
+            format!("{}{space}{unit}", (base / size * 1e9).round() / 1e9)
+        },
+        |(_, text)| text,
+    )
 }
 
 /// Splits the leading decimal number off `text`. `None` when there is none.
@@ -358,6 +367,12 @@ mod tests {
         assert_eq!(Bytes::parse("200 MiB"), Ok(Bytes::new(209_715_200)));
         assert_eq!(PerSecond::parse("600/min"), Ok(PerSecond::new(10.0)));
         assert_eq!(Share::parse("3%"), Ok(Share::new(0.03)));
+    }
+
+    #[test]
+    fn a_share_that_no_percentage_is_read_as_is_written_as_the_nearest() {
+        assert_eq!(Share::new(0.95).exact(), "95%", "95 times 0.01 is not 0.95 in binary");
+        assert_eq!(Share::new(0.35).exact(), "35%");
     }
 
     #[test]

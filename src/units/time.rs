@@ -130,6 +130,14 @@ impl Sub for SimTime {
     }
 }
 
+impl SimDuration {
+    /// What is left of it; zero if the other one is longer.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
 impl Add for SimDuration {
     type Output = Self;
     fn add(self, other: Self) -> Self {

@@ -12,6 +12,8 @@ const MAX_BINS: usize = 4096;
 const SECOND: SimDuration = SimDuration::from_secs(1);
 /// Bins of the long egress window.
 const MINUTE: usize = 60;
+/// Seconds of the window for the busiest hour.
+const HOUR: usize = 3600;
 
 /// A counter that rises and falls, with its peak.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,6 +104,40 @@ impl Bin {
     }
 }
 
+/// How many seconds had each rate. Rates of one class differ by at most 1.1%, and the upper end stands for all.
+#[derive(Clone, Debug, Default)]
+struct RateHistogram {
+    seconds: u64,
+    /// By class; class 0 has rates of at most 1 B/s.
+    classes: Vec<u64>,
+}
+
+impl RateHistogram {
+    /// Classes for a factor of two.
+    const CLASSES: f64 = 64.0;
+
+    fn count(&mut self, rate: f64) {
+        let class = if rate <= 1.0 { 0 } else { (libm::log2(rate) * Self::CLASSES).ceil() as usize };
+        if self.classes.len() <= class {
+            self.classes.resize(class + 1, 0);
+        }
+        self.classes[class] += 1;
+        self.seconds += 1;
+    }
+
+    fn exceeded_in(&self, share: f64) -> f64 {
+        let most = (share * self.seconds as f64).floor() as u64;
+        let mut above = 0;
+        for (class, seconds) in self.classes.iter().enumerate().rev() {
+            above += seconds;
+            if above > most {
+                return if class == 0 { 0.0 } else { libm::exp2(class as f64 / Self::CLASSES) };
+            }
+        }
+        0.0
+    }
+}
+
 /// The egress of one registry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EgressMeter {
@@ -152,6 +188,12 @@ pub struct Meter {
     egress_rate: f64,
     egress_at_capacity: bool,
     busy: SimDuration,
+    /// Busy time of each second of the last hour, as a ring, with its sum.
+    last_hour: Vec<SimDuration>,
+    hour_busy: SimDuration,
+    second_busy: SimDuration,
+    busiest_hour: SimDuration,
+    over_time: RateHistogram,
     /// The egress of each registry.
     registries: Vec<EgressMeter>,
     /// Cluster-nanoseconds in `Updating` or `NotReady`.
@@ -167,6 +209,8 @@ pub struct Meter {
     pub pulls: Gauge,
     /// Blob downloads in progress.
     pub downloads: Gauge,
+    /// Blobs that a registry sends, to nodes, caches and seeds.
+    pub registry_downloads: Gauge,
     /// Clusters with an image pull in progress.
     pub pulling_clusters: Gauge,
 }
@@ -186,6 +230,11 @@ impl Meter {
             egress_rate: 0.0,
             egress_at_capacity: false,
             busy: SimDuration::ZERO,
+            last_hour: vec![SimDuration::ZERO; HOUR],
+            hour_busy: SimDuration::ZERO,
+            second_busy: SimDuration::ZERO,
+            busiest_hour: SimDuration::ZERO,
+            over_time: RateHistogram::default(),
             registries: vec![EgressMeter::default(); registries],
             not_ready_nanos: 0,
             bins: Vec::new(),
@@ -196,6 +245,7 @@ impl Meter {
             peak_not_ready: 0,
             pulls: Gauge::default(),
             downloads: Gauge::default(),
+            registry_downloads: Gauge::default(),
             pulling_clusters: Gauge::default(),
         }
     }
@@ -214,6 +264,7 @@ impl Meter {
         self.second_bytes += self.egress_rate * span.as_secs_f64();
         if self.egress_at_capacity {
             self.busy += span;
+            self.second_busy += span;
         }
         for registry in &mut self.registries {
             registry.integrate(span);
@@ -239,6 +290,11 @@ impl Meter {
     fn close_second(&mut self) {
         self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
         self.last_minute[self.seconds % MINUTE] = self.second_bytes;
+        let of_hour = std::mem::replace(&mut self.last_hour[self.seconds % HOUR], self.second_busy);
+        self.hour_busy = (self.hour_busy + self.second_busy).saturating_sub(of_hour);
+        self.busiest_hour = self.busiest_hour.max(self.hour_busy);
+        self.second_busy = SimDuration::ZERO;
+        self.over_time.count(self.second_bytes);
         self.seconds += 1;
         // A new sum instead of differences: sixty additions per second, and no drift.
         self.peak_minute_bytes = self.peak_minute_bytes.max(self.last_minute.iter().sum());
@@ -350,6 +406,19 @@ impl Meter {
         self.busy
     }
 
+    /// The greatest share of an hour in which the registry's egress was at its capacity.
+    #[must_use]
+    pub fn busiest_hour_share(&self) -> f64 {
+        let open = (self.hour_busy + self.second_busy).saturating_sub(self.last_hour[self.seconds % HOUR]);
+        self.busiest_hour.max(open).as_secs_f64() / HOUR as f64
+    }
+
+    /// The rate that the egress exceeded in this share of the whole seconds so far, in bytes per second.
+    #[must_use]
+    pub fn exceeded_in(&self, share: f64) -> f64 {
+        self.over_time.exceeded_in(share)
+    }
+
     /// The series with the length of its bins; the last bin may be cut short by the end of the run.
     #[must_use]
     pub fn series(&self) -> (SimDuration, Vec<Bin>) {
@@ -380,6 +449,28 @@ mod tests {
         assert_eq!(bytes, [50, 100, 0, 0]);
         assert_eq!(meter.egress_peaks(), (100.0, 150.0 / 60.0));
         assert_eq!(meter.busy(), SimDuration::from_millis(1500));
+    }
+
+    #[test]
+    fn busy_time_has_a_fixed_window_and_the_rates_their_share_of_the_time() {
+        let mut meter = Meter::new(1, 1);
+        let rate = |meter: &mut Meter, rate: f64, is_full: bool| {
+            meter.set_egress([(BytesPerSec::new(rate), is_full)].into_iter());
+        };
+        // Full for 360 s in the first hour, for 180 s in the third, and then a straggler for a day.
+        rate(&mut meter, 1000.0, true);
+        meter.advance(SimTime::from_secs(360));
+        rate(&mut meter, 10.0, false);
+        meter.advance(SimTime::from_secs(7200));
+        rate(&mut meter, 1000.0, true);
+        meter.advance(SimTime::from_secs(7380));
+        rate(&mut meter, 10.0, false);
+        meter.advance(SimTime::from_secs(100_000));
+        assert_eq!(meter.busy(), SimDuration::from_secs(540));
+        assert!((meter.busiest_hour_share() - 0.1).abs() < 1e-12, "{}", meter.busiest_hour_share());
+        // 540 of 100,000 s are at 1,000 B/s: less than 1%, more than 0.5%.
+        assert!((9.9..10.2).contains(&meter.exceeded_in(0.01)), "{}", meter.exceeded_in(0.01));
+        assert!((999.0..1012.0).contains(&meter.exceeded_in(0.005)), "{}", meter.exceeded_in(0.005));
     }
 
     #[test]

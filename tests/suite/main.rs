@@ -21,6 +21,7 @@ mod export;
 mod external_processes;
 mod external_scheduler;
 mod failures;
+mod figures;
 mod imports;
 mod init;
 mod interrupted_plans;

@@ -248,3 +248,22 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         assert!(found.contains(wanted), "{changes}\n{found}\nlacks: {wanted}");
     }
 }
+
+#[test]
+fn people_take_equally_long_under_all_products() {
+    let pause = "{median: 30 min, sigma: 1}";
+    let staged = TWO_STAGES.replace("never", pause);
+    let canary = format!("{{cloudFoundry: {{strategy: canary, continueAfter: {pause}}}}}");
+    let text = canaries_and_stores(20, &format!("\n  staged: {staged}\n  canary: {canary}"), "");
+    let folder = folder_with(&[("experiment.yaml", &text)]);
+    let experiment = loaded(folder.path());
+    let times = |variant: usize| -> Vec<f64> {
+        let run = |replicate| sim::run(&experiment.variants[variant], 1, replicate).expect("no process").run;
+        (0..20).map(|replicate| run(replicate).reachable_ready_s.expect("complete")).collect()
+    };
+    let (staged, canary) = (times(0), times(1));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| (x - mean(a)) * (y - mean(b))).sum() };
+    let correlation = product(&staged, &canary) / (product(&staged, &staged) * product(&canary, &canary)).sqrt();
+    assert!(correlation > 0.99, "correlation {correlation}: {staged:?} {canary:?}");
+}

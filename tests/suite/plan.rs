@@ -296,6 +296,86 @@ fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_agai
     assert!(plan.is_answered());
 }
 
+/// Thirty clusters, two of which are paused, over links of 100 Mbit/s.
+const PAUSED: &str = r#"
+name: paused
+replicates: 3
+horizon: 12h
+fleet:
+  - {name: "c-{001..028}", nodes: 1, downlink: 100 Mbit/s}
+  - {name: "p-{1..2}", nodes: 1, paused: true}
+registry: {egress: 1 Gbit/s}
+release:
+  kind: update
+  images: [{name: shop, manifest: {layers: [{size: 100 MB}]}}]
+  workloads: [{kind: Deployment, image: shop, replicas: 1}]
+strategies: {it: {rancherFleet: {}}}
+"#;
+
+#[test]
+fn a_limit_on_completion_leaves_out_paused_clusters_as_the_tables_do() {
+    let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 5, 20]}";
+    let plan =
+        format!("{PAUSED}plan: {{limits: [peak_pulls < 10, completion_p95 < 2h, completion_s < 2h], {search}}}\n");
+    let folder = folder_with(&[("experiment.yaml", &plan)]);
+    let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+    assert_eq!(code, 0, "{told}{error}");
+    assert!(told.contains("it maxUnavailable=5: "), "{told}");
+    // The table shows the statistic of each limit, with its unit.
+    assert!(told.contains("[1]") && told.contains("5 pulls") && told.contains("[3]"), "{told}");
+}
+
+#[test]
+fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
+    let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
+    // One cluster goes offline for good, and holds a rollout that waits for every one.
+    let fleet = PAUSED.replace("horizon", "faults: {offline: {share: 20%}}\nhorizon");
+    let plan = format!("{fleet}plan: {{limits: [peak_pulls < 10, completion_p95 < 2h], {search}}}\n");
+    let folder = folder_with(&[("experiment.yaml", &plan)]);
+    let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code, 99, "{told}{error}");
+    for setting in ["1", "2"] {
+        let reason = format!("maxUnavailable={setting}: 1 of 1 runs did not finish, blocked by maxUnavailable.");
+        assert!(words.contains(&reason), "{told}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_certain_is_not_offered_for_pasting_and_exits_with_99() {
+    let text = NOISY.replace("confirm: 20}", "confirm: 20, runs: 30}");
+    let folder = folder_with(&[("experiment.yaml", &text)]);
+    let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+    assert_eq!(code, 99, "{told}{error}");
+    assert!(error.contains("the runs do not show which setting is the best"), "{error}");
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("not certain after") && words.contains("raise `plan.runs`"), "{told}");
+    assert!(!told.contains("rolloutStrategy:"), "{told}");
+    let plan = fs::read(folder.path().join("results/noisy-plan/plan.json")).expect("written");
+    let plan: PlanRecord = serde_json::from_slice(&plan).expect("JSON");
+    assert!(plan.questions.iter().all(|question| !question.is_best_shown), "the record says so too");
+    let answers = || plan.questions.iter().flat_map(|question| &question.answers);
+    assert!(answers().all(|answer| answer.is_decided || answer.snippet.is_none()));
+    // Fewer runs than `confirm` confirm nothing.
+    let text = NOISY.replace("confirm: 20", "confirm: 59");
+    let folder = folder_with(&[("experiment.yaml", &text)]);
+    let (code, told, _) = output(fleetsim(folder.path()).args(["plan", ".", "--replicates", "12"]));
+    assert_eq!(code, 99, "{told}");
+    assert!(!told.contains("rolloutStrategy:"), "{told}");
+}
+
+#[test]
+fn a_statement_on_a_mean_names_the_rarest_events_that_it_covers() {
+    let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 5]}";
+    let plan = format!("{PAUSED}plan: {{minimise: completion_mean, limits: [peak_pulls < 10], {search}}}\n");
+    let folder = folder_with(&[("experiment.yaml", &plan)]);
+    let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+    assert_eq!(code, 0, "{told}{error}");
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let promise = words.split(". ").find(|sentence| sentence.contains("no setting")).expect("a promise");
+    assert!(promise.contains("as far as events in at least 5% of the runs decide it"), "{promise}");
+}
+
 #[test]
 fn plan_reports_the_closest_setting_and_exits_with_99_when_none_meets_the_limits() {
     let text = BY_HAND.replace("< 550 Mbit/s", "< 50 Mbit/s").replace("[1, 2, 4, 5, 6, 8, 20, 40]", "[2, 4, 40]");

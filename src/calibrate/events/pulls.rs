@@ -3,7 +3,7 @@
 //! A container is identified by the pod's `uid` and the `fieldPath`: init containers and sidecars of one pod pull too.
 //! A container that restarts has several starts; only the first after its pull belongs to the rollout.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{ImageMessage, PulledMessage};
 use super::read::{Happening, PodEvent};
@@ -91,6 +91,8 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
         let container = open.entry((event.pod_id.clone(), event.container.clone())).or_default();
         take(container, event, stamp, tally);
     }
+    let with_init: BTreeSet<String> =
+        open.keys().filter(|(_, container)| container.starts_with(INIT)).map(|(pod, _)| pod.clone()).collect();
     let mut starts: Vec<ContainerStart> = Vec::new();
     for ((pod_id, container), found) in open {
         let placed = scheduled.get(&pod_id);
@@ -104,9 +106,30 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
     for start in &mut starts {
         start.is_first = pods.insert(start.pod_id.clone());
     }
+    mark_after_lost_ones(&mut starts, &with_init, tally);
     mark_waiting(&mut starts);
     starts
 }
+
+/// Pods of which other pods of the same image have init containers have them, too. Where their events are lost, the time
+/// from the schedule to the first known pull includes their run, so that container is not the first.
+fn mark_after_lost_ones(starts: &mut [ContainerStart], with_init: &BTreeSet<String>, tally: &mut Tally) {
+    let is_init = |start: &ContainerStart| start.container.starts_with(INIT);
+    let after_init: BTreeSet<String> = starts
+        .iter()
+        .filter(|start| !is_init(start) && with_init.contains(&start.pod_id))
+        .map(|start| start.image.clone())
+        .collect();
+    for start in starts.iter_mut().filter(|start| start.is_first) {
+        if !is_init(start) && after_init.contains(&start.image) {
+            start.is_first = false;
+            tally.add("container after an init container whose events are missing (no start overhead)");
+        }
+    }
+}
+
+/// The start of an init container's field path.
+const INIT: &str = "spec.initContainers{";
 
 fn take(container: &mut Open, event: PodEvent, stamp: Stamp, tally: &mut Tally) {
     if container.pod.is_empty() {

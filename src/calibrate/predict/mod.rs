@@ -6,6 +6,7 @@
 //! Compared are starts of containers, as events do not tell readiness.
 
 mod experiment;
+pub(super) mod pasted;
 mod replay;
 #[cfg(test)]
 mod tests;

@@ -177,7 +177,7 @@ fn image_spec(start: &ContainerStart, images: &KnownImages, ratio: f64, model: &
 }
 
 /// One cluster with these nodes, and nothing that limits pulls but the fitted model.
-fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, model: &PullModel) -> WorldSpec {
+pub(super) fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, model: &PullModel) -> WorldSpec {
     let endless = BytesPerSec::new(1e13);
     let none = SimDuration::ZERO;
     let cluster = ClusterSpec {

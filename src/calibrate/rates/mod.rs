@@ -25,10 +25,16 @@ use crate::stats;
 use crate::units::display::significant;
 use choice::{Chosen, Knowledge, choose};
 use least_squares::PullGroup;
-use pipeline::{CONSTANT, DOWNLOAD, LayerBytes, PER_LAYER, RequestTimes, UNPACK, duration};
+pub(in crate::calibrate) use pipeline::LayerBytes;
+use pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, duration};
 
 /// Median error from which on the model does not describe the pulls.
-const MOST_ERROR: f64 = 0.25;
+pub(super) const MOST_ERROR: f64 = 0.25;
+
+/// Bytes per second that no disk of a node writes.
+const FASTEST_DISK: f64 = 20e9;
+/// The unpack rate where one rate stands for download and unpacking.
+const UNPACKED_ALREADY: &str = "1000 GB/s";
 
 /// Settings of the fit.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +78,8 @@ pub(super) struct FittedRates {
     pub(super) values: Vec<CalibratedValue>,
     pub(super) warnings: Vec<String>,
     pub(super) model: PullModel,
+    /// The layers that were missing, of each image of the record.
+    pub(super) layers: Vec<Vec<LayerBytes>>,
 }
 
 /// An image with the compressed and uncompressed bytes of the layers that were missing.
@@ -103,7 +111,7 @@ pub(super) fn fit(starts: &[ContainerStart], settings: &RateSettings<'_>, source
             of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
             of_layer: 2.0 * settings.rtt + settings.service,
         },
-        Knowledge::Sizes => RequestTimes::default(),
+        Knowledge::Sizes => RequestTimes { of_pull: 13.0 * settings.rtt + 6.0 * settings.service, of_layer: 0.0 },
     };
     let chosen = choose(&groups, requests, knowledge)?;
     Some(report(&groups, &grouped, &chosen, knowledge, source))
@@ -162,22 +170,26 @@ fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Ve
 fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: Knowledge, source: &str) -> FittedRates {
     let pulls = groups.iter().map(|group| group.durations.len() as u64).sum();
     let nodes: BTreeSet<&str> = grouped.groups.values().flatten().map(|(_, node)| node.as_str()).collect();
-    let images: Vec<ImageRow> = groups.iter().map(|group| image_row(group, chosen)).collect();
+    let mut rows: Vec<(ImageRow, Vec<LayerBytes>)> =
+        groups.iter().map(|group| (image_row(group, chosen), group.layers.clone())).collect();
+    rows.sort_by(|(a, _), (b, _)| a.pull_s_median.total_cmp(&b.pull_s_median));
+    let (images, layers): (Vec<ImageRow>, Vec<Vec<LayerBytes>>) = rows.into_iter().unzip();
     let errors: Vec<f64> = images.iter().map(|row| (row.fitted_s / row.pull_s_median - 1.0).abs()).collect();
     let spread = node_spread(grouped);
     let parameters = parameters(chosen, knowledge, grouped.are_sizes_assumed, spread);
-    let mut record = RatesRecord {
+    let record = RatesRecord {
         pulls,
         nodes: nodes.len() as u64,
         formula: chosen.formula(knowledge).to_owned(),
         median_error: stats::median(&errors).unwrap_or_default(),
         parameters,
         images,
+        ..RatesRecord::default()
     };
-    record.images.sort_by(|a, b| a.pull_s_median.total_cmp(&b.pull_s_median));
     let mut values: Vec<CalibratedValue> =
         record.parameters.iter().filter_map(|parameter| value_of(parameter, pulls, source)).collect();
-    if record.median_error > MOST_ERROR {
+    values.extend(held(chosen, knowledge, pulls, source));
+    if record.median_error > MOST_ERROR || is_streamed(chosen) {
         // Values of a model that does not describe the pulls are reported, and not pasted.
         for value in &mut values {
             value.setting.clear();
@@ -191,8 +203,51 @@ fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: K
         disk: chosen.disk(),
         spread,
     };
-    let warnings = warnings(groups, &record, knowledge);
-    FittedRates { record, values, warnings, model }
+    let mut warnings = warnings(groups, &record, knowledge);
+    if is_streamed(chosen) {
+        warnings.push(
+            "rates: the pulls move bytes faster than any disk writes them, so the images are streamed (lazy pulling), and \
+             their rates are not pasted; describe the streaming with `distribution.lazy`"
+                .to_owned(),
+        );
+    }
+    FittedRates { record, values, warnings, model, layers }
+}
+
+/// Whether bytes move faster than any disk writes them: then most of them were not there when the pull ended.
+fn is_streamed(chosen: &Chosen) -> bool {
+    let rates = [UNPACK, DOWNLOAD].map(|index| rate(chosen.solution.at[index]).filter(|_| chosen.free[index]));
+    rates.into_iter().flatten().any(|rate| rate > FASTEST_DISK)
+}
+
+/// What the pulls do not determine is part of the fitted model too, and has to be pasted with the rest: the model's own
+/// defaults would come on top.
+fn held(chosen: &Chosen, knowledge: Knowledge, pulls: u64, source: &str) -> Vec<CalibratedValue> {
+    let value = |setting: &str, quantity: &str, value: String| CalibratedValue {
+        setting: setting.to_owned(),
+        quantity: quantity.to_owned(),
+        value,
+        count: pulls,
+        source: format!("pulls in {source}"),
+        note: "these images do not determine it; the value that the fit used".to_owned(),
+        ..CalibratedValue::default()
+    };
+    let at = &chosen.solution.at;
+    let mut held = Vec::new();
+    if !chosen.free[CONSTANT] {
+        held.push(value("node.pullConstant", "constant of a pull", in_words(at[CONSTANT])));
+    }
+    if !chosen.free[PER_LAYER] {
+        held.push(value("node.unpackPerLayer", "part of each layer", in_words(at[PER_LAYER])));
+    }
+    match knowledge {
+        Knowledge::Layers if !chosen.free[DOWNLOAD] => {
+            held.push(value("registry.perConnection", "download rate", "unlimited".to_owned()));
+        }
+        Knowledge::Layers => {}
+        Knowledge::Sizes => held.push(value("node.unpackRate", "unpack rate", UNPACKED_ALREADY.to_owned())),
+    }
+    held
 }
 
 fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) -> Vec<String> {

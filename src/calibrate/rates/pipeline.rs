@@ -26,7 +26,7 @@ pub(super) const BEYOND: usize = 4;
 pub(super) type Parameters = [f64; PARAMETERS];
 
 /// A layer that a node lacked: compressed and uncompressed bytes.
-pub(super) type LayerBytes = (f64, f64);
+pub(in crate::calibrate) type LayerBytes = (f64, f64);
 
 /// What is known of the requests of a pull.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -45,6 +45,7 @@ use super::CloudFoundryDeployment;
 use crate::control_plane::{ApiClient, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits};
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
+use crate::products::delay::pause;
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, ProcessAction,
     UpdaterStatus,
@@ -77,6 +78,8 @@ pub(super) struct CloudFoundryController<'s> {
     new: Option<TargetId>,
     /// When old instances that are being stopped are gone, by their process and index.
     ends: BTreeMap<(TargetId, usize), SimTime>,
+    /// The times in which the user was waited for.
+    pauses: Vec<(SimTime, SimTime)>,
     /// When the user continues the deployment, if it is paused.
     continues: Option<SimTime>,
     /// When the user cancels the deployment.
@@ -97,6 +100,7 @@ impl<'s> CloudFoundryController<'s> {
             world,
             streams: run.streams,
             user,
+            pauses: Vec::new(),
             client: ApiClient::new(run.control_loop, &run.streams, "API requests"),
             runtime: Runtime::new(1),
             oldest: view.processes[0].id,
@@ -254,10 +258,10 @@ impl<'s> CloudFoundryController<'s> {
     fn user_wakes(&mut self, now: SimTime) -> Option<SimTime> {
         let active = self.view.active()?;
         if active.state == DeploymentState::Paused && self.continues.is_none() {
-            let step = u64::from(active.canary_current_step.unwrap_or(1));
+            let nth = u64::from(active.canary_current_step.unwrap_or(1)).saturating_sub(1);
             let after = self.deployment.continue_after.as_ref();
-            self.continues =
-                after.map(|after| now + after.sample(&mut self.streams.stream_nth(self.user, "continue", step)));
+            self.continues = after.map(|after| now + pause(after, &self.streams, nth));
+            self.pauses.extend(self.continues.map(|until| (now, until)));
         }
         let next = self.continues.into_iter().chain(self.cancels).min()?;
         Some(self.scheduler.next_pass(next.max(now)))
@@ -378,6 +382,10 @@ impl Controller for CloudFoundryController<'_> {
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         self.instances().get(cluster.index()) == Some(&LrpState::Running)
+    }
+
+    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
+        self.pauses.clone()
     }
 
     fn hold(&self) -> Option<Hold> {

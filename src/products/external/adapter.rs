@@ -100,6 +100,10 @@ impl Controller for ExternalController<'_> {
         self.session.is_done(cluster)
     }
 
+    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
+        self.session.approvals.pauses.clone()
+    }
+
     fn hold(&self) -> Option<Hold> {
         self.session.hold()
     }

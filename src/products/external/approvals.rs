@@ -1,15 +1,16 @@
 //! Approvals that people give to a process: each some time after the process asked for it.
 //!
-//! The time is drawn by the approval's name, as in KubeFleet's update runs, so that a process and a native run that ask
-//! for the same approvals wait equally long. A process asks in its answers. KubeFleet's own controller says so in its
+//! The time is drawn by the approval's place among those that were asked for, as for every product, so that a process
+//! and a native run that ask for the same approvals wait equally long. A process asks in its answers. KubeFleet's own controller says so in its
 //! conditions instead, which may come later than what they tell of: the approvals that it will ask for are known, and
 //! it is never let run ahead for longer than the shortest of their waits.
 
 use std::collections::BTreeSet;
 
-use crate::engine::{EntityKey, Streams};
+use crate::engine::Streams;
 use crate::process::protocol::{Approval, ApprovalTime, ProcessCondition};
-use crate::units::SimDuration;
+use crate::products::delay::pause;
+use crate::units::{SimDuration, SimTime};
 use crate::world::DurationModel;
 
 /// How a strategy's approvals are asked for and given.
@@ -25,22 +26,28 @@ pub(crate) struct ApprovalModel {
 pub(super) struct Approvals<'r> {
     model: &'r ApprovalModel,
     streams: Streams,
-    asked: BTreeSet<Approval>,
+    /// In the order of their requests.
+    asked: Vec<Approval>,
+    /// When they were asked for, and when they are given.
+    pub(super) pauses: Vec<(SimTime, SimTime)>,
     /// When people will approve, in nanoseconds.
     due: BTreeSet<(u64, Approval)>,
 }
 
 impl<'r> Approvals<'r> {
     pub(super) fn new(model: &'r ApprovalModel, streams: Streams) -> Self {
-        Self { model, streams, asked: BTreeSet::new(), due: BTreeSet::new() }
+        Self { model, streams, asked: Vec::new(), pauses: Vec::new(), due: BTreeSet::new() }
     }
 
     /// The process asks for an approval, perhaps once more.
     pub(super) fn ask(&mut self, approval: &Approval, at: u64) {
-        if let Some(delay) = self.delay(approval)
-            && self.asked.insert(approval.clone())
+        if !self.asked.contains(approval)
+            && let Some(delay) = self.delay(self.asked.len())
         {
-            self.due.insert((at.saturating_add(delay.as_nanos()), approval.clone()));
+            self.asked.push(approval.clone());
+            let given = at.saturating_add(delay.as_nanos());
+            self.pauses.push((SimTime::from_nanos(at), SimTime::from_nanos(given)));
+            self.due.insert((given, approval.clone()));
         }
     }
 
@@ -65,18 +72,17 @@ impl<'r> Approvals<'r> {
 
     /// How far the process may run ahead without a request of it being noticed too late.
     pub(super) fn lookahead(&self) -> Option<u64> {
-        let open = self.by_condition().filter(|approval| !self.asked.contains(approval));
-        open.filter_map(|approval| self.delay(&approval)).map(SimDuration::as_nanos).min()
+        let open = self.by_condition().filter(|approval| !self.asked.contains(approval)).count();
+        (0..open).filter_map(|at| self.delay(self.asked.len() + at)).map(SimDuration::as_nanos).min()
     }
 
     fn by_condition(&self) -> impl Iterator<Item = Approval> + use<'r> {
         self.model.by_condition.iter().map(|(stage, before)| Approval::new(stage, *before))
     }
 
-    fn delay(&self, approval: &Approval) -> Option<SimDuration> {
-        let when = if approval.when == ApprovalTime::Before { "before" } else { "after" };
-        let mut luck = self.streams.stream(EntityKey::of(&format!("run-{when}-{}", approval.stage)), "approval");
-        self.model.delay.as_ref().map(|delay| delay.sample(&mut luck))
+    /// The wait for the approval that is asked for as the `nth`, from 0.
+    fn delay(&self, nth: usize) -> Option<SimDuration> {
+        self.model.delay.as_ref().map(|delay| pause(delay, &self.streams, nth as u64))
     }
 }
 

@@ -249,6 +249,10 @@ impl Controller for OwnLoopController<'_> {
         self.session.is_done(cluster)
     }
 
+    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
+        self.session.approvals.pauses.clone()
+    }
+
     fn hold(&self) -> Option<Hold> {
         match &self.failed {
             Some(message) => Some(Hold { rule: "failed", explanation: message.clone() }),

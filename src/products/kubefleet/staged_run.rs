@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::work_generator::{APPROVALS, BINDINGS, RUNS, WorkGenerator};
 use super::{KubeFleetStaged, UpdateRun};
 use crate::control_plane::Plane;
-use crate::engine::{EntityKey, Streams};
+use crate::engine::Streams;
+use crate::products::delay::pause;
 use crate::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, RunStatus, StagedAction, StagedUpdateRun, StagedView,
 };
@@ -47,6 +48,10 @@ pub(super) struct StagedRun<'s> {
     /// Approvals that were given, also before they were asked for.
     given: BTreeSet<String>,
     approvals: Option<&'s DurationModel>,
+    /// The approvals that it asked for, in order.
+    asked: Vec<String>,
+    /// When it asked for them, and when they are given.
+    pauses: Vec<(SimTime, SimTime)>,
     streams: Streams,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
@@ -108,6 +113,8 @@ impl<'s> StagedRun<'s> {
             pending: run.states.len(),
             given: BTreeSet::new(),
             approvals: strategy.approvals.as_ref(),
+            asked: Vec::new(),
+            pauses: Vec::new(),
             streams,
             fresh_at: None,
             watch_delay,
@@ -241,13 +248,19 @@ impl<'s> StagedRun<'s> {
     }
 
     /// When an approval that is asked for now is given. `None`: never.
-    fn given_at(&self, now: SimTime, approval: ApprovalId) -> Option<SimTime> {
+    fn given_at(&mut self, now: SimTime, approval: ApprovalId) -> Option<SimTime> {
         let name = self.scheduler.approval_name(approval);
         if self.given.contains(&name) {
             return Some(now);
         }
         let delay = self.approvals?;
-        Some(now + delay.sample(&mut self.streams.stream(EntityKey::of(&name), "approval")))
+        let nth = self.asked.iter().position(|asked| *asked == name).unwrap_or_else(|| {
+            self.asked.push(name);
+            self.asked.len() - 1
+        });
+        let given = now + pause(delay, &self.streams, nth as u64);
+        self.pauses.push((now, given));
+        Some(given)
     }
 
     fn progress(&self) -> Option<Progress> {
@@ -256,6 +269,11 @@ impl<'s> StagedRun<'s> {
         let stage = run.current_stage();
         let status = run.stage(stage);
         Some(Progress { stage, updating: status.in_progress(), finished: status.finished(), stuck: run.stuck.len() })
+    }
+
+    /// When it asked for approvals, and when they are given.
+    pub(super) fn pauses(&self) -> impl Iterator<Item = (SimTime, SimTime)> + '_ {
+        self.pauses.iter().copied()
     }
 
     /// The rule that blocks it.

@@ -108,6 +108,8 @@ mod tests {
                 strategy: (*strategy).to_owned(),
                 setting: String::new(),
                 settings: settings.iter().map(|(path, value)| setting(path, value)).collect(),
+                product: String::new(),
+                is_bound: false,
                 registry_egress_bytes_per_s: None,
                 precision: None,
             })

@@ -2,6 +2,7 @@
 
 use super::groups::Named;
 use super::sentence::{listed, some_of};
+use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded};
 
 /// Number of these variants that meet the limits that apply to them. `None` when no limit applies to any of them.
@@ -12,14 +13,7 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
         all.iter().filter(|(_, _, variant)| own.iter().any(|limit| limit.applies_to(variant))).collect();
     let meeting: Vec<bool> = bound.iter().map(|(_, _, variant)| exceeded(variant, limits) == 0).collect();
     let met = meeting.iter().filter(|meets| **meets).count();
-    // Otherwise each variant has limits of its own.
-    let alike = bound.iter().all(|(_, _, variant)| own.iter().all(|limit| limit.applies_to(variant)));
-    let which = match own.as_slice() {
-        [only] => format!("the limit {}", only.limit),
-        [_, _] if alike => "both limits".to_owned(),
-        _ if alike => format!("all {} limits", own.len()),
-        _ => "the limits that apply to them".to_owned(),
-    };
+    let which = which(&bound, &own);
     Some(match (bound.as_slice(), met) {
         ([], _) => return None,
         ([(_, only, variant)], met) => {
@@ -39,6 +33,44 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
             format!("None of the {} variants meets {which}; `{}` exceeds the fewest ({count}).", bound.len(), fewest.1)
         }
     })
+}
+
+/// The limits, in words.
+fn which(bound: &[&Named<'_, '_>], limits: &[&AssertedLimit]) -> String {
+    // Otherwise each variant has limits of its own.
+    let alike = bound.iter().all(|(_, _, variant)| limits.iter().all(|limit| limit.applies_to(variant)));
+    match limits {
+        [only] => format!("the limit {}", only.limit),
+        [_, _] if alike => "both limits".to_owned(),
+        _ if alike => format!("all {} limits", limits.len()),
+        _ => "the limits that apply to them".to_owned(),
+    }
+}
+
+/// `is the fastest of the 3 of 6 variants that meet both limits`, where some do. `None`: some variants have no limit.
+pub(in crate::report) fn of_all(all: &[Named<'_, '_>], limits: &[AssertedLimit]) -> Option<String> {
+    let own: Vec<&AssertedLimit> =
+        limits.iter().filter(|limit| all.iter().all(|(_, _, variant)| limit.applies_to(variant))).collect();
+    let met = all.iter().filter(|(_, _, variant)| exceeded(variant, limits) == 0).count();
+    let which = which(&all.iter().collect::<Vec<_>>(), &own);
+    let count = all.len();
+    (own.len() == limits.len() && met > 0).then(|| match met {
+        1 => format!("is the only one of {count} variants that meets {which}"),
+        met => format!("is the fastest of the {met} of {count} variants that meet {which}"),
+    })
+}
+
+/// The fastest variant that is faster than `time_s` and exceeds a limit, with the limit and its value.
+pub(in crate::report) fn next_beyond(all: &[Named<'_, '_>], time_s: f64, limits: &[AssertedLimit]) -> Option<String> {
+    let faster = all.iter().filter_map(|named| Some((named.2.ready_time().filter(|ready| *ready < time_s)?, named)));
+    let beyond = faster.filter(|(_, (_, _, variant))| exceeded(variant, limits) > 0);
+    // The slowest of these is the next step.
+    let (ready, (_, label, variant)) = beyond.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let broken = limits.iter().find_map(|limit| {
+        let verdict = limit.judge(variant).filter(|verdict| !verdict.holds)?;
+        Some(format!("{} ({})", limit.limit, limit.value(verdict)))
+    })?;
+    Some(format!("The next faster, `{label}`, completes after {}, but exceeds {broken}.", time(ready)))
 }
 
 /// Where only some variants have a limit, they are named.

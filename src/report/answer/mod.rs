@@ -8,13 +8,17 @@
 //! comes first instead ([`exposure`]). Only variants whose runs all completed are ranked if there are any, and with
 //! limits only those that meet all. Names stand in backticks.
 
+mod certainty;
 mod exposure;
 pub(in crate::report) mod groups;
 mod limits;
+pub(in crate::report) mod path;
 mod sentence;
+mod tradeoff;
 
 use std::cmp::Ordering;
 
+use self::certainty::{fastest_in_draws, in_draws};
 use self::groups::{Best, Named, VariantGroup};
 use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, some_of, with_ends};
 use crate::report::data::VariantResults;
@@ -113,21 +117,61 @@ fn lead(variants: &[VariantResults<'_>], groups: &[VariantGroup], winners: &[Vec
 }
 
 fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64, sentences: &mut Vec<String>) -> Best {
-    let meeting: Vec<bool> = all.iter().map(|(_, _, variant)| exceeded(variant, limits) == 0).collect();
-    let about_limits = limits::sentence(all, limits);
+    // The question is about the user's own strategies; bounds come last.
+    let is_bound = |(_, _, variant): &&Named<'_, '_>| variant.info.is_bound;
+    let (bounds, own): (Vec<&Named<'_, '_>>, Vec<&Named<'_, '_>>) = all.iter().partition(is_bound);
+    let (bounds, own) = if own.is_empty() { (own, bounds) } else { (bounds, own) };
+    let own: Vec<Named<'_, '_>> = own.into_iter().copied().collect();
+    let meeting: Vec<bool> = own.iter().map(|(_, _, variant)| exceeded(variant, limits) == 0).collect();
+    let is_limited = limits.iter().any(|limit| own.iter().any(|(_, _, variant)| limit.applies_to(variant)));
     let some_meet = meeting.contains(&true);
-    let of_these = if about_limits.is_some() && some_meet { "Of these, " } else { "" };
-    sentences.extend(about_limits);
-    let eligible = all.iter().zip(&meeting).filter(|(_, meets)| **meets || !some_meet);
+    let eligible = own.iter().zip(&meeting).filter(|(_, meets)| **meets || !some_meet);
     let eligible: Vec<_> = eligible.filter_map(|(named, _)| RankedVariant::of(named)).collect();
     let whole = |ranked: &RankedVariant<'_, '_>| ranked.variant.finished() == ranked.variant.runs.len();
     let any_whole = eligible.iter().any(whole);
     let ranked: Vec<RankedVariant<'_, '_>> =
         eligible.into_iter().filter(|ranked| whole(ranked) || !any_whole).collect();
-    let best = match all.len() {
-        1 => compared(&ranked, "", ["completes", ""], seed, sentences),
-        _ => compared(&ranked, of_these, ["completes first,", " is first"], seed, sentences),
+    let best = match own.len() {
+        _ if is_limited && some_meet && own.len() > 1 => {
+            // The setting that meets the limits leads, if one does that all variants have.
+            let of_all = limits::of_all(&own, limits);
+            let words = match &of_all {
+                Some(is_fastest) => [format!("{is_fastest}: complete"), format!(" {is_fastest}")],
+                None => {
+                    sentences.extend(limits::sentence(&own, limits));
+                    ["completes first of these,", " is first of these"].map(str::to_owned)
+                }
+            };
+            let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
+            let fastest = ranked.iter().find(|ranked| best.fastest == Some(ranked.at));
+            if let Some(fastest) = fastest {
+                let meets = |run: &RunRow| limits.iter().all(|limit| limit.holds_in(fastest.variant, run));
+                sentences.extend(limits::next_beyond(&own, fastest.completion_s, limits));
+                sentences.extend(in_draws(fastest.variant, &format!("`{}` meets them", fastest.label), meets));
+            }
+            best
+        }
+        _ if !is_limited && tradeoff::is_sweep(&ranked) => {
+            let chosen = tradeoff::sentences(&ranked, sentences);
+            let best = compared(&ranked, ["completes first,", " is first"], seed, &mut Vec::new());
+            Best { compromise: chosen.map(|at| ranked[at].at), ..best }
+        }
+        several => {
+            sentences.extend(limits::sentence(&own, limits));
+            let words = if several == 1 { ["completes", ""] } else { ["completes first,", " is first"] };
+            let best = compared(&ranked, words, seed, sentences);
+            let fastest = ranked.iter().find(|ranked| best.fastest == Some(ranked.at));
+            sentences.extend(fastest.and_then(|fastest| fastest_in_draws(fastest, &ranked)));
+            best
+        }
     };
+    let led = best.compromise.filter(|_| !is_limited && tradeoff::is_sweep(&ranked)).or(best.fastest);
+    let led = ranked.iter().find(|ranked| led == Some(ranked.at));
+    sentences.extend(led.and_then(|led| path::sentence(led.label, led.variant)));
+    let bounds: Vec<(&str, &VariantResults<'_>)> =
+        bounds.into_iter().map(|(_, label, bound)| (*label, *bound)).collect();
+    let own: Vec<&VariantResults<'_>> = own.iter().map(|(_, _, variant)| *variant).collect();
+    sentences.extend(tradeoff::bounds(&bounds, &own));
     if best.fastest.is_none() {
         let missing = all.iter().map(|(_, _, variant)| variant.reach()).find(|reach| !reach.is_whole());
         sentences.extend(missing.map(|reach| format!("{}.", reach.missing())));
@@ -139,7 +183,6 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
 /// The fastest, the lowest peak and the compromise between them.
 fn compared(
     ranked: &[RankedVariant<'_, '_>],
-    of_these: &str,
     [completes, is_first]: [&str; 2],
     seed: u64,
     sentences: &mut Vec<String>,
@@ -156,12 +199,10 @@ fn compared(
     let (label, reach) = (fastest.label, fastest.variant.reach());
     let (time_taken, peak) = (completion(fastest.variant, fastest.completion_s), pulls(fastest.peak));
     sentences.push(if reach.is_whole() {
-        format!("{of_these}`{label}` {completes} after {time_taken}, with a peak of {peak}.")
+        format!("`{label}` {completes} after {time_taken}, with a peak of {peak}.")
     } else {
         let (ready, missing) = (reach.of_all(), reach.missing());
-        format!(
-            "{of_these}`{label}`{is_first}: {ready} clusters are ready after {time_taken}, with a peak of {peak}. {missing}."
-        )
+        format!("`{label}`{is_first}: {ready} clusters are ready after {time_taken}, with a peak of {peak}. {missing}.")
     });
     let release = fastest.variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
     if release > 0.0 {
@@ -312,32 +353,58 @@ mod tests {
     }
 
     #[test]
-    fn reports_the_fastest_the_lowest_peak_and_the_compromise() {
-        let answer = answered(&six_settings(), &[]);
-        let text = text(&answer);
-        assert!(text.starts_with("`maxUnavailable=100%` completes first, after "), "{text}");
-        assert!(
-            text.contains(" min (median of 20 runs, 95% CI ")
-                && text.contains("), with a peak of 3,000 concurrent pulls."),
-            "{text}"
-        );
-        assert!(text.contains("`maxUnavailable=1` has the lowest peak, 6 concurrent pulls, but takes "), "{text}");
-        assert!(text.contains(" longer (paired difference, 95% CI "), "{text}");
-        assert!(
-            text.contains(
-                " Within twice the fastest time, `maxUnavailable=25%` has the lowest peak: 750 concurrent pulls"
-            ),
-            "{text}"
-        );
-        assert_eq!(answer.best, [Best { fastest: Some(5), lowest: Some(0), compromise: Some(3), ..Best::default() }]);
+    fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() {
+        let full = answered(&six_settings(), &[]);
+        let said = text(&full);
+        assert!(said.contains("Step by step, `maxUnavailable=1` takes "), "{said}");
+        assert!(said.contains(" with a peak of 6 concurrent pulls; `maxUnavailable=5%` saves "), "{said}");
+        assert!(said.contains(" and `maxUnavailable=100%` saves "), "{said}");
+        assert!(said.contains("10 Gbit/s link"), "{said}");
+        assert!(!said.contains("completes first"), "{said}");
+        // A link that the greatest setting fills for a minute.
+        let home = tempfile::tempdir().expect("a temporary folder");
+        six_settings().publish(&home.path().join("results"));
+        let mut results = Results::read(&home.path().join("results")).expect("readable");
+        let peaks = results.tables.runs.iter().map(|run| run.egress_peak_60s_bytes_per_s);
+        let greatest = peaks.fold(0.0, f64::max);
+        for variant in &mut results.provenance.variants {
+            variant.registry_egress_bytes_per_s = Some(greatest);
+        }
+        let variants = results.variants();
+        let narrow = answer(&variants, &groups(&variants), &[], 42);
+        let said = text(&narrow);
+        assert!(said.contains("is the fastest setting that leaves room on the registry's "), "{said}");
+        assert!(narrow.best[0].compromise.is_some());
     }
 
     #[test]
-    fn with_limits_only_variants_that_meet_all_are_ranked() {
+    fn bounds_come_after_the_users_own_strategies_and_say_whose_constants_they_have() {
+        let own = Wave { strategy: "mine".to_owned(), ..wave("mine", 100, 0) };
+        let bound = Wave { strategy: "all-at-once".to_owned(), ..wave("all-at-once", 1000, 0) };
+        let answer = answered(&of(vec![bound, own]), &[]);
+        let text = text(&answer);
+        assert!(text.starts_with("`mine` completes after "), "{text}");
+        assert!(text.contains("Bounds of what pacing can do: `all-at-once` completes after "), "{text}");
+        assert!(text.ends_with("They have the agents and the control loop of Rancher Fleet."), "{text}");
+        assert_eq!(answer.best[0].fastest, Some(1));
+    }
+
+    #[test]
+    fn with_limits_the_setting_that_meets_them_leads() {
         let answer = answered(&six_settings(), &["peak_pulls < 1000", "completion < 24h"]);
         let kept = text(&answer);
-        assert!(kept.contains(" of 6 variants meet both limits. Of these, `maxUnavailable="), "{kept}");
-        assert!(!kept.contains("`maxUnavailable=100%`"), "it exceeds the first limit: {kept}");
+        assert!(kept.starts_with("`maxUnavailable=25%` is the fastest of the "), "{kept}");
+        assert!(kept.contains(" of 6 variants that meet both limits: complete after "), "{kept}");
+        assert!(kept.contains("The next faster, `maxUnavailable=50%`, completes after "), "{kept}");
+        assert!(kept.contains(", but exceeds peak_pulls < 1000 (1,500 pulls)."), "{kept}");
+        let answer = answered(&six_settings(), &["peak_pulls < 10"]);
+        let only = text(&answer);
+        assert!(
+            only.starts_with(
+                "`maxUnavailable=1` is the only one of 6 variants that meets the limit peak_pulls < 10: complete after "
+            ),
+            "{only}"
+        );
         let answer = answered(&six_settings(), &["peak_pulls < 0"]);
         let none = text(&answer);
         assert!(none.starts_with("None of the 6 variants meets the limit peak_pulls < 0. `"), "{none}");

@@ -77,7 +77,17 @@ fn of_rates(rates: &RatesRecord, width: usize) -> String {
         column(&|parameter| parameter.note.clone()),
     ];
     let table: String = side_by_side(&columns, 3).iter().map(|line| format!("{}\n", line.trim_end())).collect();
-    format!("\n{}{table}  pull = {}\n", wrapped(&head, width, "  "), rates.formula)
+    let simulated = rates.simulated_error.zip(rates.simulated_worst.as_ref()).map(|(error, (worst, image))| {
+        let text = format!(
+            "Pulls simulated with the settings below differ from the data by {} (median); the worst, of {image}, by \
+             {:+.0}%.",
+            percent(error),
+            worst * 100.0
+        );
+        wrapped(&text, width, "  ")
+    });
+    let head = wrapped(&head, width, "  ");
+    format!("\n{head}{table}  pull = {}\n{}", rates.formula, simulated.unwrap_or_default())
 }
 
 fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {

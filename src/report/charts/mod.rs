@@ -8,6 +8,7 @@ mod key_table;
 pub(super) mod multiples;
 pub(super) mod over_time;
 mod panel;
+pub(super) mod path;
 mod prelude;
 pub(super) mod ready;
 pub(super) mod states;

@@ -128,6 +128,8 @@ mod tests {
             strategy: "s".to_owned(),
             setting: String::new(),
             settings: Vec::new(),
+            product: String::new(),
+            is_bound: false,
             registry_egress_bytes_per_s: None,
             precision: None,
         };

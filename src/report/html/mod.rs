@@ -23,6 +23,7 @@ use self::table::VariantLabel;
 use super::answer::{self, PageAnswer, groups};
 use super::data::Results;
 use super::format::RateUnit;
+use super::guesses;
 use super::limits::AssertedLimit;
 use super::style::CLUSTER_STATES;
 use crate::results::{Setting, distinct};
@@ -107,7 +108,7 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
         .zip(&variants)
         .map(|(label, variant)| VariantLabel { label, style: variant.style })
         .collect();
-    let answer = answer::answer(&variants, &groups, &limits, results.provenance.seed);
+    let answer = answer::answer(&variants, &groups, &AssertedLimit::of_answer(results), results.provenance.seed);
     let filters = filters(&variants);
     let mut names = Vec::new();
     let clusters: usize = variants.iter().map(|variant| variant.clusters.len()).sum();
@@ -165,7 +166,7 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
             ("bold", bold(&answer)),
             ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
             ("unfinished", &about::unfinished(&variants, &called)),
-            ("uncertainty", &uncertainty::section(results)),
+            ("uncertainty", &uncertainty::section(results, &guesses::sentences(results, &variants, &answer))),
             ("statuses", &statuses::section(results)),
             ("statuses_link", statuses::link(results)),
             ("released", &about::released(&variants, &called)),

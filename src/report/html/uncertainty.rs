@@ -1,21 +1,30 @@
 //! Both kinds of interval on the page: a table for each headline measure, with the intervals drawn in each row.
 
-use super::markup::escaped;
+use super::markup::{escaped, marked};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
-use crate::report::uncertainty::{Uncertain, headline, level, range};
+use crate::report::uncertainty::{Uncertain, heading, headline, level, range};
 use crate::results::UncertaintyRow;
 
 /// Width of the drawn intervals.
 const WIDTH: f64 = 220.0;
 
 /// The section; empty where constants were not drawn.
-pub(super) fn section(results: &Results) -> String {
+pub(super) fn section(results: &Results, guesses: &str) -> String {
     let measures = headline(results);
-    let Some(first) = measures.first().map(|measure| measure.rows[0]) else { return String::new() };
+    let guesses = if guesses.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(guesses)) };
+    let Some(first) = measures.first().map(|measure| measure.rows[0]) else {
+        return match guesses.as_str() {
+            "" => guesses,
+            guesses => format!(
+                "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 \
+                 id=\"uncertainty-title\">Uncertainty</h2>\n{guesses}</section>\n"
+            ),
+        };
+    };
     let tables: String = measures.iter().map(table).collect();
     format!(
-        "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 id=\"uncertainty-title\">Uncertainty</h2>\n\
+        "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 id=\"uncertainty-title\">Uncertainty</h2>\n{guesses}\
          <p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random numbers, with \
          every constant of the model at its value. Total, with {} (thin): also other constants, drawn {} times from \
          their ranges, the same for all variants in a draw. Least: share of the draws in which no variant of the same \
@@ -32,10 +41,12 @@ fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
     let most = ends.fold(0.0, f64::max);
     let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
     format!(
-        "<h3>{measure}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"uncertainty of {measure}\">\
+        "<h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"uncertainty of {}\">\
          <table class=\"plain\"><thead><tr><th scope=\"col\">variant</th><th scope=\"col\">median</th>\
-         <th scope=\"col\">luck alone</th><th scope=\"col\">total</th><th scope=\"col\">0 to {}</th>\
+         <th scope=\"col\">luck alone</th><th scope=\"col\">median</th><th scope=\"col\">total</th><th scope=\"col\">0 to {}</th>\
          <th scope=\"col\">least</th></tr></thead><tbody>{lines}</tbody></table></div>\n",
+        heading(measure),
+        heading(measure),
         escaped(&in_unit(most, unit)),
     )
 }
@@ -43,10 +54,11 @@ fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
 fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
     format!(
         "<tr><th scope=\"row\">{}</th><td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td>\
-         <td style=\"white-space:nowrap\">{}</td><td>{}</td><td>{}</td></tr>\n",
+         <td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&row.variant),
         escaped(&in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
         escaped(&range(row.luck_low, row.luck_high, unit)),
+        escaped(&in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
         escaped(&range(row.total_low, row.total_high, unit)),
         drawn(row, most),
         percent((row.least_share * 100.0).round() / 100.0),
@@ -77,12 +89,14 @@ mod tests {
 
     #[test]
     fn the_section_shows_both_intervals_of_every_variant() {
-        let html = section(&uncertain());
-        assert!(html.contains("<h3>reachable_ready_s</h3>") && html.contains("<h3>peak_pulls</h3>"), "{html}");
+        let html = section(&uncertain(), "");
+        assert!(html.contains("<h3>Completion</h3>") && html.contains("<h3>Peak pulls</h3>"), "{html}");
         assert!(html.contains("9.00–9.33 min") && html.contains("5.00–90.0 min"), "{html}");
         assert_eq!(html.matches("<svg").count(), 3);
+        // Each interval beside its own median: 600 s is that of the draws.
+        assert!(html.contains("10.0 min</td><td style=\"white-space:nowrap\">5.00–90.0 min"), "{html}");
         // 300 s of 5,400 s on 220 px.
         assert!(html.contains("x=\"12.2\""), "{html}");
-        assert_eq!(section(&Results { uncertainty: Vec::new(), ..uncertain() }), "");
+        assert_eq!(section(&Results { uncertainty: Vec::new(), ..uncertain() }, ""), "");
     }
 }

@@ -11,6 +11,9 @@ use crate::results::{
     grouped,
 };
 
+/// Most candidates with unfinished runs that are listed.
+const LOSING_MAX: usize = 12;
+
 /// The plan in words: for each world the answer with its confidence and all candidates, then the settings to paste.
 #[must_use]
 pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
@@ -23,6 +26,7 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
         text.push_str(&answers(plan, question, width));
         text.push('\n');
         text.push_str(&table::candidates(plan, question));
+        text.push_str(&losing(question, width));
     }
     text.push('\n');
     text.push_str(&how_sure(plan, width));
@@ -48,7 +52,7 @@ fn answers(plan: &PlanRecord, question: &Question, width: usize) -> String {
         let mark = match (is_best, question.is_best_shown) {
             (false, _) => "",
             (true, true) => " (best overall)",
-            (true, false) => " (best overall by its estimate)",
+            (true, false) => " (best overall by its estimate, not certain)",
         };
         text.push_str(&wrapped(&sentence(plan, question, answer, mark), width, "  "));
     }
@@ -75,7 +79,12 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
         (unit, Some(value)) => format!("{} {}, ready in {at} (median)", plan.objective, in_unit(value.value, unit)),
         (_, None) => format!("ready in {at} (median)"),
     };
-    let mut text = format!("{}{mark}: {objective}.", name(found));
+    let mut text = if answer.is_decided {
+        format!("{}{mark}: {objective}.", name(found))
+    } else {
+        let (strategy, runs) = (&answer.strategy, count(runs_of(question, answer) as f64));
+        format!("{strategy}: not certain after {runs} runs. The best estimate is {}{mark}: {objective}.", name(found))
+    };
     if !plan.limits.is_empty() {
         text.push_str(&format!(
             " It met all limits in {} of {} runs; with {} confidence, at least {} of all runs do.",
@@ -91,6 +100,12 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
     text + &doubts(plan, question, answer)
 }
 
+/// Runs of a strategy's candidates.
+fn runs_of(question: &Question, answer: &StrategyAnswer) -> u64 {
+    let own = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
+    own.map(|candidate| candidate.runs).sum()
+}
+
 /// What an uncertain answer lacks.
 fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
     let of_strategy = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
@@ -103,14 +118,14 @@ fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> St
     match open.as_slice() {
         [] => {}
         [first, second, _, more @ ..] if !more.is_empty() => {
-            doubts.push(format!("{first}, {second} and {} others may be as good", more.len() + 1));
+            doubts.push(format!("{first}, {second} and {} others may be better", more.len() + 1));
         }
-        all => doubts.push(format!("{} may be as good", all.join(", "))),
+        all => doubts.push(format!("{} may be better", all.join(", "))),
     }
     if doubts.is_empty() {
         return String::new();
     }
-    format!(" Not certain: {} (with {} confidence).", doubts.join(", and "), percent(plan.confidence))
+    format!(" With {} confidence, {}.", percent(plan.confidence), doubts.join(", and "))
 }
 
 /// Why a strategy has no answer.
@@ -127,25 +142,53 @@ fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer
     }
     let closest = answer.closest.as_ref().and_then(|variant| candidate(question, variant));
     let closest = closest.map(|closest| format!("; the closest, {}, {}", name(closest), failing(plan, closest)));
-    format!("{}: no setting meets all limits{}.", answer.strategy, closest.unwrap_or_default())
+    let is_open = tried.iter().any(|candidate| candidate.standing == CandidateStatus::Undecided);
+    let meets = if is_open { "is shown to meet" } else { "meets" };
+    format!("{}: no setting {meets} all limits{}.", answer.strategy, closest.unwrap_or_default())
 }
 
 fn blocked_by(rules: &str) -> String {
     if rules.is_empty() { String::new() } else { format!(", blocked by {rules}") }
 }
 
-/// Why a candidate is out, with the value: `exceeds peak_pulls < 200 (212 pulls)`.
+/// `2 of 10 runs did not finish, blocked by maxUnavailable`. `None`: all of them finished.
+fn unfinished(candidate: &Candidate) -> Option<String> {
+    let runs: u64 = candidate.unfinished.iter().map(|(_, runs)| runs).sum();
+    let rules: Vec<&str> = candidate.unfinished.iter().map(|(rule, _)| rule.as_str()).collect();
+    let rules = rules.into_iter().filter(|rule| !rule.is_empty()).join(" or ");
+    (runs > 0).then(|| format!("{runs} of {} runs did not finish{}", candidate.runs, blocked_by(&rules)))
+}
+
+/// Why a candidate is out, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212 pulls; 3 of
+/// 10 runs exceed it)`.
 fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
+    let unfinished = unfinished(candidate);
     if candidate.standing == CandidateStatus::Unfinished {
-        return format!("has a run that did not finish{}", blocked_by(&candidate.reason));
+        let rule = blocked_by(&candidate.reason);
+        return unfinished.unwrap_or_else(|| format!("did not finish in a run{rule}"));
     }
+    let verb = if candidate.standing == CandidateStatus::Undecided { "is not shown to meet" } else { "exceeds" };
     let limit = plan.limits.iter().position(|limit| *limit == candidate.reason);
-    let value = limit.and_then(|at| {
-        let (value, _) = candidate.limits.get(at)?;
+    let facts = limit.and_then(|at| {
+        let (value, beyond) = *candidate.limits.get(at)?;
         let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit;
-        Some(format!(" ({})", in_unit((*value)?, unit)))
+        let value = value.map_or_else(|| "never reached".to_owned(), |value| in_unit(value, unit));
+        let rest = unfinished.filter(|_| unit == "s");
+        let runs = rest.unwrap_or_else(|| format!("{beyond} of {} runs exceed it", candidate.runs));
+        Some(format!(" ({value}; {runs})"))
     });
-    format!("exceeds {}{}", candidate.reason, value.unwrap_or_default())
+    format!("{verb} {}{}", candidate.reason, facts.unwrap_or_default())
+}
+
+/// Candidates with unfinished runs: the rules that blocked them, and in how many runs.
+fn losing(question: &Question, width: usize) -> String {
+    let line = |candidate: &Candidate| Some(format!("{}: {}.", name(candidate), unfinished(candidate)?));
+    let lines: Vec<String> = question.candidates.iter().filter_map(line).collect();
+    let mut text: String = lines.iter().take(LOSING_MAX).map(|line| wrapped(line, width, "  ")).collect();
+    if lines.len() > LOSING_MAX {
+        text.push_str(&format!("{} more candidates have unfinished runs; see plan.json.\n", lines.len() - LOSING_MAX));
+    }
+    text
 }
 
 /// A whole percentage that is at most the share.
@@ -168,7 +211,9 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
             ("", true) => format!("has a greater `{}`", plan.objective),
             _ => format!("has a {} that is lower by more than {zone}", plan.objective),
         };
-        let promise = format!("With {confidence} confidence in {whose}, no setting{meets} {better}.");
+        // Rare events do not move other statistics.
+        let rare = if plan.objective.ends_with("_mean") { RARE_EVENTS } else { "" };
+        let promise = format!("With {confidence} confidence in {whose}, no setting{meets} {better}{rare}.");
         text.push_str(&wrapped(&promise, width, ""));
     }
     let difference = "difference from the best setting over the same replicates, with the range of single replicates. ";
@@ -181,18 +226,18 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     text.push_str(&wrapped(&columns, width, ""));
     let demands: Vec<Statistic> = plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()?.demand()).collect();
     if demands.iter().any(|demand| *demand != Statistic::Every) {
+        let rare = if demands.contains(&Statistic::Mean) { RARE_EVENTS } else { "" };
         let note = format!(
             "An answer is confirmed when its runs show with {confidence} confidence that it meets the limits on means \
-             and percentiles."
+             and percentiles{rare}."
         );
         text.push_str(&wrapped(&note, width, ""));
     }
-    if demands.contains(&Statistic::Mean) || plan.objective.ends_with("_mean") {
-        let note = "A mean covers events in at least 5% of the runs; rarer ones may be missing.";
-        text.push_str(&wrapped(note, width, ""));
-    }
     text
 }
+
+/// The statement on a mean is about what so many runs can show.
+const RARE_EVENTS: &str = ", as far as events in at least 5% of the runs decide it; rarer ones may not have occurred";
 
 fn effort(plan: &PlanRecord, width: usize) -> String {
     let times = plan.exhaustive_runs as f64 / plan.runs.max(1) as f64;
@@ -204,6 +249,14 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
     );
     if let Some(most) = plan.stopped_at {
         text.push_str(&format!(" The search stopped at its budget of {} runs.", count(most as f64)));
+    }
+    let is_open = |question: &Question| question.best.is_some() && !question.is_decided();
+    if plan.questions.iter().any(is_open) {
+        let more = if plan.stopped_at.is_some() { "raise `plan.runs`" } else { "raise `--replicates`" };
+        text.push_str(&format!(
+            " An answer that is not certain is not offered for pasting; for more runs {more}, or raise \
+             `plan.indifference` if the difference does not matter."
+        ));
     }
     if let Some(found) = &plan.exhaustive {
         text.push_str(&agreement(plan, found));
@@ -233,7 +286,8 @@ fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
 /// The snippets to paste into the products' own files, each once, with the variants that it is for.
 fn snippets(plan: &PlanRecord, width: usize) -> String {
     let answers = plan.questions.iter().flat_map(|question| &question.answers);
-    let found = grouped(answers.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))));
+    let certain = answers.filter(|answer| answer.is_decided);
+    let found = grouped(certain.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))));
     let (mut text, mut bare) = (String::new(), String::new());
     for (snippet, variants) in found {
         let variants = variants.join(", ");

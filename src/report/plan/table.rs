@@ -4,15 +4,15 @@ use itertools::Itertools;
 
 use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_interval};
 use crate::report::wrap::{letters, shortened, side_by_side};
-use crate::results::{Candidate, CandidateStatus, PlanRecord, Question};
+use crate::results::{Candidate, CandidateStatus, Limit, PlanRecord, Question};
 
-/// Greatest width of the name columns together: the others need the rest of 100 characters.
-const NAMES_MAX: usize = 36;
+/// Width of a line. The name columns have what the others leave, but at least [`NAMES_MIN`].
+const WIDTH: usize = 100;
+/// Least width of the name columns together.
+const NAMES_MIN: usize = 16;
 
 /// One line for each candidate, columns aligned.
 pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
-    let names = names(question);
-    let first = names.len();
     let rate = RateUnit::for_max(question.candidates.iter().map(|candidate| candidate.load.value).fold(0.0, f64::max));
     let load = |value: f64| match plan.load.unit.as_str() {
         "bytes/s" => rate.text(value),
@@ -25,6 +25,9 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         ("s", Some(by)) => time(by.value),
         (unit, Some(by)) => in_unit(by.value, unit),
     };
+    let limits: Vec<Limit> = plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()).collect();
+    // The statistic of a limit says more than the median of its measure.
+    let has_load = limits.iter().any(|limit| limit.measure().name == plan.load.measure);
     let (is_time, is_setting) = (plan.unit == "s", plan.unit.is_empty());
     let value = |candidate: &Candidate| candidate.value.map(|span| in_unit(span.value, &plan.unit)).unwrap_or_default();
     let values = question.candidates.iter().map(|candidate| {
@@ -36,27 +39,39 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         if !is_setting {
             row.push(slower(candidate));
         }
-        row.extend([load(candidate.load.value), candidate.runs.to_string()]);
+        row.extend(limits.iter().enumerate().map(|(at, limit)| compared(candidate, at, limit)));
+        if !has_load {
+            row.push(load(candidate.load.value));
+        }
+        row.push(candidate.runs.to_string());
         row
     });
     let head: Vec<&str> = match (is_time, is_setting) {
-        (true, _) => vec!["verdict", "time", "slower by", load_name(plan), "runs"],
-        (_, true) => vec!["verdict", "time", load_name(plan), "runs"],
-        _ => vec!["verdict", &plan.objective, "time", "worse by", load_name(plan), "runs"],
+        (true, _) => vec!["verdict", "time", "slower by"],
+        (_, true) => vec!["verdict", "time"],
+        _ => vec!["verdict", &plan.objective, "time", "worse by"],
     };
-    let head: Vec<String> = head.into_iter().map(str::to_owned).collect();
-    let columns = names.into_iter().chain((0..head.len()).map(|column| {
+    let mut head: Vec<String> = head.into_iter().map(str::to_owned).collect();
+    head.extend((1..=limits.len()).map(|number| format!("[{number}]")));
+    if !has_load {
+        head.push(load_name(plan).to_owned());
+    }
+    head.push("runs".to_owned());
+    let columns = (0..head.len()).map(|column| {
         let values = values.clone().map(|row| row[column].clone());
         std::iter::once(head[column].clone()).chain(values).collect()
-    }));
+    });
     let columns: Vec<Vec<String>> = columns.collect();
+    let names = names(question, WIDTH.saturating_sub(columns.iter().map(|column| 2 + widest(column)).sum()));
+    let first = names.len();
+    let columns: Vec<Vec<String>> = names.into_iter().chain(columns).collect();
     // Names and verdicts are words, the rest are numbers.
     side_by_side(&columns, first + 1).iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// The columns that identify a candidate, with their headings: the strategy where there are several, and each searched
 /// setting.
-fn names(question: &Question) -> Vec<Vec<String>> {
+fn names(question: &Question, width: usize) -> Vec<Vec<String>> {
     let mut columns: Vec<Vec<String>> = Vec::new();
     if question.answers.len() > 1 {
         let strategies = question.candidates.iter().map(|candidate| candidate.strategy.clone());
@@ -71,16 +86,19 @@ fn names(question: &Question) -> Vec<Vec<String>> {
         };
         columns.push(std::iter::once(name.clone()).chain(question.candidates.iter().map(value)).collect());
     }
-    narrowed(columns)
+    narrowed(columns, width.max(NAMES_MIN))
+}
+
+fn widest(column: &[String]) -> usize {
+    column.iter().map(|text| letters(text)).max().unwrap_or(0)
 }
 
 /// The columns, with the longest texts shortened until all fit.
-fn narrowed(mut columns: Vec<Vec<String>>) -> Vec<Vec<String>> {
+fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
     loop {
-        let widest = |column: &Vec<String>| column.iter().map(|text| letters(text)).max().unwrap_or(0);
-        let widths: Vec<usize> = columns.iter().map(widest).collect();
+        let widths: Vec<usize> = columns.iter().map(|column| widest(column)).collect();
         let most = widths.iter().copied().max().unwrap_or(0);
-        if widths.iter().sum::<usize>() + 2 * widths.len() <= NAMES_MAX || most <= 8 {
+        if widths.iter().sum::<usize>() + 2 * widths.len() <= width || most <= 8 {
             return columns;
         }
         for text in columns.iter_mut().flatten().filter(|text| letters(text) >= most) {
@@ -99,6 +117,15 @@ fn verdict(plan: &PlanRecord, candidate: &Candidate) -> String {
         CandidateStatus::Slower if plan.unit != "s" => "worse".to_owned(),
         standing => standing.word(),
     }
+}
+
+/// The statistic of a limit; for a limit on a share of all runs, the runs that meet it.
+fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
+    let Some(&(value, beyond)) = candidate.limits.get(at) else { return String::new() };
+    if limit.to_string().starts_with("P(") {
+        return format!("{}/{}", candidate.runs - beyond, candidate.runs);
+    }
+    value.map_or_else(|| "never".to_owned(), |value| in_unit(value, limit.measure().unit))
 }
 
 /// The load's name in a column.

@@ -5,10 +5,11 @@ mod names;
 
 use itertools::Itertools;
 
-use super::answer::{answer, groups};
+use super::answer::{PageAnswer, answer, groups};
 use super::columns::{FilledColumn, identical};
 use super::data::{Results, VariantResults};
 use super::format::{ended, percents};
+use super::guesses;
 use super::limits::AssertedLimit;
 use super::wrap::{letters, wrapped};
 use crate::results::{READY_TIME, RunRow};
@@ -109,7 +110,9 @@ pub fn table(results: &Results, width: usize) -> String {
     columns.extend(filled.iter().map(|column| TextColumn::of(column, variants.len())));
     let mut names = Names::of(&variants);
     let Fitted { shared, left_out } = fit(&mut names, &mut columns, width);
-    let mut text = answered(results, &variants, width);
+    let groups = groups::groups(&variants);
+    let found = answer(&variants, &groups, &AssertedLimit::of_answer(results), results.provenance.seed);
+    let mut text = answered(&found, width);
     for (line, mut row) in names.lines().into_iter().enumerate() {
         for column in &columns {
             row.push_str("  ");
@@ -124,7 +127,7 @@ pub fn table(results: &Results, width: usize) -> String {
     if !shared.is_empty() {
         text.push_str(&wrapped(&identical(&shared), width, ""));
     }
-    let mut notes = "Medians with p5–p95 across runs.".to_owned();
+    let mut notes = "Medians with p5–p95 across runs. Pulls include unpacking.".to_owned();
     if variants.iter().any(|variant| variant.finished() < variant.runs.len()) {
         notes.push_str(" An unfinished run is later than every finished one.");
     }
@@ -141,6 +144,10 @@ pub fn table(results: &Results, width: usize) -> String {
         notes.push_str(&format!(" Left out for lack of room: {}; see summary.csv.", left_out.join(", ")));
     }
     text.push_str(&wrapped(&notes, width, ""));
+    let guesses = guesses::sentences(results, &variants, &found);
+    if !guesses.is_empty() {
+        text.push_str(&wrapped(&guesses, width, ""));
+    }
     text.push_str(&unfinished(&variants, width));
     if !results.provenance.command.is_empty() {
         // A command is to be copied, so it is not broken.
@@ -150,9 +157,7 @@ pub fn table(results: &Results, width: usize) -> String {
 }
 
 /// The answer, as the page has it, and an empty line. Of many comparisons, the sentence for all of them.
-fn answered(results: &Results, variants: &[VariantResults<'_>], width: usize) -> String {
-    let groups = groups::groups(variants);
-    let answer = answer(variants, &groups, &AssertedLimit::all(results), results.provenance.seed);
+fn answered(answer: &PageAnswer, width: usize) -> String {
     let mut text = String::new();
     if !answer.lead.is_empty() {
         text.push_str(&wrapped(&answer.lead, width, ""));

@@ -7,6 +7,7 @@ use super::*;
 fn runs(completions: &[Option<f64>]) -> Vec<RunRow> {
     let row = |(replicate, &completion_s): (u32, &Option<f64>)| RunRow {
         completion_s,
+        reachable_ready_s: completion_s,
         outcome: if completion_s.is_some() { RunOutcome::Complete } else { RunOutcome::Stalled },
         targets: 200,
         exposed_targets: u64::from(replicate) * 4,

@@ -137,11 +137,15 @@ pub(crate) fn lay_all(tree: &mut Node, strategy: &str, levels: &[(usize, Level)]
     }
 }
 
-/// The product of a strategy of the tree.
+/// The product whose constants a strategy of the tree has: its own. A bound has those of the first product of the file,
+/// which it is compared with.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
     let strategies = Path::of("strategies");
-    let choice = tree.get(&strategies.key(strategy))?;
-    choice.entries().iter().find_map(|(key, _)| crate::products::find(&key.text))
+    let chosen = |choice: &Node| choice.entries().iter().find_map(|(key, _)| crate::products::find(&key.text));
+    let own = chosen(tree.get(&strategies.key(strategy))?)?;
+    let all = tree.get(&strategies).map(Node::entries).unwrap_or_default();
+    let first = || all.iter().filter_map(|(_, choice)| chosen(choice)).find(|product| product.target.is_some());
+    Some(if own.is_bound { first().unwrap_or(own) } else { own })
 }
 
 /// Whether a shape fits a range: the logarithm needs a low end above 0.

@@ -2,6 +2,8 @@
 //! strategy and world with its confidence, and every candidate. With all replicates of all candidates, the choice is
 //! made again by a simple rule.
 
+use itertools::Itertools;
+
 use super::Heat;
 use super::overall::{Winner, best};
 use crate::results::{
@@ -42,6 +44,7 @@ pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, lo
         let heats: Vec<&Heat> = heats.iter().filter(|heat| heat.world == world).collect();
         let best = best_of_all(&answers, &heats, experiment, plan);
         let is_best_shown = best.as_ref().is_some_and(|(_, is_shown)| *is_shown);
+        let is_best_shown = is_best_shown && answers.iter().all(|answer| answer.is_decided);
         Question { world, answers, best: best.map(|(best, _)| best), is_best_shown, candidates: candidates.concat() }
     };
     grouped(answered).into_iter().map(question).collect()
@@ -76,6 +79,9 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         WithinLimits { kept: kept as u64, runs: runs as u64, share_at_least }
     });
     let is_confirmed = leader.is_none_or(|at| heat.race.is_confirmed(at));
+    let is_decided = is_confirmed && states.iter().all(|state| *state != CandidateStatus::Undecided);
+    // What is not certain is not offered for pasting.
+    let snippet = leader.filter(|_| is_decided);
     let scales: Vec<f64> =
         plan.limits.iter().map(|limit| limit.at_most().unwrap_or(1.0).abs()).map(|most| most.max(1e-9)).collect();
     let reach = leader.map(|at| ReachRange::of(&heat.runs[at].iter().collect::<Vec<&RunRow>>()));
@@ -85,9 +91,9 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         variant: leader.map(label),
         closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },
         is_confirmed,
-        is_decided: is_confirmed && states.iter().all(|state| *state != CandidateStatus::Undecided),
+        is_decided,
         kept,
-        snippet: leader.and_then(|at| experiment.variants[heat.variants[at]].scenario.strategy.snippet()),
+        snippet: snippet.and_then(|at| experiment.variants[heat.variants[at]].scenario.strategy.snippet()),
     };
     let of_load = named(&load.measure).of;
     let candidates = (0..heat.variants.len()).map(|at| {
@@ -99,7 +105,13 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
         let values: Vec<f64> = rows.iter().map(|row| plan.objective.of(row)).collect();
         let has_value = plan.objective.measure().is_some() && !plan.objective.is_time();
         let loads: Vec<f64> = rows.iter().map(|row| of_load(row).unwrap_or(f64::INFINITY)).collect();
-        let unfinished = rows.iter().find(|row| super::value(plan, row).is_infinite());
+        let never = |row: &&RunRow| {
+            let of_limit = |limit: &Limit| limit.measure().is_late_if_missing && (limit.measure().of)(row).is_none();
+            super::value(plan, row).is_infinite() || plan.limits.iter().any(of_limit)
+        };
+        let unfinished = rows.iter().filter(never).map(|row| row.held_by.clone()).counts();
+        let unfinished = unfinished.into_iter().map(|(rule, runs)| (rule, runs as u64)).sorted().collect();
+        let blocked = rows.iter().find(|row| super::value(plan, row).is_infinite());
         let verdicts = plan.limits.iter().map(|limit| limit.judge(&references));
         let difference = leader.filter(|leader| *leader != at).and_then(|leader| heat.race.difference(leader, at));
         let is_own = |setting: &Setting| setting.is_of_strategy() || plan.objective.is_setting(setting);
@@ -115,7 +127,7 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
                 CandidateStatus::Undecided => {
                     heat.race.unshown(at).map(|limit| plan.limits[limit].to_string()).unwrap_or_default()
                 }
-                CandidateStatus::Unfinished => unfinished.map(RunRow::held).unwrap_or_default(),
+                CandidateStatus::Unfinished => blocked.map(RunRow::held).unwrap_or_default(),
                 _ => String::new(),
             },
             runs: rows.len() as u64,
@@ -127,6 +139,7 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
             limits: verdicts
                 .map(|verdict| (Some(verdict.value).filter(|value| value.is_finite()), verdict.runs_beyond as u64))
                 .collect(),
+            unfinished,
         }
     });
     (answer, candidates.collect())

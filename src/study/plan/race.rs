@@ -279,7 +279,7 @@ impl Race {
     /// quantiles.
     #[must_use]
     pub fn is_confirmed(&self, candidate: usize) -> bool {
-        let enough = self.rules.demands.is_empty() || self.runs(candidate) >= self.rules.confirm.min(self.rules.most);
+        let enough = self.rules.demands.is_empty() || self.runs(candidate) >= self.rules.confirm;
         enough && self.unshown(candidate).is_none()
     }
 

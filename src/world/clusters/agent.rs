@@ -207,6 +207,9 @@ impl World<'_> {
     pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
         let (settled, degraded) = (self.is_settled(id), self.is_degraded(id));
         let cluster = &mut self.clusters[id.index()];
+        if settled && !cluster.settled {
+            cluster.facts.settled = Some(queue.now());
+        }
         (cluster.settled, cluster.degraded) = (settled, degraded);
         if settled && cluster.agent.waits {
             self.apply_ends(id, true, queue);

@@ -48,6 +48,9 @@ pub(crate) struct ClusterState {
     pub(crate) degraded: bool,
     pub(crate) troubled_pods: u32,
     pub(crate) pulls_now: u32,
+    pub(crate) downloads_now: u32,
+    /// Until when the times of its pulls are counted.
+    pub(crate) spent_until: SimTime,
     pub(crate) phase: ClusterPhase,
     pub(crate) nodes: Range<usize>,
     pub(crate) facts: ClusterFacts,
@@ -64,6 +67,14 @@ pub struct ClusterFacts {
     pub instructed: Option<SimTime>,
     /// When its agent first applied it.
     pub applied: Option<SimTime>,
+    /// When its workloads first got the new revision.
+    pub begun: Option<SimTime>,
+    /// When its workloads last became ready.
+    pub settled: Option<SimTime>,
+    /// Time from then (`begun`) on with a download in progress.
+    pub transferring: SimDuration,
+    /// The same with a pull, but no download, in progress.
+    pub unpacking: SimDuration,
     /// When its first image pull began.
     pub first_pull: Option<SimTime>,
     /// When its last image pull ended.
@@ -76,6 +87,19 @@ pub struct ClusterFacts {
     pub failed_pulls: u64,
     /// Bytes its nodes received from the registry.
     pub received: Bytes,
+}
+
+impl ClusterState {
+    /// Counts the time of its pulls up to `now`; call it before their number changes.
+    pub(crate) fn spend(&mut self, now: SimTime) {
+        let span = now - self.spent_until.min(now);
+        self.spent_until = now;
+        match (self.facts.begun, self.downloads_now, self.pulls_now) {
+            (None, ..) | (_, 0, 0) => {}
+            (_, 0, _) => self.facts.unpacking += span,
+            _ => self.facts.transferring += span,
+        }
+    }
 }
 
 impl World<'_> {
@@ -119,6 +143,8 @@ impl World<'_> {
             degraded: false,
             troubled_pods: 0,
             pulls_now: 0,
+            downloads_now: 0,
+            spent_until: SimTime::ZERO,
             phase: ClusterPhase::Waiting,
             nodes: first..self.nodes.len(),
             facts: ClusterFacts {

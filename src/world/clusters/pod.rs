@@ -432,6 +432,7 @@ impl World<'_> {
     /// Records the beginning of a pull for its cluster and the meters.
     pub(crate) fn note_pull_begins(&mut self, cluster: ClusterId, now: SimTime) {
         let state = &mut self.clusters[cluster.index()];
+        state.spend(now);
         state.pulls_now += 1;
         state.facts.pulls += 1;
         state.facts.first_pull.get_or_insert(now);
@@ -441,6 +442,7 @@ impl World<'_> {
 
     pub(crate) fn note_pull_ends(&mut self, cluster: ClusterId, now: SimTime) {
         let state = &mut self.clusters[cluster.index()];
+        state.spend(now);
         state.pulls_now -= 1;
         state.facts.last_pull = Some(now);
         let last = state.pulls_now == 0;

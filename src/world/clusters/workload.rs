@@ -53,7 +53,12 @@ impl World<'_> {
 
     /// Sets the template of all workloads of a cluster.
     pub(crate) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
-        for workload in &mut self.clusters[cluster.index()].workloads {
+        let state = &mut self.clusters[cluster.index()];
+        if revision == NEW {
+            state.spend(queue.now());
+            state.facts.begun.get_or_insert(queue.now());
+        }
+        for workload in &mut state.workloads {
             workload.desired = Some(revision);
         }
         for workload in 0..self.spec.workloads.len() {

@@ -95,7 +95,7 @@ impl World<'_> {
         };
         let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: None };
         let transfer = self.transfers.start_over(now, &leg, transfer);
-        self.meter.downloads.rise();
+        self.note_download_begins(node);
         self.rates_changed(queue);
         transfer
     }
@@ -132,6 +132,7 @@ impl World<'_> {
         let transfer = Transfer { payload: Payload::Fill(fill), bytes: size, sender, receiver: None, warms: blob };
         let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
         self.registries[registry].transfer_begins();
+        self.meter.registry_downloads.rise();
         self.delivery.fills.push(Fill { store, blob, transfer, owner, followers: Vec::new() });
         self.resend_waiting(waiters, queue);
         fill

@@ -137,7 +137,7 @@ impl<'s> World<'s> {
                 self.transfers.start_from_registry(now, from, node, cap, transfer(Sender::RegistryReads(from)));
             }
         }
-        self.meter.downloads.rise();
+        self.note_download_begins(node);
         self.rates_changed(queue);
     }
 

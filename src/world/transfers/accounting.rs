@@ -9,7 +9,7 @@ use crate::flow::{LinkId, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
 use crate::world::World;
 use crate::world::event::Queue;
-use crate::world::ids::PullId;
+use crate::world::ids::{NodeId, PullId};
 use crate::world::transfers::payload::{Payload, Sender, Transfer};
 
 impl World<'_> {
@@ -28,9 +28,18 @@ impl World<'_> {
         let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: blob };
         let id = self.transfers.start_from_registry(queue.now(), from, node, cap, transfer);
         self.registries[from].transfer_begins();
-        self.meter.downloads.rise();
+        self.meter.registry_downloads.rise();
+        self.note_download_begins(node);
         self.rates_changed(queue);
         id
+    }
+
+    /// A node begins a download.
+    pub(crate) fn note_download_begins(&mut self, node: NodeId) {
+        self.meter.downloads.rise();
+        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
+        cluster.spend(self.meter.now());
+        cluster.downloads_now += 1;
     }
 
     /// Ends a transfer early; the caller calls [`World::rates_changed`] after the last one.
@@ -53,6 +62,9 @@ impl World<'_> {
     }
 
     fn count_transfer(&mut self, transfer: &Transfer, bytes: Bytes) {
+        if matches!(transfer.sender, Sender::Registry(_) | Sender::RegistryFill(_)) {
+            self.meter.registry_downloads.fall();
+        }
         match transfer.sender {
             Sender::Registry(from) => self.registries[from].transfer_ends(bytes),
             Sender::RegistryFill(from) => {
@@ -65,8 +77,10 @@ impl World<'_> {
         }
         let Some(node) = transfer.receiver else { return };
         self.meter.downloads.fall();
-        let cluster = self.nodes[node.index()].cluster;
-        self.clusters[cluster.index()].facts.received += bytes;
+        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
+        cluster.spend(self.meter.now());
+        cluster.downloads_now -= 1;
+        cluster.facts.received += bytes;
     }
 
     pub(crate) fn transfers_end(&mut self, queue: &mut Queue) {

@@ -2,6 +2,7 @@
 //! what it cannot read.
 
 mod page;
+mod pasted;
 mod stream;
 
 use std::fs;

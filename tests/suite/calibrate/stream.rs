@@ -51,7 +51,7 @@ impl EventStream {
         format!("{{\"apiVersion\":\"v1\",\"items\":[{}],\"kind\":\"List\"}}", events.join(","))
     }
 
-    fn event(&mut self, pod: &str, container: &str, node: &str, at: f64, reason: &str, message: &str) {
+    pub(crate) fn event(&mut self, pod: &str, container: &str, node: &str, at: f64, reason: &str, message: &str) {
         let nanos = START + (at * 1e9).round() as i64;
         let second = at as u64;
         let stamp = format!(

@@ -51,6 +51,8 @@ fn variant(seed: u64, product: Product) -> Variant {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),
         strategy: Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
+        product: "random",
+        is_bound: false,
         control_loop: product.control_loop(),
         platform,
         changes: Vec::new(),

@@ -13,16 +13,36 @@ use super::worlds::{DAY, Played, Way, play, way};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Within a factor of 1.5.
+/// Within 20 %, the tolerance of docs/validation.md.
 fn is_near(error: f64) -> bool {
-    (1.0 / 1.5..=1.5).contains(&(1.0 + error))
+    error.abs() <= 0.2
 }
 
 const ALONE: &str = "what grows with the pods: creating and scheduling them, Dragonfly's own scheduler";
 const NYDUS: &str = "ours is 1 s of pull and then the pod's start; what grows with the pods is neither";
-const MISSED: [(&str, &str); 9] = [
+const UNPACK: &str = "most of the time is unpacking, at the default rate";
+const COPIES: &str = "one seed serves the swarm here, while theirs grew to 1.6 copies";
+const MINUTE: &str = "a mean over a minute that begins with the pull; how the published peak is averaged is not known";
+/// Bytes from the registry.
+const MISSED_BYTES: [(&str, &str); 4] =
+    [("nginx 100", COPIES), ("nginx 200", COPIES), ("nginx 500", COPIES), ("tensorflow 500", COPIES)];
+/// The registry's busiest minute.
+const MISSED_MINUTE: [(&str, &str); 7] = [
+    ("nginx 50", MINUTE),
+    ("nginx 100", MINUTE),
+    ("nginx 200", MINUTE),
+    ("nginx 500", MINUTE),
+    ("tensorflow 100", MINUTE),
+    ("tensorflow 200", MINUTE),
+    ("tensorflow 500", MINUTE),
+];
+const MISSED: [(&str, &str); 13] = [
+    ("nginx 50 alone", "12 s against a chart whose times are multiples of 5 s"),
+    ("nginx 100 alone", "12 s against a chart whose times are multiples of 5 s"),
     ("nginx 500 alone", ALONE),
-    ("nginx 50 with Nydus", "a ratio of 1.52; the chart's times are multiples of 5 s"),
+    ("tensorflow 50 alone", UNPACK),
+    ("tensorflow 100 alone", UNPACK),
+    ("nginx 50 with Nydus", "the chart's times are multiples of 5 s"),
     ("nginx 100 with Nydus", NYDUS),
     ("nginx 200 with Nydus", NYDUS),
     ("nginx 500 with Nydus", NYDUS),
@@ -50,16 +70,25 @@ fn a_swarm_keeps_the_storm_away_from_the_registry() {
     let lazily: Vec<Played> = rows.iter().map(|row| through(&nydus, row)).collect();
 
     title("Volcano Engine through Dragonfly, the registry's busiest minute, MiB/s", "none");
+    let mut beyond = Vec::new();
     for (row, played) in rows.iter().zip(&alone) {
-        compare(&name(row, "alone"), played.egress_peak_60s / MIB, row.number("registry_peak_dragonfly_mib_per_s"));
+        let published = row.number("registry_peak_dragonfly_mib_per_s");
+        if !is_near(compare(&name(row, "alone"), played.egress_peak_60s / MIB, published)) {
+            beyond.push(name(row, "").trim().to_owned());
+        }
     }
+    check_missed(&beyond, &MISSED_MINUTE, "20 %");
     title("Volcano Engine through Dragonfly, bytes from the registry, GiB", "none");
+    let mut beyond = Vec::new();
     for (row, played) in rows.iter().zip(&alone) {
         let sent = played.totals.sent.get() as f64;
-        compare(&name(row, "alone"), sent / GIB, row.number("registry_bytes_dragonfly_gib"));
+        if !is_near(compare(&name(row, "alone"), sent / GIB, row.number("registry_bytes_dragonfly_gib"))) {
+            beyond.push(name(row, "").trim().to_owned());
+        }
         let image = row.number("registry_bytes_plain_gib") / row.number("pods") * GIB;
         assert!((sent / image - 1.0).abs() < 1e-2, "one copy, and a config for each pod: {sent} of {image}");
     }
+    check_missed(&beyond, &MISSED_BYTES, "20 %");
     title("Volcano Engine through Dragonfly, pods created at once, time until all run, s", "none");
     let mut missed = Vec::new();
     for (what, played, column) in [("alone", &alone, "dragonfly_s"), ("with Nydus", &lazily, "dragonfly_nydus_s")] {
@@ -71,5 +100,5 @@ fn a_swarm_keeps_the_storm_away_from_the_registry() {
     }
     let slowest = lazily.iter().flat_map(Played::pull_s).fold(0.0, f64::max);
     assert!(slowest < 1.5, "a lazy pull takes about a second: {slowest} s");
-    check_missed(&missed, &MISSED, "a factor of 1.5");
+    check_missed(&missed, &MISSED, "20 %");
 }

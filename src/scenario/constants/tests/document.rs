@@ -80,6 +80,8 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("world/faults/renewal.rs", "WARM_UP", "numerical: failures are in a steady state at the release"),
     ("world/faults/slow.rs", "MOST", "numerical bound of a drawn factor"),
     ("world/faults/strata.rs", "CANDIDATES", "numerical: strata of the runs of a study"),
+    ("world/meter.rs", "CLASSES", "resolution of a record"),
+    ("world/meter.rs", "HOUR", "definition of a measure"),
     ("world/meter.rs", "MAX_BINS", "resolution of a record"),
     ("world/meter.rs", "MINUTE", "definition of a measure"),
     ("world/meter.rs", "PHASES", "definition of a measure"),

@@ -1,0 +1,49 @@
+//! Where the time goes, in one sentence: the parts of the critical path of the run with the median time.
+
+use super::sentence::listed;
+use crate::report::data::VariantResults;
+use crate::report::format::time;
+use crate::results::RunRow;
+
+/// A part of the critical path: its words, its name in charts, and its value in a run.
+pub(in crate::report) struct PathPart {
+    words: &'static str,
+    pub(in crate::report) name: &'static str,
+    pub(in crate::report) of: fn(&RunRow) -> Option<f64>,
+}
+
+/// The parts, in the order in which a rollout meets them.
+pub(in crate::report) const PARTS: [PathPart; 6] = [
+    PathPart { words: "wait for people", name: "waits for people", of: |run| run.path_people_s },
+    PathPart { words: "wait for a rule", name: "waits for a rule", of: |run| run.path_rule_s },
+    PathPart { words: "instruct and report", name: "messages", of: |run| run.path_report_s },
+    PathPart { words: "transfer", name: "transfer", of: |run| run.path_transfer_s },
+    PathPart { words: "unpack", name: "unpacking", of: |run| run.path_unpack_s },
+    PathPart { words: "start pods", name: "starts", of: |run| run.path_start_s },
+];
+
+/// Least share of the time that is named.
+const NAMED: f64 = 0.05;
+
+/// The run with the median time, the lower of two. `None`: half of the runs or more did not complete.
+pub(in crate::report) fn median_run<'r>(variant: &VariantResults<'r>) -> Option<&'r RunRow> {
+    let mut runs = variant.runs.clone();
+    let time = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
+    runs.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    runs.get((runs.len().max(1) - 1) / 2).copied().filter(|run| run.path_rule_s.is_some())
+}
+
+/// `On the critical path of the median run, 40.0 of 51.0 min wait for people, …`.
+pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<String> {
+    let run = median_run(variant)?;
+    let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
+    let mut parts: Vec<(f64, &str)> = PARTS.iter().filter_map(|part| Some(((part.of)(run)?, part.words))).collect();
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let named: Vec<String> = parts
+        .iter()
+        .filter(|(part, _)| *part >= NAMED * all)
+        .map(|(part, words)| format!("{} {words}", time(*part)))
+        .collect();
+    (!named.is_empty())
+        .then(|| format!("On the critical path of `{label}` ({} in the median run), {}.", time(all), listed(&named)))
+}

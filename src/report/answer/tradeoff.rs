@@ -1,0 +1,137 @@
+//! The answer of a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
+//! registry's link, and what each step of the setting saves and costs.
+//!
+//! A link has room if its busiest minute takes less than [`FULL`] of it. A shorter time is full in nearly every rollout,
+//! and decides nothing.
+
+use std::cmp::Ordering;
+
+use super::RankedVariant;
+use super::certainty::in_draws;
+use super::sentence::{completion, listed, pulls};
+use crate::report::data::VariantResults;
+use crate::report::format::{RateUnit, count, time};
+use crate::results::RunRow;
+
+/// A link whose busiest minute takes at least this share of its capacity is full.
+const FULL: f64 = 0.98;
+/// Most steps of a setting that are listed one by one.
+const STEPS_MAX: usize = 8;
+
+/// Whether the variants are settings of one strategy.
+pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
+    let strategy = |ranked: &RankedVariant<'_, '_>| ranked.variant.info.strategy.clone();
+    ranked.len() > 1
+        && ranked.iter().all(|other| strategy(other) == strategy(&ranked[0]))
+        && ranked.iter().all(|other| !other.variant.info.setting.is_empty())
+}
+
+/// The sentences; the place of the setting that the first one names.
+pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<String>) -> Option<usize> {
+    let mut order: Vec<usize> = (0..ranked.len()).collect();
+    order.sort_by(|&a, &b| {
+        let (a, b) = (&ranked[a], &ranked[b]);
+        a.peak.total_cmp(&b.peak).then(b.completion_s.total_cmp(&a.completion_s))
+    });
+    let by_time = |a: &&usize, b: &&usize| ranked[**a].completion_s.total_cmp(&ranked[**b].completion_s);
+    let fastest = *order.iter().min_by(by_time)?;
+    let Some(link) = ranked[fastest].variant.info.registry_egress_bytes_per_s else {
+        sentences.extend(steps(ranked, &order));
+        return None;
+    };
+    let has_room = |run: &RunRow| run.egress_peak_60s_bytes_per_s < FULL * link;
+    let minute = |at: usize| ranked[at].variant.median("egress_peak_60s_bytes_per_s").unwrap_or(f64::INFINITY);
+    let roomy: Vec<usize> = order.iter().copied().filter(|&at| minute(at) < FULL * link).collect();
+    let unit = RateUnit::for_max(link);
+    let link_text = unit.text(link);
+    let chosen = roomy.iter().min_by(by_time).copied();
+    match chosen {
+        Some(at) if roomy.len() < order.len() => {
+            let variant = ranked[at].variant;
+            let (runs, all) = (variant.runs.iter().filter(|run| has_room(run)).count(), variant.runs.len());
+            sentences.push(format!(
+                "`{}` is the fastest setting that leaves room on the registry's {link_text} link: its busiest minute \
+                 takes {} (room in {runs} of {all} runs). It completes after {}, with a peak of {}.",
+                ranked[at].label,
+                unit.text(minute(at)),
+                completion(variant, ranked[at].completion_s),
+                pulls(ranked[at].peak)
+            ));
+            sentences.extend(in_draws(variant, "it leaves room on the link", has_room));
+        }
+        Some(at) => {
+            let most = order.iter().map(|&at| minute(at)).fold(0.0, f64::max);
+            sentences.push(format!(
+                "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. \
+                 `{}` is the fastest, complete after {}.",
+                unit.text(most),
+                ranked[at].label,
+                completion(ranked[at].variant, ranked[at].completion_s)
+            ));
+            sentences.extend(in_draws(ranked[at].variant, "it leaves room on the link", has_room));
+        }
+        None => sentences.push(format!("Every setting fills the registry's {link_text} link for a minute or longer.")),
+    }
+    sentences.extend(steps(ranked, &order));
+    chosen
+}
+
+/// What each step of the setting saves and costs, from the lowest peak upwards.
+fn steps(ranked: &[RankedVariant<'_, '_>], order: &[usize]) -> Option<String> {
+    let (first, rest) = order.split_first()?;
+    let shown = &rest[..rest.len().min(STEPS_MAX)];
+    let step = |(place, &at): (usize, &usize)| {
+        let before = &ranked[order[place]];
+        let (now, label) = (&ranked[at], ranked[at].label);
+        let saved = before.completion_s - now.completion_s;
+        let peak = count(now.peak);
+        match saved.partial_cmp(&0.0) {
+            Some(Ordering::Greater) => format!("`{label}` saves {} (peak {peak})", time(saved)),
+            Some(Ordering::Less) => format!("`{label}` takes {} longer (peak {peak})", time(-saved)),
+            _ => format!("`{label}` saves nothing (peak {peak})"),
+        }
+    };
+    let start = &ranked[*first];
+    let mut listed_steps: Vec<String> = shown.iter().enumerate().map(step).collect();
+    if rest.len() > shown.len() {
+        listed_steps.push(format!("{} more settings", rest.len() - shown.len()));
+    }
+    Some(format!(
+        "Step by step, `{}` takes {} with a peak of {}; {}.",
+        start.label,
+        time(start.completion_s),
+        pulls(start.peak),
+        listed(&listed_steps)
+    ))
+}
+
+/// The bounds of what any pacing can do, after the user's own strategies, and whose constants they have.
+pub(super) fn bounds(bounds: &[(&str, &VariantResults<'_>)], own: &[&VariantResults<'_>]) -> Option<String> {
+    let first = bounds.first()?.1;
+    let bound = |(label, variant): &(&str, &VariantResults<'_>)| {
+        let peak = variant.median("peak_pulls").map_or_else(String::new, |peak| format!(" (peak {})", count(peak)));
+        match variant.ready_time() {
+            Some(ready) => format!("`{label}` completes after {}{peak}", time(ready)),
+            None => format!("`{label}` does not complete{peak}"),
+        }
+    };
+    let product = &first.info.product;
+    let mut others: Vec<&str> = own.iter().map(|variant| variant.info.product.as_str()).collect();
+    others.retain(|other| other != product && !other.is_empty());
+    others.dedup();
+    let differing = match others.len() {
+        0 => String::new(),
+        _ => format!(
+            "; those of {} differ",
+            listed(&others.iter().map(|other| (*other).to_owned()).collect::<Vec<String>>())
+        ),
+    };
+    let whose = match product.as_str() {
+        "" => String::new(),
+        product => format!(" They have the agents and the control loop of {product}{differing}."),
+    };
+    Some(format!(
+        "Bounds of what pacing can do: {}.{whose}",
+        listed(&bounds.iter().map(bound).collect::<Vec<String>>())
+    ))
+}

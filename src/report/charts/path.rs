@@ -1,0 +1,139 @@
+//! Where the time goes: the critical path of the run with the median time, as shares of its completion time.
+//!
+//! One bar for each variant. Shares, because times differ by factors of a hundred between settings; the time stands
+//! beside the bar.
+
+use super::completion::numbers_beside;
+use crate::report::answer::path::{PARTS, median_run};
+use crate::report::charts::prelude::*;
+use crate::report::names;
+use crate::results::RunRow;
+
+const ROW: f64 = 34.0;
+/// Widest column of names.
+const NAMES_MAX: f64 = 0.45 * PAGE_WIDTH;
+/// Width of the column of times.
+const NUMBERS: f64 = 84.0;
+/// Height of the key above the bars.
+const KEY: f64 = 28.0;
+/// Least width of a part whose share is written into it.
+const WRITTEN: f64 = 34.0;
+
+/// Colours of the parts: waits are warm, work in the clusters is blue and green, the way of messages is grey.
+const COLOURS: [Colour; 6] = [
+    Colour(0xC2, 0x4A, 0x2C),
+    Colour(0xE0, 0x9F, 0x3E),
+    Colour(0x9A, 0xA3, 0xAE),
+    Colour(0x1F, 0x6F, 0xB2),
+    Colour(0x6B, 0xAE, 0xD6),
+    Colour(0x4D, 0x9A, 0x6A),
+];
+
+/// Draws the chart. `None` where no variant has a critical path.
+pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
+    let variants = results.variants();
+    let paths: Vec<Option<&RunRow>> = variants.iter().map(median_run).collect();
+    if paths.iter().all(Option::is_none) {
+        return None;
+    }
+    let (names, size) = names::column(&variants, NAMES_MAX);
+    let top = TOP + KEY;
+    let area = Area {
+        left: MARGIN + widest(&names, size, Weight::Bold).max(60.0) + 20.0,
+        top,
+        right: PAGE_WIDTH - MARGIN - 20.0 - NUMBERS,
+        bottom: top + ROW * variants.len() as f64,
+    };
+    let x = Scale::from_zero(1.0, area.left, area.right);
+    let note = format!("{}; critical path of the run with the median time", extent(&variants));
+    let head = Head { subject: "Where the time goes", findings: finding(&variants, &paths), note };
+    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), area.bottom + 56.0 + FOOTER);
+    let tick = |percent: u32| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") };
+    bottom_grid(&mut canvas, area, &x, &[0, 25, 50, 75, 100].map(tick), "share of the time to completion");
+    key(&mut canvas);
+    for (at, path) in paths.iter().enumerate() {
+        let middle = area.top + ROW * (at as f64 + 0.5);
+        write_bold(&mut canvas, &names[at], (MARGIN, middle + 4.5), size, INK);
+        match path {
+            Some(run) => {
+                bar(&mut canvas, run, &x, middle);
+                let all = time(run.reachable_ready_s.unwrap_or_default());
+                numbers_beside(&mut canvas, area, middle, &all, "");
+            }
+            None => numbers_beside(&mut canvas, area, middle, "unfinished", ""),
+        }
+    }
+    Some(canvas)
+}
+
+fn key(canvas: &mut Canvas) {
+    let mut left = MARGIN;
+    for (part, colour) in PARTS.iter().zip(COLOURS) {
+        canvas.rectangle((left, TOP - 9.0), (left + 14.0, TOP + 5.0), colour, 1.0);
+        write(canvas, part.name, (left + 20.0, TOP + 2.5), SMALL, INK, Align::Left);
+        left += 20.0 + text_width(part.name, SMALL, Weight::Regular) + 22.0;
+    }
+}
+
+fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
+    let all = run.reachable_ready_s.unwrap_or_default().max(f64::MIN_POSITIVE);
+    let mut from = 0.0;
+    for (part, colour) in PARTS.iter().zip(COLOURS) {
+        let share = (part.of)(run).unwrap_or_default() / all;
+        let (left, right) = (x.at(from), x.at((from + share).min(1.0)));
+        if right > left {
+            canvas.rectangle((left, middle - 10.0), (right, middle + 10.0), colour, 1.0);
+        }
+        if right - left >= WRITTEN {
+            let place = (f64::midpoint(left, right), middle + 4.5);
+            let ink = if colour == COLOURS[1] || colour == COLOURS[4] { INK } else { WHITE };
+            write(canvas, &percent((share * 100.0).round() / 100.0), place, SMALL, ink, Align::Middle);
+        }
+        from += share;
+    }
+}
+
+/// The part that takes most of the time, in the variants where it takes the least and the most.
+fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<String> {
+    let share = |run: &RunRow, at: usize| Some((PARTS[at].of)(run)? / run.reachable_ready_s.filter(|all| *all > 0.0)?);
+    let largest =
+        |run: &RunRow| (0..PARTS.len()).filter_map(|at| Some((at, share(run, at)?))).max_by(|a, b| a.1.total_cmp(&b.1));
+    let found: Vec<(usize, f64)> = paths.iter().flatten().filter_map(|run| largest(run)).collect();
+    let Some(&(part, _)) = found.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
+    let same = found.iter().filter(|(other, _)| *other == part).count();
+    let shares: Vec<f64> = found.iter().filter(|(other, _)| *other == part).map(|(_, share)| *share).collect();
+    let (low, high) = span(&shares);
+    let name = PARTS[part].name;
+    let of = |share: f64| percent((share * 100.0).round() / 100.0);
+    vec![match (variants.len(), same) {
+        (1, _) => format!("{} of the time goes to {name}", of(high)),
+        (all, same) if all == same => {
+            format!("In every variant, most of the time goes to {name}: {} to {}", of(low), of(high))
+        }
+        (all, same) => format!("In {same} of {all} variants, most of the time goes to {name}: up to {}", of(high)),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::six_settings;
+    use crate::report::tests::readable_quietly;
+
+    #[test]
+    fn a_variant_with_a_path_has_a_bar_and_others_say_that_they_are_unfinished() {
+        let mut results = readable_quietly(&six_settings());
+        assert!(draw(&results).is_none(), "results of an earlier version have no path");
+        for run in
+            results.tables.runs.iter_mut().filter(|run| run.variant.ends_with("=1") || run.variant.ends_with("100%"))
+        {
+            let all = run.reachable_ready_s.expect("complete");
+            (run.path_rule_s, run.path_people_s) = (Some(0.25 * all), Some(0.0));
+            (run.path_transfer_s, run.path_unpack_s) = (Some(0.5 * all), Some(0.125 * all));
+            (run.path_start_s, run.path_report_s) = (Some(0.0625 * all), Some(0.0625 * all));
+        }
+        let svg = draw(&results).expect("two have a path").to_svg();
+        assert!(svg.contains("most of the time goes to transfer: up to 50%"), "{svg}");
+        assert!(svg.contains("unfinished") && svg.contains("\n13%\n"), "{svg}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Where the time of a rollout goes: its critical path, from the release to the last target that became ready.
+//!
+//! The path is followed backwards. The last target was updated from its promotion on; the pass that promoted it began
+//! after another target had become ready, which is the one before on the path; and so on to the release. Each part of
+//! the time belongs to one cause, so the causes add up to the time to completion.
+//!
+//! Of an update: `report` is the way of the instruction to the cluster and of the report back, with the delays of the
+//! agent. Between both, time with an open download is `transfer`, other time with a pull in progress is `unpack` (with
+//! the requests to the registry), and the rest is `start`: replacing pods, starting, probes, and waits after failures.
+//! Before an update, time in which a person was waited for is `people`, the rest is `rule`: limits, pauses of the
+//! strategy, and the controller's own loop.
+//!
+//! Left out: that another target than the latest one may have freed the place. Both were needed.
+
+use super::progress::Progress;
+use crate::results::PassRow;
+use crate::units::{SimDuration, SimTime};
+use crate::world::ClusterFacts;
+
+/// The parts of the time to completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct CriticalPath {
+    pub(super) rule: SimDuration,
+    pub(super) people: SimDuration,
+    pub(super) transfer: SimDuration,
+    pub(super) unpack: SimDuration,
+    pub(super) start: SimDuration,
+    pub(super) report: SimDuration,
+}
+
+/// When people were waited for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PeoplesWaits {
+    /// From the request of an act to the act; in order.
+    pub(super) pauses: Vec<(SimTime, SimTime)>,
+    /// Approvals at times that the experiment sets: the path has waited for one since it stood still.
+    pub(super) approvals: Vec<SimTime>,
+}
+
+impl PeoplesWaits {
+    fn between(&self, from: SimTime, to: SimTime) -> SimDuration {
+        let approved = self.approvals.iter().filter(|at| (from..=to).contains(*at)).max();
+        let mut at = approved.copied().unwrap_or(from);
+        let mut waited = at - from;
+        for &(begins, ends) in &self.pauses {
+            let (begins, ends) = (begins.max(at), ends.min(to));
+            if begins < ends {
+                waited += ends - begins;
+                at = ends;
+            }
+        }
+        waited
+    }
+}
+
+impl CriticalPath {
+    /// The path to `end`.
+    pub(super) fn of(
+        (released, end): (SimTime, SimTime),
+        progress: &Progress,
+        facts: &[ClusterFacts],
+        passes: &[PassRow],
+        waits: &PeoplesWaits,
+    ) -> Self {
+        let mut path = Self::default();
+        let mut until = end;
+        // A step goes back at least one change, so the walk ends.
+        let mut last = progress.done_until(end, usize::MAX);
+        while let Some((place, done_at, cluster)) = last {
+            // The product may see a target as ready some time before all are.
+            path.wait(done_at, until, waits);
+            let facts = &facts[cluster.index()];
+            let told = facts.instructed.unwrap_or(done_at).clamp(released, done_at.max(released));
+            path.update(told, done_at, facts);
+            let told_s = told.as_secs_f64();
+            let after = passes.partition_point(|pass| pass.t_s <= told_s);
+            let pass =
+                after.checked_sub(1).map_or(told, |at| SimTime::ZERO + SimDuration::from_secs_f64(passes[at].t_s));
+            until = told;
+            last = progress.done_until(pass.min(told), place).filter(|(_, done_at, _)| *done_at > released);
+        }
+        path.wait(released, until, waits);
+        path
+    }
+
+    fn wait(&mut self, from: SimTime, to: SimTime, waits: &PeoplesWaits) {
+        let people = waits.between(from, to);
+        self.people += people;
+        self.rule += (to - from).saturating_sub(people);
+    }
+
+    fn update(&mut self, told: SimTime, done: SimTime, facts: &ClusterFacts) {
+        let begun = facts.begun.unwrap_or(told).clamp(told, done);
+        let settled = facts.settled.unwrap_or(done).clamp(begun, done);
+        self.report += (begun - told) + (done - settled);
+        let inside = settled - begun;
+        let transfer = facts.transferring.min(inside);
+        let unpack = facts.unpacking.min(inside.saturating_sub(transfer));
+        self.transfer += transfer;
+        self.unpack += unpack;
+        self.start += inside.saturating_sub(transfer).saturating_sub(unpack);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::ClusterId;
+
+    fn at(secs: u64) -> SimTime {
+        SimTime::from_secs(secs)
+    }
+
+    fn facts(told: u64, begun: u64, transfer: u64, unpack: u64, settled: u64) -> ClusterFacts {
+        ClusterFacts {
+            instructed: Some(at(told)),
+            begun: Some(at(begun)),
+            transferring: SimDuration::from_secs(transfer),
+            unpacking: SimDuration::from_secs(unpack),
+            settled: Some(at(settled)),
+            ..ClusterFacts::default()
+        }
+    }
+
+    #[test]
+    fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
+        // Released at 10; the first is told at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A person
+        // approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
+        let all = [facts(12, 13, 20, 5, 50), facts(1062, 1064, 10, 4, 1100), facts(12, 13, 1, 1, 20)];
+        let mut progress = Progress::new(3);
+        for (cluster, secs) in [(2, 21), (0, 52), (1, 1103)] {
+            progress.set(ClusterId(cluster), true, at(secs));
+        }
+        let pass = |t_s: f64| PassRow { t_s, passes: 1, ..PassRow::default() };
+        let passes = [pass(10.0), pass(1060.0)];
+        let waits = PeoplesWaits { pauses: vec![(at(52), at(1052))], approvals: Vec::new() };
+        let path = CriticalPath::of((at(10), at(1103)), &progress, &all, &passes, &waits);
+        let set = PeoplesWaits { pauses: Vec::new(), approvals: vec![at(1052)] };
+        assert_eq!(CriticalPath::of((at(10), at(1103)), &progress, &all, &passes, &set), path);
+        let secs = [path.rule, path.people, path.transfer, path.unpack, path.start, path.report];
+        let secs = secs.map(SimDuration::as_secs_f64);
+        // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Inside: 37 and 36.
+        assert_eq!(secs.map(|secs| (secs * 1e6).round() as u64 / 1_000_000), [12, 1000, 30, 9, 34, 8]);
+        assert!((secs.iter().sum::<f64>() - 1093.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_target_that_one_pass_tells_late_waits_for_the_rule_and_not_for_others() {
+        // One pass at 0 writes for 100 s; the first target is ready long before the last is told.
+        let all = [facts(1, 2, 3, 1, 10), facts(100, 101, 3, 1, 110)];
+        let mut progress = Progress::new(2);
+        progress.set(ClusterId(0), true, at(11));
+        progress.set(ClusterId(1), true, at(112));
+        let passes = [PassRow { t_s: 0.0, passes: 1, ..PassRow::default() }];
+        let path = CriticalPath::of((at(0), at(112)), &progress, &all, &passes, &PeoplesWaits::default());
+        assert_eq!((path.rule, path.report), (SimDuration::from_secs(100), SimDuration::from_secs(3)));
+    }
+}
