@@ -160,12 +160,20 @@ impl Interview {
 
 fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     let mut interview = Interview { silent: args.yes, at_terminal: stdin().is_terminal() };
-    let choices = ProductChoice::ALL.map(ProductChoice::name).join(", ");
+    let names = ProductChoice::ALL.map(ProductChoice::name);
+    let choices = names.join(", ");
+    let menu: Vec<String> = (1..).zip(&names).map(|(number, name)| format!("{number} {name}")).collect();
     let given = args.product.map(ProductChoice::name);
     let product = interview.ask(
         given.as_deref(),
-        ("product", &format!("Which product rolls releases out? {choices}"), "rancher-fleet"),
-        |answer| ProductChoice::from_str(answer, true).map_err(|_| format!("it must be one of {choices}")),
+        ("product", &format!("Which product rolls releases out? {}", menu.join(", ")), "rancher-fleet"),
+        |answer| {
+            let numbered = answer.parse::<usize>().ok().and_then(|number| ProductChoice::ALL.get(number.checked_sub(1)?));
+            numbered.copied().ok_or(()).or_else(|()| {
+                ProductChoice::from_str(answer, true)
+                    .map_err(|_| format!("it must be one of {choices}, or the number of one"))
+            })
+        },
     )?;
     let whole = |most: u64| {
         move |answer: &str| match answer.replace(['_', ','], "").parse::<u64>() {

@@ -79,6 +79,9 @@ pub(crate) struct Key {
 /// elsewhere.
 const MOST_VALUES: usize = 250_000;
 
+/// Values of an export in YAML: about 4,000 clusters. JSON has no such limit.
+pub(crate) const MOST_YAML_VALUES: usize = 1_000_000;
+
 /// Reads a file's text.
 ///
 /// # Errors
@@ -106,6 +109,9 @@ pub(crate) fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box
 fn located(raw: Spanned<Raw>, source: &Source) -> Node {
     let at = span(&raw.referenced, source);
     let value = match raw.value {
+        Raw::Scalar(Value::Int(_) | Value::Float(_)) if is_padded(&source.text[at.clone()]) => {
+            Value::Text(source.text[at.clone()].to_owned())
+        }
         Raw::Scalar(value) => value,
         Raw::List(items) => Value::List(items.into_iter().map(|item| located(item, source)).collect()),
         Raw::Map(entries) => Value::Map(
@@ -118,6 +124,12 @@ fn located(raw: Spanned<Raw>, source: &Source) -> Node {
         ),
     };
     Node { at, value, struck: false }
+}
+
+/// Whether digits begin with a 0 that no number needs, as the names of shops and labels do: `0008`. Writers of YAML 1.1
+/// leave out their quotes.
+fn is_padded(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A value as the YAML reader returns it, with its own kind of location.

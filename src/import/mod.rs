@@ -54,6 +54,7 @@ pub use guess::Guess;
 pub use sources::ImportSources;
 pub use summary::Imported;
 
+use argo_cd::ARGO_CD;
 use draft::{ExperimentDraft, ImportedFleet, WorkloadDraft};
 use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
@@ -88,12 +89,14 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
     let is_strategy = |name: &str| names.strategy.as_deref() == Some(name);
     let own_file = |name: &str| draft.fleet.strategy.file.as_ref().filter(|_| is_strategy(name));
     let origin = |name: &str| own_file(name).map(|file| file.origin.clone());
-    let warnings = staged.check(origin)?;
+    let mut warnings = staged.check(origin)?;
     // Problems have their places in the file as it was written; what is published has what decides.
     let mut left_out = Vec::new();
     if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
-        left_out = write_kept(&staged, name, file.text.as_bytes())?;
-        staged.check(origin)?;
+        let is_set = draft.fleet.strategy.product == ARGO_CD;
+        let copy = is_set.then(|| application_set::without_template_labels(&file.text)).flatten();
+        left_out = write_kept(&staged, name, copy.as_ref().unwrap_or(&file.text).as_bytes())?;
+        warnings = staged.check(origin)?;
     }
     staged.publish()?;
     let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
@@ -175,7 +178,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(ImportedF
 fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
     let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
-    let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &mut texts)).transpose();
+    let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &sources.platform, &mut texts)).transpose();
     let ((fleet, workload), images, nodes) = match (fleet, images, nodes) {
         (Ok(fleet), Ok(images), Ok(nodes)) => (fleet, images, nodes),
         (fleet, images, nodes) => {

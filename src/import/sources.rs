@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use flate2::read::MultiGzDecoder;
 
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::io::read_file;
@@ -116,6 +117,10 @@ impl Texts {
             };
             fail(message, written())
         })?;
+        let bytes = match unpacked(bytes) {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(fail(format!("the file cannot be decompressed: {error}"), written())),
+        };
         if bytes.len() as u64 > MOST_BYTES {
             let message = format!("the file has more than {MOST_BYTES} bytes");
             return Err(fail(message, "export fewer objects, e.g. by label with `-l`".to_owned()));
@@ -134,6 +139,21 @@ fn of_stdin() -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The bytes of a file that may be compressed with gzip, up to one more than are read.
+fn unpacked(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut plain = Vec::new();
+    MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_end(&mut plain)?;
+    Ok(plain)
+}
+
+/// The name of a file without the ending of its compression.
+pub(super) fn unpacked_name(name: &str) -> &str {
+    name.strip_suffix(".gz").unwrap_or(name)
 }
 
 /// UTF-8 with or without a mark, or UTF-16 as PowerShell redirects it.

@@ -204,7 +204,7 @@ fn texts_that_look_like_formulas_read_back_equal() {
     }
     fs::write(folder.path().join("experiment.yaml"), text).expect("written");
     let mut run = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-    output(run.args(["run", ".", "--allow-commands", "--no-charts", "--out", "out"]).current_dir(folder.path()), b"");
+    output(run.args(["run", ".", "--allow-commands", "--out", "out"]).current_dir(folder.path()), b"");
     for (column, expected) in [("held_by", RULES), ("held_detail", [DETAIL; 4])] {
         let mut command = Command::new(&python);
         command.arg(root().join("tests/suite/analysis/texts.py")).arg(folder.path().join("out/runs.csv")).arg(column);

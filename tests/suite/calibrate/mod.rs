@@ -265,7 +265,8 @@ fn a_rollout_is_predicted_from_the_events_of_another() {
 fn memory_for(arguments: &[&str], parts: impl Iterator<Item = String>) -> (usize, u64) {
     let home = folder_with(&[]);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fleetsim"));
-    command.current_dir(home.path()).arg("calibrate").args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
+    command.current_dir(home.path()).arg("calibrate").args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("it is started");
     let mut stdin = child.stdin.take().expect("piped");
     let mut written = 0;
