@@ -43,10 +43,14 @@ mod strategy;
 mod summary;
 mod target;
 
-use std::path::Path;
+use std::path::Path as FsPath;
+use std::sync::Arc;
 
 use crate::document::kept::kept;
-use crate::document::problem::{OrProblems, some_of};
+use crate::document::path::Path;
+use crate::document::problem::{OrProblems, Source, some_of};
+use crate::document::tree;
+use crate::products;
 use crate::scenario::LoadError;
 
 pub use folder::ImportError;
@@ -55,7 +59,7 @@ pub use sources::ImportSources;
 pub use summary::Imported;
 
 use argo_cd::ARGO_CD;
-use draft::{ExperimentDraft, ImportedFleet, WorkloadDraft};
+use draft::{ExperimentDraft, ImportedFleet, StrategyDraft, WorkloadDraft};
 use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
 use page::{FileNames, GROUPS, TABLE};
@@ -66,12 +70,13 @@ use sources::Texts;
 /// # Errors
 /// When an export is invalid, the options do not fit together, or `folder` exists and may not be replaced. Then nothing
 /// is written.
-pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<Imported, ImportError> {
+pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result<Imported, ImportError> {
     check_options(sources)?;
     let staged = ExperimentFolder::begin(folder, replace)?;
     let draft = draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
     let names = file_names(&draft);
-    let (text, guesses) = page::write(&draft, &experiment_name(folder), &names);
+    let inline = if sources.inline { in_place(&draft.fleet.strategy) } else { serde_json::Map::new() };
+    let (text, guesses) = page::write(&draft, &experiment_name(folder), &names, inline);
     staged.write("experiment.yaml", text.as_bytes())?;
     staged.write(TABLE, &target::to_csv(&draft.fleet.targets))?;
     if let Some(groups) = &draft.fleet.cluster_groups {
@@ -105,6 +110,20 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
         notes.push(format!("{}: left out what decides nothing here: {}", file.origin, some_of(&left_out)));
     }
     Ok(Imported { folder: folder.to_owned(), files, read, notes, warnings, guesses })
+}
+
+/// The fields of the strategy's file that may stand in the experiment.
+fn in_place(strategy: &StrategyDraft) -> serde_json::Map<String, serde_json::Value> {
+    let Some(file) = &strategy.file else { return serde_json::Map::new() };
+    let source = Arc::new(Source { name: file.origin.clone(), text: file.text.clone() });
+    let (Ok(tree), Some(product)) = (tree::parse(&source), products::find(strategy.product)) else {
+        return serde_json::Map::new();
+    };
+    let fields = product.in_file.iter().filter_map(|(in_place, in_file)| {
+        let value = tree.get(&Path::parse(in_file).ok()?)?;
+        Some(((*in_place).to_owned(), value.to_json()))
+    });
+    fields.collect()
 }
 
 /// Writes the part of a file that decides. Returns the names of the fields that are left out.

@@ -53,6 +53,9 @@ pub struct ImportSources {
     /// The strategy: a fleet.yaml, an ApplicationSet, a ClusterStagedUpdateStrategy, a placement or a deployment
     #[arg(long, value_name = "FILE")]
     pub strategy: Option<PathBuf>,
+    /// Write the strategy's fields into the experiment too, where they replace those of its file
+    #[arg(long)]
+    pub inline: bool,
     /// Namespace of the clusters or applications [default: that of the GitRepo, or fleet-default]
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,

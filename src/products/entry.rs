@@ -25,6 +25,8 @@ pub struct ProductEntry {
     pub summary: &'static str,
     /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
     pub target: Option<&'static str>,
+    /// The fields in place that replace those of a file of the product, and where the file has each.
+    pub(crate) in_file: &'static [(&'static str, &'static str)],
     /// How the control loop runs where the experiment does not say.
     pub control_loop: ControlLoop,
     /// The agent in each cluster, where the experiment does not say.
@@ -42,6 +44,7 @@ impl ProductEntry {
             title: P::TITLE,
             summary: P::SUMMARY,
             target: P::TARGET,
+            in_file: P::IN_FILE,
             control_loop: P::CONTROL_LOOP,
             agent: P::AGENT,
             restarts: P::RESTARTS,

@@ -22,6 +22,8 @@ pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
     const SUMMARY: &'static str;
     /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
     const TARGET: Option<&'static str> = Some("cluster");
+    /// The fields in place that replace those of a file of the product, and where the file has each.
+    const IN_FILE: &'static [(&'static str, &'static str)] = &[];
     /// How the control loop runs where the experiment does not say.
     const CONTROL_LOOP: ControlLoop;
     /// The agent in each cluster, where the experiment does not say.

@@ -425,3 +425,18 @@ fn a_helm_chart_is_no_image() {
     let (code, error) = refused(folder.path(), "import --fleet clusters.json --image chart.json -o out", b"");
     assert!(code == 2 && error.contains("this is a Helm chart, not an image") && error.contains("help:"), "{error}");
 }
+
+#[test]
+fn a_strategy_in_the_experiment_replaces_that_of_its_file() {
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(40))), ("fleet.yaml", FLEET_YAML.to_owned())]);
+    printed(folder.path(), "import --fleet clusters.json --strategy fleet.yaml --inline -o out");
+    let page = folder.path().join("out/experiment.yaml");
+    let text = fs::read_to_string(&page).expect("written");
+    assert!(text.contains("\n      file: fleet.yaml\n") && text.contains("\n      maxUnavailable: 10%\n"), "{text}");
+    let of = || loaded(&folder.path().join("out")).variants[0].scenario.strategy.snippet().map(|snippet| snippet.text);
+    let both = of();
+    assert!(both.as_ref().is_some_and(|text| text.contains("canary")), "{both:?}");
+    let (head, _) = text.split_once("      # These replace").expect("a comment");
+    fs::write(&page, format!("{head}  all-at-once: {{allAtOnce: {{}}}}\n")).expect("written");
+    assert_eq!(of(), both, "the file alone is the same strategy");
+}
