@@ -90,6 +90,7 @@ pub fn import(text: &str, first: &str, names: &[&'static str]) {
             cluster_groups: option("groups"),
             git_repo: option("gitrepo"),
             inline: false,
+            site: None,
             namespace: word("namespace"),
             members: option("members"),
             placement: option("placement"),

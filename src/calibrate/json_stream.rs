@@ -187,11 +187,7 @@ impl JsonStream {
     ///
     /// # Errors
     /// When the first of them cannot be read.
-    pub(super) fn of_bytes(
-        name: &str,
-        bytes: impl Read + 'static,
-        path: &'static [&'static str],
-    ) -> io::Result<Self> {
+    pub(super) fn of_bytes(name: &str, bytes: impl Read + 'static, path: &'static [&'static str]) -> io::Result<Self> {
         let hash = Rc::new(RefCell::new(Sha256::new()));
         let mut bytes = Hashed(bytes, Rc::clone(&hash));
         let mut first = Vec::new();
@@ -289,7 +285,9 @@ impl JsonStream {
         let message = message.split(" at line ").next().unwrap_or_default();
         if error.is_eof() {
             let help = "the file is cut off; write it again, or remove its last line";
-            return Box::new(self.at_byte(piece, byte, "", format!("the JSON ends too early: {message}")).with_help(help));
+            return Box::new(
+                self.at_byte(piece, byte, "", format!("the JSON ends too early: {message}")).with_help(help),
+            );
         }
         let what = if error.is_data() { "a field has another type than expected" } else { "not JSON" };
         let help = "write the file again with the command it came from";

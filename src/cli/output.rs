@@ -103,7 +103,7 @@ fn beside(place: &Path) -> io::Result<(BufWriter<File>, Temporary)> {
     remove_abandoned(place, &start);
     for attempt in 0_u32.. {
         let path = place.with_file_name(format!("{start}{}-{attempt}", std::process::id()));
-        let made = uninterrupted(|| {
+        let made: io::Result<_> = uninterrupted(|| {
             let file = File::create_new(&path)?;
             let partial = Temporary::new(path.clone());
             // Until it is locked, another process may take it for abandoned.

@@ -135,7 +135,14 @@ pub struct Problem {
 impl Problem {
     /// A problem with a file as a whole.
     pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), field: String::new(), message: message.into(), help: None, place: None, before: (0, 0) }
+        Self {
+            file: file.to_owned(),
+            field: String::new(),
+            message: message.into(),
+            help: None,
+            place: None,
+            before: (0, 0),
+        }
     }
 
     /// A problem at a place in a file.

@@ -187,11 +187,7 @@ fn without_update(targets: &[&InventoryCluster]) -> Option<String> {
 const LONG_AGO_S: f64 = 3600.0;
 
 /// The share of clusters whose agents have not reported for long, from the times when they did. `None`: all have.
-pub(super) fn offline<'t>(
-    times: impl Iterator<Item = &'t str>,
-    all: usize,
-    notes: &mut Vec<String>,
-) -> Option<Guess> {
+pub(super) fn offline<'t>(times: impl Iterator<Item = &'t str>, all: usize, notes: &mut Vec<String>) -> Option<Guess> {
     let times = times.filter_map(|time| time.parse::<jiff::Timestamp>().ok());
     let seconds: Vec<f64> = times.map(|time| time.as_nanosecond() as f64 / 1e9).collect();
     let newest = seconds.iter().copied().fold(f64::NEG_INFINITY, f64::max);

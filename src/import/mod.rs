@@ -16,6 +16,7 @@
 //! | `argo_cd`, `argo_clusters`, `application_set` | Argo CD |
 //! | `cloud_foundry` | Cloud Foundry |
 //! | `nodes` | the nodes of a typical cluster |
+//! | `site` | the links of kinds of sites |
 //! | `strategy` | the product's own file with the strategy |
 //! | `images` | image manifests and indexes |
 //! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
@@ -38,6 +39,7 @@ mod nodes;
 mod objects;
 mod page;
 mod placement;
+mod site;
 mod sources;
 mod strategy;
 mod summary;
@@ -45,6 +47,8 @@ mod target;
 
 use std::path::Path as FsPath;
 use std::sync::Arc;
+
+use clap::ValueEnum;
 
 use crate::document::kept::kept;
 use crate::document::path::Path;
@@ -55,6 +59,7 @@ use crate::scenario::LoadError;
 
 pub use folder::ImportError;
 pub use guess::Guess;
+pub use site::{SiteKind, SiteLink};
 pub use sources::ImportSources;
 pub use summary::Imported;
 
@@ -211,7 +216,21 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         fleet.read.extend(lines);
         facts
     });
-    Ok(ExperimentDraft { fleet, images, workload, nodes })
+    let is_cloud = nodes.as_ref().map_or_else(nodes::IsCloud::default, |nodes: &draft::NodeFacts| nodes.is_cloud);
+    let shown = SiteKind::shown(&fleet.targets, is_cloud, workload.is_one_instance);
+    let site = sources.site.or(shown.map(|(kind, _)| kind)).unwrap_or_default();
+    match shown.filter(|_| sources.site.is_none()) {
+        _ if sources.site.is_some() => {}
+        Some((kind, why)) => {
+            fleet.notes.push(format!("the links are those of `--site {}`, because {why}", kind.name()));
+        }
+        None => {
+            let kinds: Vec<String> = SiteKind::value_variants().iter().map(|kind| kind.name()).collect();
+            let kinds = kinds.join(", ");
+            fleet.notes.push(format!("no --site: the links are those of branch offices; choose one of {kinds}"));
+        }
+    }
+    Ok(ExperimentDraft { fleet, images, workload, nodes, site })
 }
 
 fn in_words(image: &ImportedImage) -> String {

@@ -21,6 +21,8 @@ type NodeObject = KubeObject<NodeJsonSpec, NodeJsonStatus>;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct NodeJsonSpec {
+    #[serde(rename = "providerID")]
+    provider_id: Option<String>,
     taints: Option<Vec<NodeTaint>>,
     unschedulable: bool,
 }
@@ -52,6 +54,13 @@ struct NodeInfo {
     operating_system: String,
     architecture: String,
 }
+
+/// Whether nodes are machines of a cloud provider.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct IsCloud(pub(super) bool);
+
+/// The starts of `providerID` in clouds.
+const CLOUDS: [&str; 3] = ["aws://", "azure://", "gce://"];
 
 /// Why a node takes no pods of the release, in the order in which it is counted.
 const REASONS: [&str; 3] = ["cordoned", "not ready", "of another platform"];
@@ -94,7 +103,11 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
         (None, _) => {}
     }
     let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
-    Ok((NodeFacts { count, runtime: runtime.map(str::to_owned) }, lines))
+    let is_cloud = IsCloud(workers.iter().any(|node| {
+        let provider = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+        CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
+    }));
+    Ok((NodeFacts { count, runtime: runtime.map(str::to_owned), is_cloud }, lines))
 }
 
 /// Why a node takes no pods of the release: the number of the reason.

@@ -89,7 +89,9 @@ fn json_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
                     let (path, text) = (path.index(at), item.get());
                     // `jq -s` makes an array of the lists of several clusters or pages.
                     let lists = if is_list(text) { serde_json::from_str(text).ok() } else { None };
-                    match lists.and_then(|ListEnvelope { items, .. }| serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok()) {
+                    match lists.and_then(|ListEnvelope { items, .. }| {
+                        serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok()
+                    }) {
                         Some(inner) => {
                             let path = path.key("items");
                             found.extend(inner.iter().enumerate().map(|(at, item)| object(item.get(), path.index(at))));

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft};
 use super::guess::Guess;
 use super::images::sizes;
+use super::site::SiteKind;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
 
 /// The name of the table of clusters.
@@ -144,13 +145,19 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     } else if draft.fleet.targets.iter().any(|target| target.nodes.is_none()) {
         page.guess(4, Guess::nodes(place));
     }
-    page.guess(4, Guess::downlink(place));
-    page.guess(4, Guess::rtt(place));
+    if draft.site == SiteKind::default() {
+        page.guess(4, Guess::downlink(place));
+        page.guess(4, Guess::rtt(place));
+    } else {
+        for guess in draft.site.guesses(place) {
+            page.needed_guess(4, &assignment(&guess), guess);
+        }
+    }
     if !draft.fleet.regions.is_empty() {
         page.blank();
         page.line(0, "regions:");
         for (at, region) in draft.fleet.regions.iter().enumerate() {
-            let guess = Guess::shared_link(at);
+            let guess = Guess { value: draft.site.link().median.to_owned(), ..Guess::shared_link(at) };
             let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
             match at {
                 0 => page.needed_guess(2, &line, guess),

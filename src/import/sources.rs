@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use flate2::read::MultiGzDecoder;
 
+use super::site::SiteKind;
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::io::read_file;
 
@@ -62,6 +63,9 @@ pub struct ImportSources {
     /// Nodes of a typical cluster: `kubectl get nodes -o json`
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
+    /// Where the clusters are, for the links that no export contains [default: from the exports, or branch]
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub site: Option<SiteKind>,
     /// Manifest of a new image: `crane manifest IMAGE` or `skopeo inspect --raw docker://IMAGE`; may be repeated
     #[arg(long = "image", value_name = "FILE", help_heading = "Images")]
     pub images: Vec<PathBuf>,

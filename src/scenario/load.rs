@@ -168,7 +168,8 @@ impl Loader {
     fn put_parts_of_files(&mut self) {
         let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
         for axis in axes {
-            let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] = axis.path.0.as_slice()
+            let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] =
+                axis.path.0.as_slice()
             else {
                 continue;
             };
@@ -177,7 +178,9 @@ impl Loader {
                 .and_then(|product| product.in_file.iter().find(|(in_place, _)| in_place == field))
                 .and_then(|(_, in_file)| Path::parse(in_file).ok());
             let named = self.tree.get(&base.key("file")).cloned();
-            let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field))) else { continue };
+            let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field))) else {
+                continue;
+            };
             let document = self.files.read(&named.short_text()).ok().and_then(|source| tree::parse(&source).ok());
             if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
                 let put = self.tree.set(&base.key(field), &part.moved(&named.at), &named.at);

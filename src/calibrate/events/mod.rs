@@ -18,7 +18,6 @@ pub(super) use pulls::{ContainerStart, Stamp};
 pub(super) use read::{ITEMS, PodEvents, read};
 pub(super) use tally::Tally;
 
-
 /// The containers of events. `only`: those whose pod's namespace and name contain it.
 pub(super) fn containers(read: PodEvents, only: Option<&str>, tally: &mut Tally) -> Vec<ContainerStart> {
     let mut events = read.events;

@@ -5,8 +5,8 @@
 
 use itertools::Itertools;
 
-use super::{FEWEST_TRAJECTORIES, Panel};
 use super::tornado::{HEADING, LEFT, RIGHT, ROW, ROWS, scaled_axis, short_name, title};
+use super::{FEWEST_TRAJECTORIES, Panel};
 use crate::report::axis::Scale;
 use crate::report::canvas::{Canvas, Stroke};
 use crate::report::format::in_unit;

@@ -95,7 +95,8 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         return refused("this is a Docker schema 1 manifest, which tells no sizes", help);
     }
     if json.config.as_ref().is_some_and(|config| config.media_type.as_deref() == Some(HELM_CHART)) {
-        let help = "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each";
+        let help =
+            "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each";
         return refused("this is a Helm chart, not an image", help);
     }
     let Some(layers) = json.layers else {

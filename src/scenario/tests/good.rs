@@ -556,7 +556,8 @@ fn a_sweep_reaches_into_products_files_by_number_and_by_name() {
          - {name: canary, labelSelector: {matchLabels: {env: staging}}}\n    \
          - {name: production, labelSelector: {matchLabels: {env: prod}}, maxConcurrency: 10%}\n",
     );
-    let head = SKETCH.split("strategies:").next().expect("a head").replace("  - {name: \"dc-", "  - {region: a, name: \"dc-");
+    let head =
+        SKETCH.split("strategies:").next().expect("a head").replace("  - {name: \"dc-", "  - {region: a, name: \"dc-");
     let load = |strategy: &str, sweep: &str| {
         let text = format!(
             "{head}regions: [{{name: a, bandwidth: 1 Gbit/s}}, {{name: b, bandwidth: 2 Gbit/s}}]\n\
@@ -579,7 +580,8 @@ fn a_sweep_reaches_into_products_files_by_number_and_by_name() {
     let snippet = |experiment: &Experiment, at: usize| {
         experiment.variants[at].scenario.strategy.snippet().expect("the product has a file").text
     };
-    let experiment = loaded("{argoCd: {file: set.yaml}}", "strategies.x.argoCd.strategy.rollingSync.steps[1].maxUpdate");
+    let experiment =
+        loaded("{argoCd: {file: set.yaml}}", "strategies.x.argoCd.strategy.rollingSync.steps[1].maxUpdate");
     assert!(snippet(&experiment, 1).contains("maxUpdate: 7"), "{}", snippet(&experiment, 1));
     let staged = "{kubeFleetStaged: {file: stages.yaml}}";
     let experiment = loaded(staged, "strategies.x.kubeFleetStaged.stages.production.maxConcurrency");

@@ -330,7 +330,9 @@ fn labels_that_a_template_has_computed_are_not_computed_again() {
 fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     let mut clusters = fleet_clusters(41);
     // Fleet makes the namespace before an agent registers.
-    for (at, agent) in [(5, serde_json::json!({"lastSeen": null})), (6, serde_json::json!({})), (8, serde_json::json!(null))] {
+    for (at, agent) in
+        [(5, serde_json::json!({"lastSeen": null})), (6, serde_json::json!({})), (8, serde_json::json!(null))]
+    {
         clusters["items"][at]["status"]["agent"] = agent;
     }
     clusters["items"][9]["status"]["display"] = serde_json::json!({"state": "WaitCheckIn"});
@@ -341,8 +343,10 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     let server = |at: usize| format!("https://10.0.{at}.1:6443");
     let connection = |at: usize| if at == 7 || at == 30 { "Failed" } else { "Successful" };
     let known: Vec<_> = (0..40)
-        .map(|at| serde_json::json!({"server": server(at), "name": format!("eu-{at:02}"), "config": {},
-                                     "connectionState": {"status": connection(at)}}))
+        .map(|at| {
+            serde_json::json!({"server": server(at), "name": format!("eu-{at:02}"), "config": {},
+                                     "connectionState": {"status": connection(at)}})
+        })
         .collect();
     let folder = folder(&[
         ("clusters.json", json(&clusters)),
@@ -439,4 +443,26 @@ fn a_strategy_in_the_experiment_replaces_that_of_its_file() {
     let (head, _) = text.split_once("      # These replace").expect("a comment");
     fs::write(&page, format!("{head}  all-at-once: {{allAtOnce: {{}}}}\n")).expect("written");
     assert_eq!(of(), both, "the file alone is the same strategy");
+}
+
+#[test]
+fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
+    let mut shops = fleet_clusters(12);
+    for shop in shops["items"].as_array_mut().expect("a list") {
+        shop["metadata"]["labels"]["provider.cattle.io"] = "k3s".into();
+    }
+    let folder = folder(&[("members.json", json(&members(12))), ("shops.json", json(&shops))]);
+    let link = |of: &str| {
+        let clusters = loaded(&folder.path().join(of)).variants[0].scenario.world.clusters.clone();
+        (clusters[0].downlink.to_string(), clusters[0].rtt.to_string())
+    };
+    let imported = printed(folder.path(), "import --members members.json -o aks");
+    assert!(imported.contains("the links are those of `--site cloud`, because labels name a region"), "{imported}");
+    assert_eq!(link("aks"), ("5 Gbit/s".to_owned(), "5 ms".to_owned()));
+    let imported = printed(folder.path(), "import --fleet shops.json -o shops");
+    assert!(imported.contains("note: no --site: the links are those of branch offices; choose one of"), "{imported}");
+    assert_eq!(link("shops"), ("100 Mbit/s".to_owned(), "30 ms".to_owned()));
+    let imported = printed(folder.path(), "import --fleet shops.json --site dsl -o dsl");
+    assert!(imported.contains("FCC's Measuring Broadband America") && !imported.contains("no --site"), "{imported}");
+    assert_eq!(link("dsl").0, "a median of 16 Mbit/s, sigma 1.1");
 }
