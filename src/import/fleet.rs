@@ -98,7 +98,7 @@ fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec
         problems.truncate(20);
         return Err(problems);
     }
-    Ok((inventory::of_objects(read.found.into_iter().map(|found| found.value).collect()), read.others))
+    Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), read.others))
 }
 
 /// At most 20 objects without a name or with that of another one, and at most 20 with a label that a table cannot hold.

@@ -286,7 +286,7 @@ pub fn factors() -> &'static [ConstantGroup] {
 /// The number of the factor with this name, or with a constant at this place.
 #[must_use]
 pub fn factor(name: &str) -> Option<usize> {
-    let is_at = |row: &&Constant| row.places.iter().any(|place| row.name_of(place) == name);
+    let is_at = |row: &Constant| row.places.iter().any(|place| row.name_of(place) == name);
     let named = factors().iter().position(|factor| factor.name == name);
-    named.or_else(|| factors().iter().position(|factor| factor.rows.iter().any(|row| is_at(&row))))
+    named.or_else(|| factors().iter().position(|factor| factor.rows.iter().any(|row| is_at(row))))
 }

@@ -98,7 +98,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
         let help = format!("look at the context and the rights with which `{command}` was run");
         return Err(vec![source.at(0..0, "items", "the inventory holds no clusters").with_help(help)]);
     }
-    Ok(of_objects(objects))
+    Ok(of_objects(&objects))
 }
 
 /// Reads cluster groups; there may be none.
@@ -121,10 +121,10 @@ pub(crate) fn group(object: GroupObject) -> FleetGroup {
 const NEVER_REPORTED: &str = "WaitCheckIn";
 
 /// The clusters of one file. Where some have `status.agent`, those without have no agent that reports.
-pub(crate) fn of_objects(objects: Vec<ClusterObject>) -> Vec<InventoryCluster> {
+pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
     let has_agent = |object: &ClusterObject| object.status.as_ref().is_some_and(|status| status.agent.is_some());
     let has_agents = objects.iter().any(has_agent);
-    objects.into_iter().map(|object| InventoryCluster::of(object, has_agents)).collect()
+    objects.iter().map(|object| InventoryCluster::of(object, has_agents)).collect()
 }
 
 impl ClusterJsonStatus {
@@ -142,7 +142,7 @@ impl ClusterJsonStatus {
 }
 
 impl InventoryCluster {
-    fn of(object: ClusterObject, has_agents: bool) -> Self {
+    fn of(object: &ClusterObject, has_agents: bool) -> Self {
         let agent = object.status.as_ref().and_then(|status| status.agent.as_ref());
         let nodes = agent.and_then(|agent| match (agent.ready_nodes, agent.non_ready_nodes) {
             (None, None) => None,
