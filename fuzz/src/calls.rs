@@ -89,6 +89,8 @@ pub fn import(text: &str, first: &str, names: &[&'static str]) {
             fleet: option("fleet"),
             cluster_groups: option("groups"),
             git_repo: option("gitrepo"),
+            inline: false,
+            site: None,
             namespace: word("namespace"),
             members: option("members"),
             placement: option("placement"),

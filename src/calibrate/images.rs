@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::input::{Input, byte_of};
-use super::json_stream::read_values;
+use crate::document::files::read_json;
 use crate::document::problem::OrProblem;
 
 /// A layer.
@@ -60,10 +60,11 @@ struct LayerDocument {
 impl KnownImages {
     /// Adds the manifest of an image.
     pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> OrProblem<()> {
-        let read = read_values::<ManifestDocument>(input, |_| false)?;
         let help = format!("write it with `crane manifest {image} > manifest.json`");
-        let first = read.found.into_iter().next().map(|found| found.value);
-        let Some(document) = first else { return Err(input.whole("the file is not a manifest in JSON", help)) };
+        if !input.source.text.trim_start().starts_with('{') {
+            return Err(input.whole("the file is not a manifest in JSON", help));
+        }
+        let document: ManifestDocument = read_json(&input.source)?;
         if document.manifests.is_some() {
             let help = format!("write the one that the nodes run: `crane manifest --platform linux/amd64 {image}`");
             return Err(input.at(0, "manifests", "this is an index of several platforms, not a manifest", &help));

@@ -1,22 +1,20 @@
-//! Input files: plain or compressed with gzip, or standard input; each is read once, with its hash.
+//! Input files that are read whole: plain or compressed with gzip, or standard input; each once, with its hash.
 //!
-//! A file is read whole, because errors are shown with their line. Its size is bounded, also after decompression.
+//! Errors are shown with their line. Sizes are limited, also after decompression. Events and metrics are read as streams
+//! ([`super::json_stream`]).
 
-use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 
 use crate::document::files::sha256;
 use crate::document::problem::{OrProblem, Problem, Source};
-
-/// Most bytes of a file, decompressed: events of a million pods have fewer.
-const MOST_BYTES: u64 = 4_000_000_000;
+use crate::io::{MOST_BYTES, read_file};
 
 /// The first bytes of a gzip file (RFC 1952).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A file that was read.
 #[derive(Clone, Debug)]
@@ -29,20 +27,14 @@ pub(super) struct Input {
 impl Input {
     /// Reads a file; `-` is standard input.
     pub(super) fn read(path: &Path) -> OrProblem<Self> {
-        let is_stdin = path == Path::new("-");
-        let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+        let name = name_of(path);
         let refused = |message: String, help: &str| Box::new(Problem::of_file(&name, message).with_help(help));
         let mut bytes = Vec::new();
-        let opened: Box<dyn Read> = if is_stdin {
-            Box::new(std::io::stdin().lock())
-        } else {
-            if path.is_dir() {
-                return Err(refused("it is a folder, not a file".to_owned(), "name a file in it"));
-            }
-            Box::new(File::open(path).map_err(|error| refused(in_words(&error), "check the path"))?)
+        let read = match is_stdin(path) {
+            true => std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes).map(|_| ()),
+            false => read_file(path, MOST_BYTES).map(|whole| bytes = whole),
         };
-        let mut limited = opened.take(MOST_BYTES + 1);
-        limited.read_to_end(&mut bytes).map_err(|error| refused(in_words(&error), "check the path"))?;
+        read.map_err(|error| refused(in_words(&error), "check the path"))?;
         let sha256 = sha256(&bytes);
         if bytes.starts_with(&GZIP) {
             let mut plain = Vec::new();
@@ -52,10 +44,7 @@ impl Input {
             bytes = plain;
         }
         if bytes.len() as u64 > MOST_BYTES {
-            return Err(refused(
-                format!("it has more than {MOST_BYTES} bytes"),
-                "split it, and name each part in the command",
-            ));
+            return Err(refused(format!("it has more than {MOST_BYTES} bytes"), "name a part of it"));
         }
         let text = String::from_utf8(bytes)
             .map_err(|_| refused("it is not UTF-8 text".to_owned(), "name a JSON or CSV file, plain or gzip"))?;
@@ -96,7 +85,17 @@ pub(super) fn byte_of(position: Option<&csv::Position>) -> usize {
     position.map_or(0, |position| position.byte() as usize)
 }
 
-fn in_words(error: &std::io::Error) -> String {
+/// Whether a path names standard input.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The name of a file in errors.
+pub(super) fn name_of(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+pub(super) fn in_words(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => error.to_string(),
@@ -104,8 +103,8 @@ fn in_words(error: &std::io::Error) -> String {
 }
 
 /// The names of files, in one text.
-pub(super) fn names(inputs: &[Input]) -> String {
-    inputs.iter().map(|input| short(input.name())).collect::<Vec<_>>().join(", ")
+pub(super) fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| short(&name_of(path))).collect::<Vec<_>>().join(", ")
 }
 
 /// The last part of a path: where a file lies does not belong into results.

@@ -1,7 +1,8 @@
 //! Loads of a registry that a monitoring system has recorded, as values of settings.
 
 use super::events::Tally;
-use super::input::{Input, short};
+use super::input::short;
+use super::json_stream::JsonStream;
 use super::prometheus::{self, MeasuredLoad, MetricKind};
 use crate::document::problem::OrProblem;
 use crate::results::CalibratedValue;
@@ -14,9 +15,9 @@ pub(super) struct ReadMetric {
     pub(super) load: Vec<CalibratedValue>,
 }
 
-pub(super) fn read(kind: MetricKind, input: &Input, tally: &mut Tally) -> OrProblem<ReadMetric> {
-    let source = short(input.name());
-    let load = prometheus::load(input, tally)?;
+pub(super) fn read(kind: MetricKind, stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<ReadMetric> {
+    let source = short(stream.name());
+    let load = prometheus::load(stream, tally)?;
     let has = format!("{} samples of a load", load.values.len());
     Ok(ReadMetric { has, load: of_load(kind, &load, &source) })
 }

@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::events::Tally;
-use super::input::Input;
-use super::json_stream::read_values;
+use super::json_stream::JsonStream;
 use crate::document::problem::OrProblem;
 use crate::stats;
 
@@ -37,8 +36,6 @@ struct ResponseJson {
 #[serde(rename_all = "camelCase")]
 struct DataJson {
     result_type: Option<String>,
-    #[serde(default)]
-    result: Vec<SeriesDocument>,
 }
 
 #[derive(Deserialize)]
@@ -67,29 +64,23 @@ type Points = Vec<(f64, f64)>;
 /// A time series with its labels.
 type LabelledPoints = (BTreeMap<String, String>, Points);
 
-/// The series of a response.
-fn series(input: &Input, tally: &mut Tally) -> OrProblem<Vec<LabelledPoints>> {
+/// Where a response has its series.
+pub(super) const SERIES: &[&str] = &["data", "result"];
+
+/// Gives each series of a response, one after the other.
+fn series(stream: &mut JsonStream, tally: &mut Tally, mut each: impl FnMut(&LabelledPoints)) -> OrProblem<()> {
     let help = "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
-    let read = read_values::<ResponseJson>(input, |_| false)?;
-    let mut found = Vec::new();
-    for response in read.found {
-        let (at, response) = (response.at, response.value);
-        if response.status.as_deref() == Some("error") {
-            let message = format!("Prometheus refused the query: {}", response.error.unwrap_or_default());
-            return Err(input.at(at, "error", message, "correct the query, and write the file again"));
-        }
-        let Some(data) = response.data else {
-            let kind = response
-                .kind
-                .map_or("a JSON object without `data`".to_owned(), |kind| format!("a {kind} of Kubernetes"));
-            return Err(input.at(at, "data", format!("this is {kind}, not a response of Prometheus"), help));
-        };
-        if data.result_type.as_deref() != Some("matrix") {
-            let kind = data.result_type.unwrap_or_else(|| "nothing".to_owned());
-            let message = format!("the response has a {kind}, but a range query gives a matrix");
-            return Err(input.at(at, "data.resultType", message, help));
-        }
-        for series in data.result {
+    let (mut found, mut refused) = (0, None);
+    while let Some(piece) = stream.next()? {
+        if piece.is_element {
+            let series: SeriesDocument = match JsonStream::parse(&piece) {
+                Ok(series) => series,
+                // The response itself, which follows, may say why.
+                Err(error) => {
+                    refused = refused.or_else(|| Some(stream.refused(&piece, &error)));
+                    continue;
+                }
+            };
             let mut points = Vec::new();
             for (time, text) in series.values {
                 match text.parse::<f64>() {
@@ -97,22 +88,48 @@ fn series(input: &Input, tally: &mut Tally) -> OrProblem<Vec<LabelledPoints>> {
                     Ok(_) => tally.add("sample without a finite value (NaN or Inf)"),
                     Err(_) => {
                         let message = format!("`{text}` is not a number");
-                        return Err(input.at(at, "data.result.values", message, help));
+                        return Err(stream.at(&piece, "data.result.values", message, help));
                     }
                 }
             }
-            if points.len() > 1 {
-                found.push((series.metric, points));
-            } else {
-                tally.add("series with fewer than two samples");
+            if series.metric.contains_key("le") || series.metric.contains_key("quantile") {
+                let message = "this is a histogram or a summary, not a load";
+                return Err(stream.at(&piece, "data.result.metric", message, "query bytes or requests per second"));
             }
+            match points.len() {
+                0 | 1 => tally.add("series with fewer than two samples"),
+                _ => {
+                    each(&(series.metric, points));
+                    found += 1;
+                }
+            }
+            continue;
+        }
+        let response: ResponseJson = JsonStream::parse(&piece).map_err(|error| stream.refused(&piece, &error))?;
+        if response.status.as_deref() == Some("error") {
+            let message = format!("Prometheus refused the query: {}", response.error.unwrap_or_default());
+            return Err(stream.at(&piece, "error", message, "correct the query, and write the file again"));
+        }
+        let Some(data) = response.data else {
+            let kind = response
+                .kind
+                .map_or("a JSON object without `data`".to_owned(), |kind| format!("a {kind} of Kubernetes"));
+            return Err(stream.at(&piece, "data", format!("this is {kind}, not a response of Prometheus"), help));
+        };
+        if data.result_type.as_deref() != Some("matrix") {
+            let kind = data.result_type.unwrap_or_else(|| "nothing".to_owned());
+            let message = format!("the response has a {kind}, but a range query gives a matrix");
+            return Err(stream.at(&piece, "data.resultType", message, help));
         }
     }
-    if found.is_empty() {
-        let message = "the response has no series with two samples or more";
-        return Err(input.at(0, "data.result", message, "check the query's labels and its time range"));
+    if let Some(problem) = refused {
+        return Err(problem);
     }
-    Ok(found)
+    if found == 0 {
+        let message = "the response has no series with two samples or more";
+        return Err(stream.whole(message, "check the query's labels and its time range"));
+    }
+    Ok(())
 }
 
 /// Whether a series is a raw counter.
@@ -134,25 +151,21 @@ fn increases(points: &Points) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
 }
 
 /// The load of a registry: all series together, per second.
-pub(super) fn load(input: &Input, tally: &mut Tally) -> OrProblem<MeasuredLoad> {
+pub(super) fn load(stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<MeasuredLoad> {
     // Times are multiples of the query's step, so they agree between series.
     let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
     let key = |time: f64| (time * 1e3).round().max(0.0) as u64;
-    for (metric, points) in series(input, tally)? {
-        if metric.contains_key("le") || metric.contains_key("quantile") {
-            let help = "query bytes or requests per second";
-            return Err(input.at(0, "data.result.metric", "this is a histogram or a summary, not a load", help));
-        }
-        if is_counter(&metric, &points) {
-            for (from, to, increase) in increases(&points).filter(|(from, to, _)| to > from) {
+    series(stream, tally, |(metric, points)| {
+        if is_counter(metric, points) {
+            for (from, to, increase) in increases(points).filter(|(from, to, _)| to > from) {
                 *sums.entry(key(to)).or_default() += increase / (to - from);
             }
         } else {
             for (time, value) in points {
-                *sums.entry(key(time)).or_default() += value;
+                *sums.entry(key(*time)).or_default() += value;
             }
         }
-    }
+    })?;
     let values: Vec<f64> = sums.into_values().collect();
     let sorted = stats::sorted(&values);
     let peak = sorted.last().copied().unwrap_or_default();
@@ -171,17 +184,15 @@ pub(super) fn load(input: &Input, tally: &mut Tally) -> OrProblem<MeasuredLoad> 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::io::Cursor;
 
     use super::*;
-    use crate::document::problem::Source;
 
-    fn input(text: &str) -> Input {
-        let source = Arc::new(Source { name: "p.json".to_owned(), text: text.to_owned() });
-        Input { source, sha256: String::new() }
+    fn input(text: &str) -> JsonStream {
+        JsonStream::of_bytes("p.json", Cursor::new(text.to_owned()), SERIES).expect("bytes")
     }
 
-    fn response(series: &[(&str, &[f64])]) -> Input {
+    fn response(series: &[(&str, &[f64])]) -> JsonStream {
         let series: Vec<String> = series
             .iter()
             .map(|(metric, values)| {
@@ -198,10 +209,10 @@ mod tests {
     fn counters_become_rates_and_restarts_are_no_jumps() {
         let name = "\"__name__\":\"bytes_sent_total\"";
         let counters = response(&[(name, &[0.0, 1000.0, 3000.0, 500.0]), (name, &[10.0, 20.0, 30.0, 40.0])]);
-        let load = load(&counters, &mut Tally::default()).expect("a load");
+        let load = load(&mut { counters }, &mut Tally::default()).expect("a load");
         assert_eq!(load.values, [101.0, 201.0, 51.0], "per second, both together; 500 bytes since the restart");
         let rates = response(&[("", &[101.5, 201.0, 51.0])]);
-        assert_eq!(super::load(&rates, &mut Tally::default()).expect("rates").values, [101.5, 201.0, 51.0]);
+        assert_eq!(super::load(&mut { rates }, &mut Tally::default()).expect("rates").values, [101.5, 201.0, 51.0]);
     }
 
     #[test]
@@ -209,11 +220,11 @@ mod tests {
         let mut values = vec![10.0, 50.5, 80.0];
         values.extend([100.0, 99.0, 98.5, 99.5, 100.0, 99.2]);
         values.extend([30.0, 5.5, 0.0, 1.0]);
-        let saturated = load(&response(&[("", &values)]), &mut Tally::default()).expect("a load");
+        let saturated = load(&mut response(&[("", &values)]), &mut Tally::default()).expect("a load");
         let (level, share) = saturated.plateau.expect("a plateau");
         assert!((level - 99.35).abs() < 0.2 && (share - 6.0 / 13.0).abs() < 1e-9, "{level} {share}");
         let peak =
-            load(&response(&[("", &[1.5, 2.0, 90.0, 2.0, 1.0, 1.0, 3.0])]), &mut Tally::default()).expect("a load");
+            load(&mut response(&[("", &[1.5, 2.0, 90.0, 2.0, 1.0, 1.0, 3.0])]), &mut Tally::default()).expect("a load");
         assert_eq!(peak.plateau, None, "one sample is no limit");
     }
 
@@ -225,7 +236,7 @@ mod tests {
             ("{\"data\":{\"resultType\":\"vector\",\"result\":[]}}", "the response has a vector"),
             ("{\"data\":{\"resultType\":\"matrix\",\"result\":[]}}", "no series with two samples"),
         ] {
-            let found = load(&input(text), &mut Tally::default()).expect_err(text).to_string();
+            let found = load(&mut input(text), &mut Tally::default()).expect_err(text).to_string();
             assert!(found.contains(message) && found.contains("help:"), "{text}: {found}");
         }
     }

@@ -1,13 +1,15 @@
 //! One calibration, from the files to the record.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::events::{self, ContainerStart};
 use super::fit::{self, Measurements};
 use super::images::{KnownImages, is_image};
-use super::input::{Input, names};
+use super::input::{Input, names, short};
 use super::inputs::{CalibrationInputs, Predict};
+use super::json_stream::JsonStream;
 use super::predict::{self, CalibratedNode, Latencies};
+use super::prometheus::SERIES;
 use super::rates::{self, LayerBytes, PullModel, RateSettings};
 use super::{Calibrated, columns, measured, metrics, snippet};
 use crate::document::LoadError;
@@ -66,14 +68,29 @@ impl Calibration {
         Ok(input)
     }
 
+    /// The containers of streams of events.
+    fn containers(
+        &mut self,
+        paths: &[PathBuf],
+        only: Option<&str>,
+        tally: &mut events::Tally,
+    ) -> OrProblem<Vec<ContainerStart>> {
+        let mut all = events::PodEvents::default();
+        for path in paths {
+            let mut stream = JsonStream::open(path, events::ITEMS)?;
+            events::read(&mut stream, &mut all, tally)?;
+            self.digests.push(stream.digest());
+        }
+        Ok(events::containers(all, only, tally))
+    }
+
     fn events(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         if inputs.events.is_empty() {
             return Ok(());
         }
-        let read: Vec<Input> = inputs.events.iter().map(|path| self.read(path)).collect::<Result<_, _>>()?;
         let mut tally = events::Tally::default();
-        let starts = events::containers(&read, inputs.only.as_deref(), &mut tally)?;
-        let source = names(&read);
+        let starts = self.containers(&inputs.events, inputs.only.as_deref(), &mut tally)?;
+        let source = names(&inputs.events);
         let quantities = measured::of_starts(&starts, &source, &mut tally);
         let pulls = starts.iter().filter(|start| start.is_pull()).count();
         let has = format!("{} events, {} containers, {pulls} pulls", tally.events, starts.len());
@@ -205,11 +222,9 @@ impl Calibration {
             Predict::SameEvents | Predict::Events(_) => {
                 let (starts, source, is_in_sample) = match &inputs.predict {
                     Predict::Events(paths) => {
-                        let read: Vec<Input> =
-                            paths.iter().map(|path| self.read(path)).collect::<Result<_, _>>().map_err(refused)?;
                         let mut tally = events::Tally::default();
-                        let starts = events::containers(&read, inputs.only.as_deref(), &mut tally).map_err(refused)?;
-                        (starts, names(&read), false)
+                        let starts = self.containers(paths, inputs.only.as_deref(), &mut tally).map_err(refused)?;
+                        (starts, names(paths), false)
                     }
                     _ => (self.starts.clone(), source, true),
                 };
@@ -239,9 +254,10 @@ impl Calibration {
     fn other_inputs(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         let mut tally = events::Tally::default();
         for (kind, path) in &inputs.prometheus {
-            let input = self.read(path)?;
-            let read = metrics::read(*kind, &input, &mut tally)?;
-            self.source(&input, "prometheus", read.has);
+            let mut stream = JsonStream::open(path, SERIES)?;
+            let read = metrics::read(*kind, &mut stream, &mut tally)?;
+            self.digests.push(stream.digest());
+            self.source(stream.name(), "prometheus", read.has);
             self.loads.extend(read.load);
         }
         self.left_out("prometheus", &tally);
@@ -249,16 +265,15 @@ impl Calibration {
         for wanted in &inputs.durations {
             let input = self.read(&wanted.file)?;
             let quantity = columns::read(&input, &wanted.column, wanted.setting.as_deref(), &mut tally)?;
-            self.source(&input, "durations", format!("{} values of {}", quantity.values.len(), wanted.column));
+            self.source(input.name(), "durations", format!("{} values of {}", quantity.values.len(), wanted.column));
             self.merge(quantity);
         }
         self.left_out("durations", &tally);
         Ok(())
     }
 
-    fn source(&mut self, input: &Input, kind: &str, has: String) {
-        let file = names(std::slice::from_ref(input));
-        self.record.sources.push(SourceRow { file, kind: kind.to_owned(), has });
+    fn source(&mut self, name: &str, kind: &str, has: String) {
+        self.record.sources.push(SourceRow { file: short(name), kind: kind.to_owned(), has });
     }
 
     /// Adds a quantity to the same one of another file, or by a name of its own.

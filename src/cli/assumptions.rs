@@ -53,7 +53,7 @@ fn in_force(varied: &VariedExperiment) -> Vec<ConstantLine> {
     let mut lines = Vec::new();
     for constant in varied.constants() {
         lines.extend(constant.values.iter().map(|value| ConstantLine {
-            name: constant.name.to_owned(),
+            name: constant.own_name.clone(),
             of: value.product.unwrap_or_default().to_owned(),
             value: value.constant.text(value.value),
             range: [value.low, value.high].map(|end| value.constant.text(end)).join(" to "),

@@ -11,6 +11,7 @@ use std::io::{BufRead, IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use fleetsim::import::SiteKind;
 use fleetsim::scenario::{LoadError, Overrides, load};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, WithUnit};
 
@@ -32,6 +33,9 @@ pub(super) struct InitArgs {
     /// Nodes of a cluster
     #[arg(long, value_name = "N")]
     nodes: Option<String>,
+    /// Where the clusters are: proposes the links of such sites
+    #[arg(long, value_enum, value_name = "KIND")]
+    site: Option<SiteKind>,
     /// Downlink of a cluster's site, such as `100 Mbit/s`
     #[arg(long, value_name = "RATE")]
     downlink: Option<String>,
@@ -160,12 +164,13 @@ impl Interview {
 
 fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     let mut interview = Interview { silent: args.yes, at_terminal: stdin().is_terminal() };
-    let choices = ProductChoice::ALL.map(ProductChoice::name).join(", ");
+    let names = ProductChoice::ALL.map(ProductChoice::name);
+    let menu: Vec<String> = (1..).zip(&names).map(|(number, name)| format!("{number} {name}")).collect();
     let given = args.product.map(ProductChoice::name);
-    let product = interview.ask(
+    let product: ProductChoice = interview.ask(
         given.as_deref(),
-        ("product", &format!("Which product rolls releases out? {choices}"), "rancher-fleet"),
-        |answer| ProductChoice::from_str(answer, true).map_err(|_| format!("it must be one of {choices}")),
+        ("product", &format!("Which product rolls releases out? {}", menu.join(", ")), "rancher-fleet"),
+        |answer| chosen(answer, &names),
     )?;
     let whole = |most: u64| {
         move |answer: &str| match answer.replace(['_', ','], "").parse::<u64>() {
@@ -184,9 +189,26 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     };
     let rate = |answer: &str| BytesPerSec::parse(answer).map(|_| answer.to_owned()).map_err(|error| error.to_string());
     let span = |answer: &str| SimDuration::parse(answer).map(|_| answer.to_owned()).map_err(|error| error.to_string());
-    let downlink = ("downlink", "How fast is the downlink of a site?", "100 Mbit/s");
+    let kinds: Vec<String> = SiteKind::value_variants().iter().map(|kind| kind.name()).collect();
+    let menu: Vec<String> = (1..).zip(&kinds).map(|(number, name)| format!("{number} {name}")).collect();
+    let is_known = args.downlink.is_some() && args.rtt.is_some();
+    let site = match (args.site, is_known) {
+        (Some(site), _) => site,
+        (None, true) => SiteKind::default(),
+        (None, false) => interview.ask(
+            None,
+            (
+                "site",
+                &format!("Where are the clusters? {}", menu.join(", ")),
+                if is_app { "data-centre" } else { "branch" },
+            ),
+            |answer| chosen(answer, &kinds),
+        )?,
+    };
+    let link = site.link();
+    let downlink = ("downlink", "How fast is the downlink of a site?", link.median);
     let downlink = interview.ask(args.downlink.as_deref(), downlink, rate)?;
-    let rtt = ("rtt", "How long is the round trip from a site to the registry?", "30 ms");
+    let rtt = ("rtt", "How long is the round trip from a site to the registry?", link.median_rtt());
     let rtt = interview.ask(args.rtt.as_deref(), rtt, span)?;
     let egress = ("egress", "How fast is the registry's link?", "10 Gbit/s");
     let egress = interview.ask(args.egress.as_deref(), egress, rate)?;
@@ -202,6 +224,13 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     let question = format!("Which values of {setting} do you want to compare?");
     let settings = interview.ask(args.settings.as_deref(), ("settings", &question, proposed), listed)?;
     Ok(InitAnswers { name, product, clusters, nodes, downlink, rtt, egress, image, changed, settings })
+}
+
+/// The choice with this name or number of a menu.
+fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
+    let numbered = answer.parse::<usize>().ok().and_then(|number| names.get(number.checked_sub(1)?));
+    C::from_str(numbered.map_or(answer, String::as_str), true)
+        .map_err(|_| format!("it must be one of {}, or the number of one", names.join(", ")))
 }
 
 /// Values between commas: counts or percentages.

@@ -95,19 +95,43 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result
     write(&mut out).and_then(|()| out.flush())
 }
 
-/// A new hidden file in the folder of `place`.
+/// A new hidden file in the folder of `place`, locked while this process writes it. Those of killed processes are
+/// removed.
 fn beside(place: &Path) -> io::Result<(BufWriter<File>, Temporary)> {
     let name = place.file_name().unwrap_or_default().to_string_lossy();
+    let start = format!(".{name}.fleetsim-");
+    remove_abandoned(place, &start);
     for attempt in 0_u32.. {
-        let path = place.with_file_name(format!(".{name}.fleetsim-{}-{attempt}", std::process::id()));
-        match uninterrupted(|| io::Result::Ok((BufWriter::new(File::create_new(&path)?), Temporary::new(path.clone()))))
-        {
-            Ok(beside) => return Ok(beside),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        let path = place.with_file_name(format!("{start}{}-{attempt}", std::process::id()));
+        let made: io::Result<_> = uninterrupted(|| {
+            let file = File::create_new(&path)?;
+            let partial = Temporary::new(path.clone());
+            // Until it is locked, another process may take it for abandoned.
+            Ok((file.try_lock().is_ok() && path.exists()).then(|| (BufWriter::new(file), partial)))
+        });
+        match made {
+            Ok(Some(beside)) => return Ok(beside),
+            Ok(None) => {}
+            Err(error) if ErrorKind::AlreadyExists == error.kind() => {}
             Err(error) => return Err(error),
         }
     }
     unreachable!("a folder has fewer files")
+}
+
+/// Removes the hidden files of killed processes, whose names are `start` and two numbers. What cannot be removed stays.
+fn remove_abandoned(place: &Path, start: &str) {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let entries = place.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_own = name.strip_prefix(start).and_then(|rest| rest.split_once('-'));
+        if is_own.is_some_and(|(process, attempt)| is_number(process) && is_number(attempt))
+            && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// A place that cannot be written.

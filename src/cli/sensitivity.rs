@@ -88,8 +88,9 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
 
 /// Refuses constants and variants that are not there.
 fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failure> {
-    let known: Vec<&str> = varied.constants().iter().map(|constant| constant.name).collect();
-    if let Some(unknown) = args.constants.iter().find(|name| !known.contains(&name.as_str())) {
+    let is_known = |name: &str| varied.constants().iter().any(|constant| constant.is_named(name));
+    if let Some(unknown) = args.constants.iter().find(|name| !is_known(name)) {
+        let known: Vec<&str> = varied.constants().iter().map(|constant| constant.own_name.as_str()).collect();
         return Err(Failure::Usage(format!(
             "the constant `{unknown}` takes no part in this experiment; those that do are {}",
             known.join(", ")

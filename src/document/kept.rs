@@ -110,6 +110,7 @@ pub(crate) fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     };
     let mut left_out = Vec::new();
     keep(&mut value, "", &mut left_out);
+    left_out.sort_unstable();
     left_out.dedup();
     let text = || if is_json { format!("{value:#}\n") } else { to_yaml(&value) };
     (!left_out.is_empty()).then(|| (text(), left_out))
@@ -169,6 +170,13 @@ mod tests {
         assert_eq!(serde_saphyr::from_str::<Value>(&copy).expect("YAML"), expected);
         assert_eq!(kept("fleet.yaml", "# mine\nrolloutStrategy: {maxUnavailable: 5%}\n"), None, "comments stay");
         assert_eq!(kept("clusters.csv", "name,password\n"), None);
+    }
+
+    #[test]
+    fn what_is_left_out_of_each_object_of_a_list_is_named_once_and_in_order() {
+        let item = r#"{"name": "a", "password": "s3cr3t", "annotations": {"b": "s3cr3t"}}"#;
+        let (_, left_out) = kept("x.json", &format!("[{item}, {item}, {item}]")).expect("secrets");
+        assert_eq!(left_out, ["annotations", "password"]);
     }
 
     #[test]

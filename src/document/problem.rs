@@ -128,12 +128,21 @@ pub struct Problem {
     /// The fix, if one is known.
     pub help: Option<String>,
     place: Option<Place>,
+    /// The lines before the text that is known of the file, and the characters before it in its first line.
+    before: (usize, usize),
 }
 
 impl Problem {
     /// A problem with a file as a whole.
     pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), field: String::new(), message: message.into(), help: None, place: None }
+        Self {
+            file: file.to_owned(),
+            field: String::new(),
+            message: message.into(),
+            help: None,
+            place: None,
+            before: (0, 0),
+        }
     }
 
     /// A problem at a place in a file.
@@ -152,7 +161,16 @@ impl Problem {
     /// in proportion to the file, and of many problems few are shown.
     fn line_and_column(&self) -> Option<(usize, usize)> {
         let place = self.place.as_ref()?;
-        Some(place.source.line_and_column(place.span.start))
+        let (line, column) = place.source.line_and_column(place.span.start);
+        let (lines, columns) = self.before;
+        Some((line + lines, if line == 1 { column + columns } else { column }))
+    }
+
+    /// The text of its place is a part of the file, with so many lines before it, and so many characters before it in
+    /// its first line.
+    pub(crate) const fn in_part_after(mut self, lines: usize, characters: usize) -> Self {
+        self.before = (lines, characters);
+        self
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {

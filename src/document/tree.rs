@@ -79,6 +79,9 @@ pub(crate) struct Key {
 /// elsewhere.
 const MOST_VALUES: usize = 250_000;
 
+/// Values of an export in YAML: about 4,000 clusters. JSON has no such limit.
+pub(crate) const MOST_YAML_VALUES: usize = 1_000_000;
+
 /// Reads a file's text.
 ///
 /// # Errors
@@ -106,6 +109,9 @@ pub(crate) fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box
 fn located(raw: Spanned<Raw>, source: &Source) -> Node {
     let at = span(&raw.referenced, source);
     let value = match raw.value {
+        Raw::Scalar(Value::Int(_) | Value::Float(_)) if is_padded(&source.text[at.clone()]) => {
+            Value::Text(source.text[at.clone()].to_owned())
+        }
         Raw::Scalar(value) => value,
         Raw::List(items) => Value::List(items.into_iter().map(|item| located(item, source)).collect()),
         Raw::Map(entries) => Value::Map(
@@ -118,6 +124,12 @@ fn located(raw: Spanned<Raw>, source: &Source) -> Node {
         ),
     };
     Node { at, value, struck: false }
+}
+
+/// Whether digits begin with a 0 that no number needs, as the names of shops and labels do: `0008`. Writers of YAML 1.1
+/// leave out their quotes.
+fn is_padded(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A value as the YAML reader returns it, with its own kind of location.
@@ -297,11 +309,34 @@ impl Node {
         }
     }
 
+    /// The value at `path`. A key in a list is the name of an item.
     pub(crate) fn get(&self, path: &Path) -> Option<&Self> {
         path.0.iter().try_fold(self, |node, step| match step {
-            Step::Key(key) => node.entry(key).map(|(_, value)| value),
+            Step::Key(key) if node.items().is_empty() => node.entry(key).map(|(_, value)| value),
+            Step::Key(key) => node.items().iter().find(|item| item.is_named(key)),
             Step::Index(index) => node.items().get(*index),
         })
+    }
+
+    /// Whether an item of a list has this `name`.
+    fn is_named(&self, name: &str) -> bool {
+        self.entry("name").is_some_and(|(_, value)| matches!(&value.value, Value::Text(text) if text == name))
+    }
+
+    /// The value with all that is in it, as if it were written at `at`.
+    pub(crate) fn moved(mut self, at: &Range<usize>) -> Self {
+        self.at.clone_from(at);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| *item = item.clone().moved(at)),
+            Value::Map(entries) => {
+                for (key, node) in entries {
+                    key.at.clone_from(at);
+                    *node = node.clone().moved(at);
+                }
+            }
+            _ => {}
+        }
+        self
     }
 
     fn get_mut(&mut self, path: &[Step]) -> Option<&mut Self> {
@@ -351,32 +386,42 @@ impl Node {
         self.place(path)
     }
 
-    /// Puts `node` at `path`; maps on the way that are not there are made, with their keys at `key_at`.
+    /// Puts `node` at `path`; maps on the way that are not there are made, with their keys at `key_at`. A key in a list
+    /// is the name of an item, and `*` is all of them.
     ///
     /// # Errors
-    /// The part of the path under which nothing can be put: an index that is not there, or a key of a single value.
+    /// The part of the path under which nothing can be put: an index or a name that is not there, or a key of a single
+    /// value.
     pub(crate) fn set(&mut self, path: &Path, node: &Self, key_at: &Range<usize>) -> Result<(), Path> {
-        let mut here = self;
-        for (depth, step) in path.0.iter().enumerate() {
-            let failed = || Path(path.0[..=depth].to_vec());
-            if matches!(here.value, Value::Null) && matches!(step, Step::Key(_)) {
-                here.value = Value::Map(Vec::new());
-            }
-            here = match (&mut here.value, step) {
-                (Value::Map(entries), Step::Key(key)) => {
-                    let at = entries.iter().position(|(k, _)| k.text == *key).unwrap_or_else(|| {
-                        let made = Self::made(key_at.clone(), Value::Null);
-                        entries.push((Key { at: key_at.clone(), text: key.clone() }, made));
-                        entries.len() - 1
-                    });
-                    &mut entries[at].1
-                }
-                (Value::List(items), Step::Index(index)) => items.get_mut(*index).ok_or_else(failed)?,
-                _ => return Err(failed()),
-            };
+        self.put(&path.0, node, key_at).map_err(|left| Path(path.0[..=path.0.len() - left].to_vec()))
+    }
+
+    /// As [`Node::set`]. An error is the number of steps that are left.
+    fn put(&mut self, path: &[Step], node: &Self, key_at: &Range<usize>) -> Result<(), usize> {
+        let Some((step, rest)) = path.split_first() else {
+            *self = node.clone();
+            return Ok(());
+        };
+        if matches!(self.value, Value::Null) && matches!(step, Step::Key(_)) {
+            self.value = Value::Map(Vec::new());
         }
-        *here = node.clone();
-        Ok(())
+        let below = match (&mut self.value, step) {
+            (Value::Map(entries), Step::Key(key)) => {
+                let at = entries.iter().position(|(k, _)| k.text == *key).unwrap_or_else(|| {
+                    let made = Self::made(key_at.clone(), Value::Null);
+                    entries.push((Key { at: key_at.clone(), text: key.clone() }, made));
+                    entries.len() - 1
+                });
+                Some(&mut entries[at].1)
+            }
+            (Value::List(items), Step::Key(all)) if all == "*" && !items.is_empty() => {
+                return items.iter_mut().try_for_each(|item| item.put(rest, node, key_at));
+            }
+            (Value::List(items), Step::Key(name)) => items.iter_mut().find(|item| item.is_named(name)),
+            (Value::List(items), Step::Index(index)) => items.get_mut(*index),
+            _ => None,
+        };
+        below.ok_or(path.len())?.put(rest, node, key_at)
     }
 
     /// The value in the name of a swept setting: as [`Node::short_text`], but for maps of one key, which choose a

@@ -5,6 +5,7 @@
 //! templates, need `--applications`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -13,7 +14,9 @@ use super::draft::StrategyFile;
 use super::kinds::{ClientObject, ExportShape};
 use super::strategy::FoundStrategy;
 use super::target::FleetTarget;
-use crate::document::problem::OrProblems;
+use crate::document::problem::{OrProblems, Source};
+use crate::document::tree;
+use crate::document::yaml::to_yaml;
 use crate::rollout::label_selector::LabelSelector;
 use crate::scenario::import::object::{IgnoredPart, KubeObject};
 
@@ -41,6 +44,18 @@ pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
         }
     }
     file
+}
+
+/// The copy of a set whose applications are in the table: they have the template's names and labels already, and a
+/// template would be computed from these again. `None`: the template sets no labels.
+pub(super) fn without_template_labels(text: &str) -> Option<String> {
+    let source = Arc::new(Source { name: String::new(), text: text.to_owned() });
+    let mut set = tree::parse(&source).ok()?.to_json();
+    let metadata = set.pointer_mut("/spec/template/metadata")?.as_object_mut()?;
+    metadata.remove("labels")?.as_object().filter(|labels| !labels.is_empty())?;
+    metadata.remove("name");
+    let is_json = text.trim_start().starts_with('{');
+    Some(if is_json { format!("{set:#}\n") } else { to_yaml(&set) })
 }
 
 type SetObject = KubeObject<SetSpec, IgnoredPart>;
@@ -180,6 +195,7 @@ mod tests {
             name: "eu-1".into(),
             server: "https://x".into(),
             labels: [("ring".to_owned(), "1".to_owned()), ("a/b".to_owned(), "c".to_owned())].into(),
+            ..ArgoCluster::default()
         };
         let generator =
             ClusterGenerator { selector: None, values: Some([("env".to_owned(), "prod-{{name}}".to_owned())].into()) };

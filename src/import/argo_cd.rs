@@ -14,14 +14,30 @@ use super::application_set::ApplicationSetFacts;
 use super::argo_clusters::{ArgoClusterFacts, clusters};
 use super::draft::{ImportedFleet, StrategyDraft};
 use super::fleet::{counted, left_out, object_problems};
+use super::guess::Guess;
 use super::kinds::{APPLICATION_SET, APPLICATIONS, ReadObject};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
-use crate::scenario::import::object::{IgnoredPart, KubeMetadata, KubeObject};
+use crate::scenario::import::object::{KubeMetadata, KubeObject};
 
-type ApplicationObject = KubeObject<ApplicationSpec, IgnoredPart>;
+/// The key of the product in `strategies`.
+pub(super) const ARGO_CD: &str = "argoCd";
+
+type ApplicationObject = KubeObject<ApplicationSpec, ApplicationStatus>;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ApplicationStatus {
+    health: Option<ApplicationHealth>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ApplicationHealth {
+    status: String,
+}
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -49,18 +65,22 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let mut read = Vec::new();
     let mut notes = Vec::new();
     let known = sources.clusters.as_ref().map(|path| clusters(path, texts, &mut read, &mut notes)).transpose()?;
-    let (origin, targets) = match (&sources.applications, known) {
+    let (origin, targets, failing) = match (&sources.applications, known) {
         (Some(path), known) => {
             let source = texts.read(path, APPLICATIONS.command)?;
             let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
             read.push(format!("{}: {}", source.name, counted(found.found.len(), "application")));
             notes.extend(found.note_on_others(&source.name));
-            let names = known.map_or_else(BTreeMap::new, |known| known.names);
             let owner = facts.as_ref().map(|facts| facts.name.as_str());
             let choice = ApplicationChoice { namespace: sources.namespace.as_deref(), owner, file: &source.name };
-            (source.name.clone(), choice.targets(&found.found, &names, &mut notes)?)
+            let (targets, failing) = choice.targets(&found.found, known.as_ref(), &mut notes)?;
+            (source.name.clone(), targets, failing)
         }
-        (None, Some(known)) => (known.file.clone(), generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?),
+        (None, Some(known)) => {
+            let targets = generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?;
+            let failing = targets.iter().filter(|target| known.has_failed(&target.name)).count();
+            (known.file.clone(), targets, failing)
+        }
         (None, None) => return Err(Vec::new()),
     };
     if let Some(set) = &set {
@@ -75,8 +95,12 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
             counted(regions.len(), "cluster")
         ));
     }
+    let offline = (failing > 0).then(|| {
+        let are = "applications are Degraded, or in a cluster whose connection has failed";
+        Guess::offline(failing, targets.len(), are, &mut notes)
+    });
     Ok(ImportedFleet {
-        offline: None,
+        offline,
         in_words: counted(targets.len(), "application"),
         origin,
         targets,
@@ -90,7 +114,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 
 fn draft(set: Option<FoundStrategy>) -> StrategyDraft {
     let file = set.map(super::application_set::with_kind);
-    StrategyDraft { file, ..StrategyDraft::of("argoCd") }
+    StrategyDraft { file, ..StrategyDraft::of(ARGO_CD) }
 }
 
 /// Which applications are meant.
@@ -102,13 +126,15 @@ struct ApplicationChoice<'c> {
 }
 
 impl ApplicationChoice<'_> {
-    /// A target for each application.
+    /// A target for each application, and the number of those that fail.
     fn targets(
         &self,
         found: &[ReadObject<'_, ApplicationObject>],
-        names: &BTreeMap<String, String>,
+        known: Option<&ArgoClusterFacts>,
         notes: &mut Vec<String>,
-    ) -> OrProblems<Vec<FleetTarget>> {
+    ) -> OrProblems<(Vec<FleetTarget>, usize)> {
+        let no_names = BTreeMap::new();
+        let names = known.map_or(&no_names, |known| &known.names);
         let problems = object_problems(found);
         if !problems.is_empty() {
             return Err(problems);
@@ -145,7 +171,12 @@ impl ApplicationChoice<'_> {
                 ..FleetTarget::default()
             }
         };
-        Ok(owned.iter().map(target).collect())
+        let fails = |application: &&&ApplicationObject| {
+            let health = application.status.as_ref().and_then(|status| status.health.as_ref());
+            health.is_some_and(|health| health.status == "Degraded")
+                || known.is_some_and(|known| known.has_failed(&destination(application, names)))
+        };
+        Ok((owned.iter().map(target).collect(), owned.iter().filter(fails).count()))
     }
 
     /// The applications of the ApplicationSet. Where no application has an owner, all are taken.

@@ -18,10 +18,13 @@ const SECRETS: &str = "kubectl get secrets -n argocd -l argocd.argoproj.io/secre
 const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
 
 /// A cluster that Argo CD deploys to.
+#[derive(Default)]
 pub(super) struct ArgoCluster {
     pub(super) name: String,
     pub(super) server: String,
     pub(super) labels: BTreeMap<String, String>,
+    /// Argo CD cannot connect to it.
+    pub(super) has_failed: bool,
 }
 
 /// The clusters of an export.
@@ -30,6 +33,13 @@ pub(super) struct ArgoClusterFacts {
     pub(super) clusters: Vec<ArgoCluster>,
     /// Names by server.
     pub(super) names: BTreeMap<String, String>,
+}
+
+impl ArgoClusterFacts {
+    /// Whether Argo CD cannot connect to the cluster of this name or server.
+    pub(super) fn has_failed(&self, name: &str) -> bool {
+        self.clusters.iter().any(|cluster| cluster.has_failed && (cluster.name == name || cluster.server == name))
+    }
 }
 
 /// A cluster as the client prints it, or a Secret; of a Secret's data only name and server are read.
@@ -44,6 +54,20 @@ struct ClusterOrSecret {
     labels: Option<BTreeMap<String, String>>,
     data: Option<SecretData>,
     string_data: Option<SecretData>,
+    connection_state: Option<ConnectionState>,
+    info: Option<ClusterInfo>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ConnectionState {
+    status: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterInfo {
+    connection_state: Option<ConnectionState>,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +104,9 @@ impl ClusterOrSecret {
         let labels =
             self.labels.clone().or_else(|| self.metadata.as_ref().and_then(|metadata| metadata.labels.clone()));
         let name = name.or(own).unwrap_or_else(|| server.clone());
-        ArgoCluster { name, server, labels: labels.unwrap_or_default() }
+        let of_info = self.info.as_ref().and_then(|info| info.connection_state.as_ref());
+        let has_failed = self.connection_state.as_ref().or(of_info).is_some_and(|state| state.status == "Failed");
+        ArgoCluster { name, server, labels: labels.unwrap_or_default(), has_failed }
     }
 }
 

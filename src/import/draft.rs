@@ -2,6 +2,8 @@
 
 use super::guess::Guess;
 use super::images::ImportedImage;
+use super::nodes::IsCloud;
+use super::site::SiteKind;
 use super::target::FleetTarget;
 
 /// What was imported, before it is written.
@@ -10,6 +12,8 @@ pub(super) struct ExperimentDraft {
     pub(super) images: Vec<ImportedImage>,
     pub(super) workload: WorkloadDraft,
     pub(super) nodes: Option<NodeFacts>,
+    /// Where the clusters are.
+    pub(super) site: SiteKind,
 }
 
 /// The part of an import that the product's own importer reads.
@@ -86,4 +90,5 @@ pub(super) struct NodeFacts {
     pub(super) count: u32,
     /// `node.runtime`, where fleetsim knows it.
     pub(super) runtime: Option<String>,
+    pub(super) is_cloud: IsCloud,
 }

@@ -76,8 +76,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         None => notes.push("no --strategy: the strategy is Fleet's default, as of a fleet.yaml without one".to_owned()),
     }
     let strategy = StrategyDraft { file: file.map(|found| found.file), ..StrategyDraft::of("rancherFleet") };
+    let reporting = targets.iter().filter(|target| !target.paused && target.registered);
+    let offline = offline(reporting.filter_map(|target| target.last_seen.as_deref()), targets.len(), &mut notes);
     Ok(ImportedFleet {
-        offline: offline(&targets),
+        offline,
         in_words: format!("{} of {space}", counted(targets.len(), "cluster")),
         origin,
         targets: targets.into_iter().map(FleetTarget::from).collect(),
@@ -96,7 +98,7 @@ fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec
         problems.truncate(20);
         return Err(problems);
     }
-    Ok((read.found.into_iter().map(|found| found.value.into()).collect(), read.others))
+    Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), read.others))
 }
 
 /// At most 20 objects without a name or with that of another one, and at most 20 with a label that a table cannot hold.
@@ -184,14 +186,14 @@ fn without_update(targets: &[&InventoryCluster]) -> Option<String> {
 /// default of Fleet's agents. The factor is a guess.
 const LONG_AGO_S: f64 = 3600.0;
 
-/// The share of clusters that can be updated but whose agents have not reported for long. `None`: all have.
-fn offline(targets: &[&InventoryCluster]) -> Option<Guess> {
-    let times = targets.iter().filter(|target| !target.paused && target.registered);
-    let times = times.filter_map(|target| target.last_seen.as_deref()?.parse::<jiff::Timestamp>().ok());
+/// The share of clusters whose agents have not reported for long, from the times when they did. `None`: all have.
+pub(super) fn offline<'t>(times: impl Iterator<Item = &'t str>, all: usize, notes: &mut Vec<String>) -> Option<Guess> {
+    let times = times.filter_map(|time| time.parse::<jiff::Timestamp>().ok());
     let seconds: Vec<f64> = times.map(|time| time.as_nanosecond() as f64 / 1e9).collect();
     let newest = seconds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let silent = seconds.iter().filter(|seen| newest - **seen > LONG_AGO_S).count();
-    (silent > 0).then(|| Guess::offline(silent, targets.len()))
+    let are = "agents were last seen more than an hour before the newest report";
+    (silent > 0).then(|| Guess::offline(silent, all, are, notes))
 }
 
 /// The groups as an inventory names them.

@@ -150,15 +150,13 @@ impl Guess {
         )
     }
 
-    /// The share of clusters whose agents have been silent for long.
-    pub(super) fn offline(silent: usize, all: usize) -> Self {
+    /// The share of targets that cannot be updated now: `silent` of `all`, which `are` so. Adds a note on them.
+    pub(super) fn offline(silent: usize, all: usize, are: &str, notes: &mut Vec<String>) -> Self {
+        notes.push(format!("{silent} of {all} {are}: as many are simulated as offline"));
         let share = silent as f64 / all.max(1) as f64;
         // At least the 0% to 10% that operators report.
         let most = Share::new((2.0 * share).clamp(0.1, 1.0));
-        let replace = format!(
-            "the share that is offline on the day of the rollout; {silent} of {all} agents were last seen more than an \
-             hour before the newest report"
-        );
+        let replace = format!("the share that is offline on the day of the rollout; {silent} of {all} {are}");
         let percent = |share: f64| Share::new((share * 1e3).ceil() / 1e3).to_string();
         Self::new("faults.offline.share", &percent(share), &format!("0% to {}", percent(most.get())), &replace)
     }

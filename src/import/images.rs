@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::kinds::{ClientObject, ExportShape, IMAGE};
 use super::objects::{ExportObject, objects};
-use super::sources::Texts;
+use super::sources::{Texts, unpacked_name};
 use crate::document::files::sha256;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::manifest::{self, ImagePlatform, Manifest};
@@ -81,7 +81,9 @@ pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
 
 /// The name of an image from that of its file: `shop-v2.json` is `shop`. Without letters it is `app`.
 fn image_name(path: &Path) -> String {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let path = path.to_string_lossy();
+    let stem = Path::new(unpacked_name(&path)).file_stem();
+    let stem = stem.map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
     let words = stem.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let is_version = |word: &&str| {
         let number = word.strip_prefix('v').unwrap_or(word);
@@ -94,7 +96,8 @@ fn image_name(path: &Path) -> String {
 
 fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<ManifestFile> {
     let source = texts.read(path, IMAGE.command)?;
-    let file = path.file_name().map_or_else(|| "image.json".to_owned(), |name| name.to_string_lossy().into_owned());
+    let file = path.file_name().map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
+    let file = file.unwrap_or_else(|| "image.json".to_owned());
     let objects = objects(&source)?;
     let text = match objects.as_slice() {
         [] => {
@@ -255,6 +258,7 @@ mod tests {
             ("shop-v2.json", "shop"),
             ("a/b/shop_1.2.3.json", "shop"),
             ("v2.json", "app"),
+            ("shop-v2.json.gz", "shop"),
             ("-", "app"),
             ("new-manifest.json", "app"),
             ("Web Front.json", "web-front"),

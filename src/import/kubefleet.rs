@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::draft::{ImportedFleet, StrategyDraft};
-use super::fleet::{counted, object_problems};
+use super::fleet::{counted, object_problems, offline};
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
 use super::placement::{ClusterTaint, MemberView, NotPicked, Picked, PickingSpec, PickingStatus};
@@ -36,6 +36,7 @@ struct MemberSpec {
 #[serde(rename_all = "camelCase", default)]
 struct MemberStatus {
     conditions: Option<Vec<MemberCondition>>,
+    agent_status: Option<Vec<MemberAgentStatus>>,
     properties: Option<BTreeMap<String, PropertyValue>>,
 }
 
@@ -45,6 +46,12 @@ struct MemberCondition {
     kind: String,
     #[serde(default)]
     status: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MemberAgentStatus {
+    last_received_heartbeat: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +92,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let members: Vec<MemberView> = joined.iter().map(|member| view(&member.value)).collect();
     let mut read_lines = vec![format!("{}: {}", source.name, counted(all, "member cluster"))];
     let (placement, staged) = strategies(sources, texts)?;
-    let mut picked = (0..members.len()).collect();
+    let mut picked: Vec<usize> = (0..members.len()).collect();
     if let Some(placement) = &placement {
         let found = pick(placement, &members)?;
         picked = found.members;
@@ -103,8 +110,14 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     };
     let targets: Vec<FleetTarget> = picked.iter().map(target).collect();
     let strategy = strategy_of(placement, staged, &mut notes)?;
+    let heartbeats = picked.iter().filter_map(|at| {
+        let agents = joined[*at].value.status.as_ref()?.agent_status.as_deref()?;
+        // RFC 3339 in UTC sorts by time.
+        agents.iter().filter_map(|agent| agent.last_received_heartbeat.as_deref()).max()
+    });
+    let offline = offline(heartbeats, targets.len(), &mut notes);
     Ok(ImportedFleet {
-        offline: None,
+        offline,
         in_words: counted(targets.len(), "member cluster"),
         origin: source.name.clone(),
         targets,

@@ -16,6 +16,7 @@
 //! | `argo_cd`, `argo_clusters`, `application_set` | Argo CD |
 //! | `cloud_foundry` | Cloud Foundry |
 //! | `nodes` | the nodes of a typical cluster |
+//! | `site` | the links of kinds of sites |
 //! | `strategy` | the product's own file with the strategy |
 //! | `images` | image manifests and indexes |
 //! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
@@ -38,23 +39,32 @@ mod nodes;
 mod objects;
 mod page;
 mod placement;
+mod site;
 mod sources;
 mod strategy;
 mod summary;
 mod target;
 
-use std::path::Path;
+use std::path::Path as FsPath;
+use std::sync::Arc;
+
+use clap::ValueEnum;
 
 use crate::document::kept::kept;
-use crate::document::problem::{OrProblems, some_of};
+use crate::document::path::Path;
+use crate::document::problem::{OrProblems, Source, some_of};
+use crate::document::tree;
+use crate::products;
 use crate::scenario::LoadError;
 
 pub use folder::ImportError;
 pub use guess::Guess;
+pub use site::{SiteKind, SiteLink};
 pub use sources::ImportSources;
 pub use summary::Imported;
 
-use draft::{ExperimentDraft, ImportedFleet, WorkloadDraft};
+use argo_cd::ARGO_CD;
+use draft::{ExperimentDraft, ImportedFleet, StrategyDraft, WorkloadDraft};
 use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
 use page::{FileNames, GROUPS, TABLE};
@@ -65,12 +75,13 @@ use sources::Texts;
 /// # Errors
 /// When an export is invalid, the options do not fit together, or `folder` exists and may not be replaced. Then nothing
 /// is written.
-pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<Imported, ImportError> {
+pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result<Imported, ImportError> {
     check_options(sources)?;
     let staged = ExperimentFolder::begin(folder, replace)?;
     let draft = draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
     let names = file_names(&draft);
-    let (text, guesses) = page::write(&draft, &experiment_name(folder), &names);
+    let inline = if sources.inline { in_place(&draft.fleet.strategy) } else { serde_json::Map::new() };
+    let (text, guesses) = page::write(&draft, &experiment_name(folder), &names, inline);
     staged.write("experiment.yaml", text.as_bytes())?;
     staged.write(TABLE, &target::to_csv(&draft.fleet.targets))?;
     if let Some(groups) = &draft.fleet.cluster_groups {
@@ -88,12 +99,14 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
     let is_strategy = |name: &str| names.strategy.as_deref() == Some(name);
     let own_file = |name: &str| draft.fleet.strategy.file.as_ref().filter(|_| is_strategy(name));
     let origin = |name: &str| own_file(name).map(|file| file.origin.clone());
-    let warnings = staged.check(origin)?;
+    let mut warnings = staged.check(origin)?;
     // Problems have their places in the file as it was written; what is published has what decides.
     let mut left_out = Vec::new();
     if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
-        left_out = write_kept(&staged, name, file.text.as_bytes())?;
-        staged.check(origin)?;
+        let is_set = draft.fleet.strategy.product == ARGO_CD;
+        let copy = is_set.then(|| application_set::without_template_labels(&file.text)).flatten();
+        left_out = write_kept(&staged, name, copy.as_ref().unwrap_or(&file.text).as_bytes())?;
+        warnings = staged.check(origin)?;
     }
     staged.publish()?;
     let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
@@ -102,6 +115,20 @@ pub fn import(sources: &ImportSources, folder: &Path, replace: bool) -> Result<I
         notes.push(format!("{}: left out what decides nothing here: {}", file.origin, some_of(&left_out)));
     }
     Ok(Imported { folder: folder.to_owned(), files, read, notes, warnings, guesses })
+}
+
+/// The fields of the strategy's file that may stand in the experiment.
+fn in_place(strategy: &StrategyDraft) -> serde_json::Map<String, serde_json::Value> {
+    let Some(file) = &strategy.file else { return serde_json::Map::new() };
+    let source = Arc::new(Source { name: file.origin.clone(), text: file.text.clone() });
+    let (Ok(tree), Some(product)) = (tree::parse(&source), products::find(strategy.product)) else {
+        return serde_json::Map::new();
+    };
+    let fields = product.in_file.iter().filter_map(|(in_place, in_file)| {
+        let value = tree.get(&Path::parse(in_file).ok()?)?;
+        Some(((*in_place).to_owned(), value.to_json()))
+    });
+    fields.collect()
 }
 
 /// Writes the part of a file that decides. Returns the names of the fields that are left out.
@@ -175,7 +202,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(ImportedF
 fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
     let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
-    let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &mut texts)).transpose();
+    let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &sources.platform, &mut texts)).transpose();
     let ((fleet, workload), images, nodes) = match (fleet, images, nodes) {
         (Ok(fleet), Ok(images), Ok(nodes)) => (fleet, images, nodes),
         (fleet, images, nodes) => {
@@ -189,7 +216,21 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         fleet.read.extend(lines);
         facts
     });
-    Ok(ExperimentDraft { fleet, images, workload, nodes })
+    let is_cloud = nodes.as_ref().map_or_else(nodes::IsCloud::default, |nodes: &draft::NodeFacts| nodes.is_cloud);
+    let shown = SiteKind::shown(&fleet.targets, is_cloud, workload.is_one_instance);
+    let site = sources.site.or(shown.map(|(kind, _)| kind)).unwrap_or_default();
+    match shown.filter(|_| sources.site.is_none()) {
+        _ if sources.site.is_some() => {}
+        Some((kind, why)) => {
+            fleet.notes.push(format!("the links are those of `--site {}`, because {why}", kind.name()));
+        }
+        None => {
+            let kinds: Vec<String> = SiteKind::value_variants().iter().map(|kind| kind.name()).collect();
+            let kinds = kinds.join(", ");
+            fleet.notes.push(format!("no --site: the links are those of branch offices; choose one of {kinds}"));
+        }
+    }
+    Ok(ExperimentDraft { fleet, images, workload, nodes, site })
 }
 
 fn in_words(image: &ImportedImage) -> String {

@@ -21,7 +21,10 @@ type NodeObject = KubeObject<NodeJsonSpec, NodeJsonStatus>;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct NodeJsonSpec {
+    #[serde(rename = "providerID")]
+    provider_id: Option<String>,
     taints: Option<Vec<NodeTaint>>,
+    unschedulable: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -34,27 +37,55 @@ struct NodeTaint {
 #[serde(rename_all = "camelCase", default)]
 struct NodeJsonStatus {
     node_info: Option<NodeInfo>,
+    conditions: Option<Vec<NodeCondition>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeCondition {
+    r#type: String,
+    status: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct NodeInfo {
     container_runtime_version: String,
+    operating_system: String,
+    architecture: String,
 }
 
-/// Reads nodes.
+/// Whether nodes are machines of a cloud provider.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct IsCloud(pub(super) bool);
+
+/// The starts of `providerID` in clouds.
+const CLOUDS: [&str; 3] = ["aws://", "azure://", "gce://"];
+
+/// Why a node takes no pods of the release, in the order in which it is counted.
+const REASONS: [&str; 3] = ["cordoned", "not ready", "of another platform"];
+
+/// Reads nodes. `platform`: that of the images, `linux/amd64`.
 ///
 /// # Errors
 /// When the file is no list of nodes.
-pub(super) fn import(path: &Path, texts: &mut Texts) -> OrProblems<(NodeFacts, Vec<String>)> {
+pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<(NodeFacts, Vec<String>)> {
     let source = texts.read(path, NODES.command)?;
     let read = NODES.read::<NodeObject>(&source)?;
     let all = read.found.len();
-    let workers: Vec<&NodeObject> = read.found.iter().map(|node| &node.value).filter(|node| takes_pods(node)).collect();
-    // Where every node runs the control plane, they take pods too.
-    let workers: Vec<&NodeObject> =
-        if workers.is_empty() { read.found.iter().map(|node| &node.value).collect() } else { workers };
-    let mut lines = vec![format!("{}: {}, {} of them for pods", source.name, counted(all, "node"), workers.len())];
+    let nodes = || read.found.iter().map(|node| &node.value);
+    let usable: Vec<&NodeObject> = nodes().filter(|node| unusable(node, platform).is_none()).collect();
+    // Where none is usable, the export is of a bad day; where every node runs the control plane, they take pods too.
+    let usable = if usable.is_empty() { nodes().collect() } else { usable };
+    let workers: Vec<&NodeObject> = usable.iter().copied().filter(|node| takes_pods(node)).collect();
+    let workers = if workers.is_empty() { usable } else { workers };
+    let counts = REASONS.iter().enumerate().map(|(at, reason)| {
+        (nodes().filter(|node| takes_pods(node) && unusable(node, platform) == Some(at)).count(), reason)
+    });
+    let others: String =
+        counts.filter(|(count, _)| *count > 0).map(|(count, reason)| format!(", {count} {reason}")).collect();
+    let mut lines =
+        vec![format!("{}: {}, {} of them for pods{others}", source.name, counted(all, "node"), workers.len())];
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     for node in &workers {
         let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
@@ -72,7 +103,28 @@ pub(super) fn import(path: &Path, texts: &mut Texts) -> OrProblems<(NodeFacts, V
         (None, _) => {}
     }
     let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
-    Ok((NodeFacts { count, runtime: runtime.map(str::to_owned) }, lines))
+    let is_cloud = IsCloud(workers.iter().any(|node| {
+        let provider = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+        CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
+    }));
+    Ok((NodeFacts { count, runtime: runtime.map(str::to_owned), is_cloud }, lines))
+}
+
+/// Why a node takes no pods of the release: the number of the reason.
+fn unusable(node: &NodeObject, platform: &str) -> Option<usize> {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+    let is_foreign = info.filter(|info| !info.architecture.is_empty()).is_some_and(|info| {
+        let system = if info.operating_system.is_empty() { "linux" } else { &info.operating_system };
+        let of_node = format!("{system}/{}", info.architecture);
+        platform != of_node && !platform.starts_with(&format!("{of_node}/"))
+    });
+    let reasons = [
+        node.spec.as_ref().is_some_and(|spec| spec.unschedulable),
+        conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status != "True"),
+        is_foreign,
+    ];
+    reasons.iter().position(|is_so| *is_so)
 }
 
 fn takes_pods(node: &NodeObject) -> bool {

@@ -10,14 +10,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::sources::unpacked_name;
 use crate::document::files::json_problem;
 use crate::document::path::Path;
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
-use crate::document::tree::{self, Node, Value};
-
-/// Values of a YAML document: about 4,000 clusters. JSON has no such limit.
-const MOST_YAML_VALUES: usize = 1_000_000;
+use crate::document::tree::{self, Key, MOST_YAML_VALUES, Node, Value};
 
 /// Documents in one YAML file.
 const MOST_DOCUMENTS: usize = 2_000;
@@ -52,7 +50,7 @@ struct ListEnvelope<'s> {
 /// When the text is neither JSON nor YAML, with the place.
 pub(super) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let is_json = source.text.trim_start().starts_with(['{', '[']);
-    let is_yaml = [".yaml", ".yml"].iter().any(|ending| source.name.to_lowercase().ends_with(ending));
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| unpacked_name(&source.name.to_lowercase()).ends_with(ending));
     if is_json {
         match json_objects(source) {
             // What begins with a brace may be YAML in flow style.
@@ -87,12 +85,30 @@ fn json_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
         match listed {
             Some((path, list)) => {
                 let items: Vec<&RawValue> = serde_json::from_str(list).map_err(|error| fail(&error))?;
-                found.extend(items.iter().enumerate().map(|(at, item)| object(item.get(), path.index(at))));
+                for (at, item) in items.iter().enumerate() {
+                    let (path, text) = (path.index(at), item.get());
+                    // `jq -s` makes an array of the lists of several clusters or pages.
+                    let lists = if is_list(text) { serde_json::from_str(text).ok() } else { None };
+                    match lists.and_then(|ListEnvelope { items, .. }| {
+                        serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok()
+                    }) {
+                        Some(inner) => {
+                            let path = path.key("items");
+                            found.extend(inner.iter().enumerate().map(|(at, item)| object(item.get(), path.index(at))));
+                        }
+                        None => found.push(object(text, path)),
+                    }
+                }
             }
             None => found.push(object(text, Path::default())),
         }
     }
     Ok(found)
+}
+
+/// Whether the text of an object may be that of a list, without reading it.
+fn is_list(text: &str) -> bool {
+    text.starts_with('{') && text.contains("\"items\"") && text.contains("List\"")
 }
 
 fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
@@ -128,13 +144,35 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
         };
         match items {
             Some(items) => {
-                let items = items.into_iter().enumerate();
-                found.extend(items.map(|(at, item)| object(item, path.index(at))));
+                for (at, mut item) in items.into_iter().enumerate() {
+                    let path = path.index(at);
+                    match listed(&mut item) {
+                        Some(inner) => {
+                            let path = path.key("items");
+                            let inner = inner.into_iter().enumerate();
+                            found.extend(inner.map(|(at, item)| object(item, path.index(at))));
+                        }
+                        None => found.push(object(item, path)),
+                    }
+                }
             }
             None => found.push(object(root, path)),
         }
     }
     Ok(found)
+}
+
+/// The items of a list of Kubernetes.
+fn listed(node: &mut Node) -> Option<Vec<Node>> {
+    let Value::Map(entries) = &mut node.value else { return None };
+    let is_kind = |(key, node): &(Key, Node)| {
+        key.text == "kind" && matches!(&node.value, Value::Text(kind) if kind.ends_with("List"))
+    };
+    entries.iter().any(is_kind).then_some(())?;
+    entries.iter_mut().find_map(|(key, node)| match &mut node.value {
+        Value::List(items) if key.text == "items" => Some(std::mem::take(items)),
+        _ => None,
+    })
 }
 
 /// A YAML document of several, with its places in the file.
@@ -318,6 +356,8 @@ mod tests {
         for text in [
             r#"[{"name": "a"}, {"name": "b", "other": {"x": [1]}}]"#,
             r#"{"kind": "List", "items": [{"name": "a"}, {"name": "b"}]}"#,
+            r#"[{"kind": "List", "items": [{"name": "a"}]}, {"items": [{"name": "b"}], "kind": "ClusterList"}]"#,
+            "- kind: List\n  items: [{name: a}]\n- kind: List\n  items: [{name: b}]\n",
             r#"{"pagination": {}, "resources": [{"name": "a"}, {"name": "b"}]}"#,
             "{\"name\": \"a\"}\n{\"name\": \"b\"}\n",
             "name: a\n---\n# nothing\n---\nname: b\n",

@@ -6,10 +6,13 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Map, Value};
+
 use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft};
 use super::guess::Guess;
 use super::images::sizes;
-use crate::document::yaml::{in_lines, quoted};
+use super::site::SiteKind;
+use crate::document::yaml::{in_lines, quoted, to_yaml};
 
 /// The name of the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
@@ -85,7 +88,12 @@ fn assignment(guess: &Guess) -> String {
 }
 
 /// Writes the experiment. `name` is its name.
-pub(super) fn write(draft: &ExperimentDraft, name: &str, files: &FileNames) -> (String, Vec<Guess>) {
+pub(super) fn write(
+    draft: &ExperimentDraft,
+    name: &str,
+    files: &FileNames,
+    in_place: Map<String, Value>,
+) -> (String, Vec<Guess>) {
     let mut page = Page { text: String::new(), guesses: Vec::new() };
     head(&mut page, draft, name, files);
     fleet(&mut page, draft);
@@ -93,7 +101,7 @@ pub(super) fn write(draft: &ExperimentDraft, name: &str, files: &FileNames) -> (
     release(&mut page, draft, files);
     node(&mut page, draft);
     faults(&mut page, draft);
-    strategies(&mut page, &draft.fleet.strategy, files);
+    strategies(&mut page, &draft.fleet.strategy, files, in_place);
     (page.text, page.guesses)
 }
 
@@ -137,13 +145,19 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     } else if draft.fleet.targets.iter().any(|target| target.nodes.is_none()) {
         page.guess(4, Guess::nodes(place));
     }
-    page.guess(4, Guess::downlink(place));
-    page.guess(4, Guess::rtt(place));
+    if draft.site == SiteKind::default() {
+        page.guess(4, Guess::downlink(place));
+        page.guess(4, Guess::rtt(place));
+    } else {
+        for guess in draft.site.guesses(place) {
+            page.needed_guess(4, &assignment(&guess), guess);
+        }
+    }
     if !draft.fleet.regions.is_empty() {
         page.blank();
         page.line(0, "regions:");
         for (at, region) in draft.fleet.regions.iter().enumerate() {
-            let guess = Guess::shared_link(at);
+            let guess = Guess { value: draft.site.link().median.to_owned(), ..Guess::shared_link(at) };
             let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
             match at {
                 0 => page.needed_guess(2, &line, guess),
@@ -222,7 +236,7 @@ fn faults(page: &mut Page, draft: &ExperimentDraft) {
     page.blank();
 }
 
-fn strategies(page: &mut Page, strategy: &StrategyDraft, files: &FileNames) {
+fn strategies(page: &mut Page, strategy: &StrategyDraft, files: &FileNames, in_place: Map<String, Value>) {
     page.line(0, "strategies:");
     page.line(2, "as-exported:");
     let is_empty = files.strategy.is_none() && strategy.guesses.is_empty();
@@ -233,6 +247,10 @@ fn strategies(page: &mut Page, strategy: &StrategyDraft, files: &FileNames) {
     }
     if let Some(file) = &files.strategy {
         page.line(6, &format!("file: {}", quoted(file)));
+    }
+    if !in_place.is_empty() {
+        page.comment(6, "These replace what the file says.");
+        to_yaml(&Value::Object(in_place)).lines().for_each(|line| page.line(6, line));
     }
     for guess in &strategy.guesses {
         page.needed_guess(6, &assignment(guess), guess.clone());

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use flate2::read::MultiGzDecoder;
 
+use super::site::SiteKind;
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::io::read_file;
 
@@ -52,12 +54,18 @@ pub struct ImportSources {
     /// The strategy: a fleet.yaml, an ApplicationSet, a ClusterStagedUpdateStrategy, a placement or a deployment
     #[arg(long, value_name = "FILE")]
     pub strategy: Option<PathBuf>,
+    /// Write the strategy's fields into the experiment too, where they replace those of its file
+    #[arg(long)]
+    pub inline: bool,
     /// Namespace of the clusters or applications [default: that of the GitRepo, or fleet-default]
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
     /// Nodes of a typical cluster: `kubectl get nodes -o json`
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
+    /// Where the clusters are, for the links that no export contains [default: from the exports, or branch]
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub site: Option<SiteKind>,
     /// Manifest of a new image: `crane manifest IMAGE` or `skopeo inspect --raw docker://IMAGE`; may be repeated
     #[arg(long = "image", value_name = "FILE", help_heading = "Images")]
     pub images: Vec<PathBuf>,
@@ -116,6 +124,10 @@ impl Texts {
             };
             fail(message, written())
         })?;
+        let bytes = match unpacked(bytes) {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(fail(format!("the file cannot be decompressed: {error}"), written())),
+        };
         if bytes.len() as u64 > MOST_BYTES {
             let message = format!("the file has more than {MOST_BYTES} bytes");
             return Err(fail(message, "export fewer objects, e.g. by label with `-l`".to_owned()));
@@ -134,6 +146,21 @@ fn of_stdin() -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The bytes of a file that may be compressed with gzip, up to one more than are read.
+fn unpacked(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut plain = Vec::new();
+    MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_end(&mut plain)?;
+    Ok(plain)
+}
+
+/// The name of a file without the ending of its compression.
+pub(super) fn unpacked_name(name: &str) -> &str {
+    name.strip_suffix(".gz").unwrap_or(name)
 }
 
 /// UTF-8 with or without a mark, or UTF-16 as PowerShell redirects it.

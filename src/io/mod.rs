@@ -12,6 +12,6 @@ mod read;
 mod temporary;
 mod terminal;
 
-pub use read::{MOST_BYTES, open_below, open_own, path_below, read_below, read_file};
+pub use read::{MOST_BYTES, open_below, open_file, open_own, path_below, read_below, read_file};
 pub use temporary::{Temporary, abandon, create, uninterrupted};
 pub use terminal::printable;

@@ -19,6 +19,14 @@ const MOST_RESULT_BYTES: u64 = 4_000_000_000;
 /// # Errors
 /// When it is not a regular file, has more than `most` bytes, or cannot be read.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
+    read_at_most(open_file(path)?, most)
+}
+
+/// Opens the regular file at `path`, however large it is. Links are followed.
+///
+/// # Errors
+/// When it is not a regular file, or cannot be opened.
+pub fn open_file(path: &Path) -> Result<File> {
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
         return Err(Error::other("it is a folder, not a file"));
@@ -28,7 +36,7 @@ pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
             "it is not a regular file; save what it gives to a file, or use `-` where that is allowed",
         ));
     }
-    read_at_most(File::open(path)?, most)
+    File::open(path)
 }
 
 /// The bytes of the file `name` below a results folder, as [`open_below`] opens it.

@@ -27,6 +27,8 @@ pub struct ProductEntry {
     pub target: Option<&'static str>,
     /// Whether no product ships it: a bound of what any pacing can do.
     pub is_bound: bool,
+    /// The fields in place that replace those of a file of the product, and where the file has each.
+    pub(crate) in_file: &'static [(&'static str, &'static str)],
     /// How the control loop runs where the experiment does not say.
     pub control_loop: ControlLoop,
     /// The agent in each cluster, where the experiment does not say.
@@ -45,6 +47,7 @@ impl ProductEntry {
             summary: P::SUMMARY,
             target: P::TARGET,
             is_bound: P::IS_BOUND,
+            in_file: P::IN_FILE,
             control_loop: P::CONTROL_LOOP,
             agent: P::AGENT,
             restarts: P::RESTARTS,

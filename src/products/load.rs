@@ -25,6 +25,8 @@ pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
     /// Whether no product ships it: a bound of what any pacing can do. It has the agents and the control loop of the
     /// product that it is compared with.
     const IS_BOUND: bool = false;
+    /// The fields in place that replace those of a file of the product, and where the file has each.
+    const IN_FILE: &'static [(&'static str, &'static str)] = &[];
     /// How the control loop runs where the experiment does not say.
     const CONTROL_LOOP: ControlLoop;
     /// The agent in each cluster, where the experiment does not say.

@@ -90,9 +90,9 @@ impl Baseline {
         }
         let of_targets = format!("{} started target(s) not ready ({})", in_flight.len(), names(in_flight));
         Some(match waiting {
-            0 => Hold { rule: "ready", explanation: format!("{of_targets}; all targets were started") },
+            0 => Hold { rule: "ready".into(), explanation: format!("{of_targets}; all targets were started") },
             _ => Hold {
-                rule: if matches!(self, Self::Doubling(_)) { "doubling" } else { "batch" },
+                rule: if matches!(self, Self::Doubling(_)) { "doubling".into() } else { "batch".into() },
                 explanation: format!("{of_targets}; the next of {waiting} waiting targets start when all are"),
             },
         })

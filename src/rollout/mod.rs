@@ -31,6 +31,7 @@ mod target_set;
 mod testing;
 mod text;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -106,7 +107,7 @@ pub struct Pass<Action, Status> {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hold {
     /// The product's name for the rule or setting, e.g. `maxUnavailablePartitions`.
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// The reached limit and its cause, with numbers and names.
     pub explanation: String,
 }

@@ -31,15 +31,15 @@ const MOST_NODES_IN_ALL: u64 = 10_000_000;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InventoryFields {
-    /// JSON as `kubectl get clusters.fleet.cattle.io -A -o json` prints it, or a table. A table is CSV and ends in
-    /// `.csv`.
+    /// JSON or YAML as `kubectl get clusters.fleet.cattle.io -A -o json` prints it, or a table. A table is CSV and ends
+    /// in `.csv`.
     pub(crate) file: String,
     /// Fleet's workspace whose clusters are targets of the bundle. Default: `fleet-default` if there are several.
     #[serde(default)]
     pub(crate) namespace: Option<String>,
     /// A GitRepo: its namespace and `spec.targets` decide which clusters are targets.
     pub(crate) git_repo: Option<String>,
-    /// JSON as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
+    /// JSON or YAML as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
     pub(crate) cluster_groups: Option<String>,
     /// Rules by label. A field comes from the first rule that selects the cluster and sets the field.
     #[serde(default)]

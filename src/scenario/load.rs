@@ -14,12 +14,12 @@ use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::{Assertion, Experiment, Scenario, Variant};
 use crate::document::context::Context;
 use crate::document::files::Files;
-use crate::document::path::Path;
+use crate::document::path::{Path, Step};
 use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::text_or::TextOr;
 use crate::document::tree::{self, Node, Value};
-use crate::products::{Configuration, ProductEntry, Strategy, StrategyChoice};
+use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
 use crate::results::Setting;
 use crate::world::{AgentSpec, PlatformSpec};
 
@@ -112,6 +112,7 @@ pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> R
     if purpose == Purpose::Plan {
         loader.put_candidates();
     }
+    loader.put_parts_of_files();
     Ok(loader)
 }
 
@@ -159,6 +160,32 @@ impl Loader {
                 Ok(Experiment { resolved, inputs: self.files.into_inputs(), ..experiment })
             }
             _ => Err(LoadError::new(self.problems, &self.shown)),
+        }
+    }
+
+    /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
+    /// file. What cannot be read is reported later.
+    fn put_parts_of_files(&mut self) {
+        let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
+        for axis in axes {
+            let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] =
+                axis.path.0.as_slice()
+            else {
+                continue;
+            };
+            let base = Path::of("strategies").key(strategy).key(product);
+            let in_file = products::find(product)
+                .and_then(|product| product.in_file.iter().find(|(in_place, _)| in_place == field))
+                .and_then(|(_, in_file)| Path::parse(in_file).ok());
+            let named = self.tree.get(&base.key("file")).cloned();
+            let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field))) else {
+                continue;
+            };
+            let document = self.files.read(&named.short_text()).ok().and_then(|source| tree::parse(&source).ok());
+            if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
+                let put = self.tree.set(&base.key(field), &part.moved(&named.at), &named.at);
+                debug_assert!(put.is_ok(), "the strategy is a map");
+            }
         }
     }
 

@@ -23,8 +23,10 @@ pub struct VariedExperiment {
 pub struct VariedConstant {
     /// Its number among all factors.
     pub factor: usize,
-    /// Its path.
+    /// Its path, which is the same in all experiments.
     pub name: &'static str,
+    /// Its path in this experiment.
+    pub own_name: String,
     /// The values of it in this experiment, each once: of groups of clusters, or of products.
     pub values: Vec<VariedValue>,
 }
@@ -64,6 +66,12 @@ impl VariedValue {
 }
 
 impl VariedConstant {
+    /// Whether this is its path, in all experiments or in this one.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.own_name == name
+    }
+
     /// All values at a level, each once: `10 Mbit/s, 20 Mbit/s`.
     #[must_use]
     pub fn text_at(&self, share: f64) -> String {
@@ -141,17 +149,20 @@ impl VariedExperiment {
         let mut all = Vec::new();
         for (at, factor) in constants::factors().iter().enumerate().filter(|(at, _)| !known.contains(at)) {
             let mut values: Vec<VariedValue> = Vec::new();
+            let mut places = Vec::new();
             for (tree, strategy, product) in &trees {
                 for laid in lay(&mut tree.clone(), (strategy, product), factor, Level::Toward(1.0), &self.loader.ranges)
                 {
+                    places.push(laid.place);
                     let value = of_laid(&laid, product);
                     if value.low < value.high && !values.iter().any(|known| known.is_like(&value)) {
                         values.push(value);
                     }
                 }
             }
-            if !values.is_empty() {
-                all.push(VariedConstant { factor: at, name: &factor.name, values });
+            if let Some(first) = values.first() {
+                let own_name = first.constant.name_at(&places);
+                all.push(VariedConstant { factor: at, name: &factor.name, own_name, values });
             }
         }
         all

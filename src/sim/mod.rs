@@ -184,7 +184,7 @@ impl<'s> Sim<'s> {
             return ("prePull".to_owned(), detail);
         }
         match self.control.controller.hold() {
-            Some(Hold { rule, explanation }) => (rule.to_owned(), explanation),
+            Some(Hold { rule, explanation }) => (rule.into_owned(), explanation),
             None => ("no rule".to_owned(), String::new()),
         }
     }

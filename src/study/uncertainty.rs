@@ -82,7 +82,7 @@ fn values(varied: &VariedExperiment, draw: u32, (at, level): &(usize, Level)) ->
     let constant = &varied.constants()[*at];
     let value = |value: &crate::scenario::VariedValue| DrawnConstant {
         draw,
-        constant: constant.name.to_owned(),
+        constant: constant.own_name.clone(),
         product: value.product.unwrap_or_default().to_owned(),
         value: value.value,
         drawn: value.at(*level),

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::common::{Block, blocks, python_with, root};
+use super::external_scheduler;
 
 const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
@@ -183,6 +184,38 @@ fn committed_tables_are_typed_and_keyed_as_documented_and_read_without_options()
             };
             let holds = expected.0.contains(&pandas.as_str()) && expected.1.contains(&duckdb.as_str());
             assert!(holds, "{file}: {column} is {pandas} to pandas and {duckdb} to DuckDB, not {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn texts_that_look_like_formulas_read_back_equal() {
+    const RULES: [&str; 4] = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1:A9)"];
+    const DETAIL: &str = "=HYPERLINK(\"https://x\",\"a\nb\")";
+    let Some(python) = python() else { return };
+    let script = "read q; echo '{\"ready\": {}}'; while read q; do case $q in *hold*) cat $0.json;; \
+                  *bye*) echo '{\"bye\": {}}'; exit;; *) echo '{}';; esac; done";
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut text = external_scheduler::experiment("{allAtOnce: {}}");
+    for (at, rule) in RULES.iter().enumerate() {
+        let answer = serde_json::json!({"hold": {"rule": rule, "explanation": DETAIL}});
+        fs::write(folder.path().join(format!("{at}.json")), format!("{answer}\n")).expect("written");
+        text += &format!("  x{at}: {{external: {{command: [sh, -c, {script:?}, '{at}']}}}}\n");
+    }
+    fs::write(folder.path().join("experiment.yaml"), text).expect("written");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    output(run.args(["run", ".", "--allow-commands", "--out", "out"]).current_dir(folder.path()), b"");
+    for (column, expected) in [("held_by", RULES), ("held_detail", [DETAIL; 4])] {
+        let mut command = Command::new(&python);
+        command.arg(root().join("tests/suite/analysis/texts.py")).arg(folder.path().join("out/runs.csv")).arg(column);
+        let told: [Vec<Option<String>>; 2] = serde_json::from_slice(
+            &String::from_utf8(output(&mut command, b"")).expect("text").replace("NaN", "null").into_bytes(),
+        )
+        .expect("texts");
+        for told in told {
+            // Two runs of each; the first strategy finishes.
+            let told: Vec<&str> = told.iter().flatten().map(String::as_str).filter(|text| !text.is_empty()).collect();
+            assert_eq!(told, expected.iter().flat_map(|text| [*text; 2]).collect::<Vec<_>>(), "{column}");
         }
     }
 }

@@ -306,3 +306,18 @@ fn a_process_knows_which_targets_it_cannot_reach_and_its_hold_has_its_own_name()
         assert_eq!((&*row["targets_done"], &*row["promotions"]), ("6", "6"), "{row:?}");
     }
 }
+
+#[test]
+fn a_long_name_of_a_rule_is_shortened() {
+    // 100 kB, which nobody reads in a table.
+    let script = "read q; echo '{\"ready\": {}}'; while read q; do case $q in *hold*) \
+                  echo \"{\\\"hold\\\": {\\\"rule\\\": \\\"$(head -c 100000 /dev/zero | tr '\\0' x)\\\"}}\";; \
+                  *bye*) echo '{\"bye\": {}}'; exit;; *) echo '{}';; esac; done";
+    let folder = scripted(script, "");
+    let (code, messages) = ended_within(PATIENCE, start(folder.path(), "."));
+    assert_eq!(code, Some(0), "{messages}");
+    let mut reader = csv::Reader::from_path(folder.path().join("out/runs.csv")).expect("the table");
+    let rows: Vec<std::collections::BTreeMap<String, String>> =
+        reader.deserialize().collect::<csv::Result<_>>().expect("text");
+    assert_eq!(rows[0]["held_by"], "x".repeat(1_000) + "…");
+}

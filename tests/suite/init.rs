@@ -27,13 +27,16 @@ fn answers_come_from_options_and_from_lines_and_the_rest_is_as_proposed() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = fleetsim(home.path())
         .args(["init", "mine", "--clusters", "40", "--settings", "1, 50%"])
-        .write_stdin("kubefleet-rolling\n5\n\n20 ms\n")
+        // The number of the menu is an answer, too.
+        .write_stdin("4\n5\n\n\n20 ms\n")
         .output()
         .expect("run");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let asked = text(&output.stderr);
     assert!(
-        !asked.contains("How many clusters") && asked.contains("How fast is the registry's link? [10 Gbit/s]: "),
+        asked.contains("1 rancher-fleet, 2 argo-cd")
+            && !asked.contains("How many clusters")
+            && asked.contains("How fast is the registry's link? [10 Gbit/s]: "),
         "{asked}"
     );
     let written = fs::read_to_string(home.path().join("mine/experiment.yaml")).expect("written");
@@ -73,4 +76,14 @@ fn an_invalid_answer_says_why_and_writes_nothing() {
     let output = fleetsim(home.path()).args(["init", "taken", "--yes"]).output().expect("run");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("taken exists and is not an empty folder; name a new folder"));
+}
+
+#[test]
+fn the_links_are_those_of_the_kind_of_site() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    for (site, links) in [("cloud", "downlink: 5 Gbit/s, rtt: 5 ms"), ("dsl", "downlink: 16 Mbit/s, rtt: 35 ms")] {
+        fleetsim(home.path()).args(["init", site, "--site", site, "--yes"]).assert().success();
+        let written = fs::read_to_string(home.path().join(site).join("experiment.yaml")).expect("written");
+        assert!(written.contains(links), "{written}");
+    }
 }

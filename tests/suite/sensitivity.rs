@@ -112,3 +112,24 @@ fn drawn_constants_give_total_intervals_beside_those_of_luck() {
     assert_eq!(draws.lines().count(), 1 + 2 * 9);
     fleetsim(home.path()).args(["reproduce", "out"]).assert().success();
 }
+
+#[test]
+fn constants_have_the_names_of_the_users_file() {
+    let home = experiment("");
+    let file = home.path().join("small/experiment.yaml");
+    let listed = fs::read_to_string(&file).expect("readable").replace(
+        "fleet:\n  - {name: \"store-{01..12}\", nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}\n",
+        "inventory: {file: clusters.csv, default: {nodes: 1, downlink: 100 Mbit/s}}\n\
+         uncertainty: {draws: 0, known: [inventory.default.rtt]}\n",
+    );
+    fs::write(file, listed).expect("written");
+    let names: String = (1..=12).map(|at| format!("store-{at}\n")).collect();
+    fs::write(home.path().join("small/clusters.csv"), format!("name\n{names}")).expect("written");
+    let listed = said(home.path(), &["assumptions", "small"]);
+    assert!(listed.contains("\ninventory.default.downlink\n") && !listed.contains("fleet[*]"), "{listed}");
+    assert!(!listed.contains("inventory.default.rtt"), "it is known: {listed}");
+    for name in ["inventory.default.downlink", "fleet[*].downlink"] {
+        let found = said(home.path(), &["sensitivity", "small", "--constant", name, "--budget", "4", "--replace"]);
+        assert!(found.contains("inventory.default.downlink") && !found.contains("fleet[*]"), "{found}");
+    }
+}

@@ -184,6 +184,21 @@ fn an_export_keeps_devices_links_and_files_of_others() {
 }
 
 #[test]
+fn an_export_removes_what_a_killed_one_has_left() {
+    let home = results();
+    let at = home.path();
+    let hidden = [".t.json.fleetsim-99-0", ".t.json.fleetsim-98-12", ".t.json.fleetsim-mine", ".t.json.fleetsim-1-0"];
+    for name in hidden {
+        fs::write(at.join(name), VICTIM).expect("written");
+    }
+    let writing = File::open(at.join(hidden[3])).expect("readable");
+    writing.lock().expect("another process writes it");
+    let export = called(at, &["export", "out", "--to", "trace", "-o", "t.json"]);
+    assert!(export.status.success(), "{}", text(&export.stderr));
+    assert_eq!(names(at), [hidden[3], hidden[2], "out", "small", "t.json", "victim.csv"]);
+}
+
+#[test]
 fn an_export_of_modified_tables_is_refused() {
     let home = results();
     let table = home.path().join("out/runs.csv");

@@ -15,25 +15,16 @@ mod tally;
 mod tests;
 
 pub(super) use pulls::{ContainerStart, Stamp};
+pub(super) use read::{ITEMS, PodEvents, read};
 pub(super) use tally::Tally;
 
-use super::input::Input;
-use crate::document::problem::OrProblem;
-
-/// The containers of several files, whose events may overlap. `only`: those whose pod's namespace and name contain it.
-///
-/// # Errors
-/// When a file is not JSON, is cut off, or has no events.
-pub(super) fn containers(inputs: &[Input], only: Option<&str>, tally: &mut Tally) -> OrProblem<Vec<ContainerStart>> {
-    let mut read = read::PodEvents::default();
-    for input in inputs {
-        read::read(input, &mut read, tally)?;
-    }
+/// The containers of events. `only`: those whose pod's namespace and name contain it.
+pub(super) fn containers(read: PodEvents, only: Option<&str>, tally: &mut Tally) -> Vec<ContainerStart> {
     let mut events = read.events;
     if let Some(only) = only {
         let all = events.len();
         events.retain(|event| event.pod.contains(only));
         tally.add_many("event of a pod that `--only` excludes", all - events.len());
     }
-    Ok(pulls::containers(events, tally))
+    pulls::containers(events, tally)
 }

@@ -9,8 +9,7 @@ use serde::Deserialize;
 
 use super::message::{self, ImageMessage};
 use super::tally::Tally;
-use crate::calibrate::input::Input;
-use crate::calibrate::json_stream::{Found, read_values};
+use crate::calibrate::json_stream::{JsonStream, Piece};
 use crate::calibrate::time::{Nanos, of_event_name, rfc3339};
 use crate::document::problem::{OrProblem, Problem};
 
@@ -116,41 +115,49 @@ pub(super) struct PodEvent {
 
 /// The events of several files, each once.
 #[derive(Debug, Default)]
-pub(super) struct PodEvents {
+pub(in crate::calibrate) struct PodEvents {
     pub(super) events: Vec<PodEvent>,
     /// Where each event is, to find the same one again with a higher count.
     known: BTreeMap<String, usize>,
 }
 
-/// Adds the events of a file.
+/// Where a list has its events.
+pub(in crate::calibrate) const ITEMS: &[&str] = &["items"];
+
+/// Why a line is left out.
+const OTHER_LINE: &str = "line that is not an event (such as a log line of the exporter)";
+
+/// Adds the events of a stream.
 ///
 /// # Errors
 /// When it is not JSON, is cut off, or has no event.
-pub(super) fn read(input: &Input, all: &mut PodEvents, tally: &mut Tally) -> OrProblem<()> {
-    let is_event = |value: &serde_json::Value| {
-        ["involvedObject", "regarding", "items", "object", "event"].iter().any(|key| value.get(key).is_some())
-    };
-    let values = read_values::<ObjectJson>(input, |value| !is_event(value))?;
-    tally.add_many("line that is not an event (such as a log line of the exporter)", values.other_lines);
+pub(in crate::calibrate) fn read(stream: &mut JsonStream, all: &mut PodEvents, tally: &mut Tally) -> OrProblem<()> {
     let mut seen = 0;
     let mut foreign = None;
-    for Found { at, value } in values.found {
-        let mut open = vec![value];
-        if let Some(items) = open[0].items.take() {
-            if items.is_empty() {
-                foreign = foreign.or(Some((at, open[0].kind.take(), false)));
+    while let Some(piece) = stream.next()? {
+        let mut open: Vec<ObjectJson> = match JsonStream::parse(&piece) {
+            Ok(object) => vec![object],
+            Err(error) if error.is_data() && !piece.is_element && !is_event(&piece) => {
+                tally.add(OTHER_LINE);
+                continue;
             }
-            open = items;
-            open.reverse();
-        }
+            Err(error) => return Err(stream.refused(&piece, &error)),
+        };
         while let Some(mut object) = open.pop() {
             if let Some(inner) = object.object.take().or(object.event.take()) {
                 open.push(*inner);
                 continue;
             }
+            if let Some(items) = object.items.take() {
+                if seen == 0 && items.is_empty() {
+                    foreign = foreign.or_else(|| Some(no_event(stream, &piece, object)));
+                }
+                open.extend(items.into_iter().rev());
+                continue;
+            }
             if object.involved_object.is_none() && object.regarding.is_none() {
-                tally.add("line that is not an event (such as a log line of the exporter)");
-                foreign = foreign.or(Some((at, object.kind, object.data.is_some())));
+                tally.add(OTHER_LINE);
+                foreign = foreign.or_else(|| Some(no_event(stream, &piece, object)));
                 continue;
             }
             seen += 1;
@@ -160,10 +167,18 @@ pub(super) fn read(input: &Input, all: &mut PodEvents, tally: &mut Tally) -> OrP
             all.add(id, event, tally);
         }
     }
-    if seen == 0 {
-        return Err(no_events(input, foreign));
+    tally.add_many(OTHER_LINE, stream.other_lines);
+    match foreign {
+        _ if seen > 0 => Ok(()),
+        Some(problem) => Err(problem),
+        None => Err(no_objects(stream)),
     }
-    Ok(())
+}
+
+/// Whether an object that cannot be read is meant to be an event, and not a log line in JSON.
+fn is_event(piece: &Piece) -> bool {
+    let value: serde_json::Value = JsonStream::parse(piece).unwrap_or_default();
+    ["involvedObject", "regarding", "items", "object", "event"].iter().any(|key| value.get(key).is_some())
 }
 
 impl PodEvents {
@@ -182,26 +197,30 @@ impl PodEvents {
     }
 }
 
-/// Why a file has no events.
-fn no_events(input: &Input, foreign: Option<(usize, Option<String>, bool)>) -> Box<Problem> {
-    let text = input.source.text.trim_start();
-    match foreign {
-        Some((at, _, true)) => {
-            let help = "name it with `--prometheus KIND=FILE`; KIND is `egress`, `requests` or `durations`";
-            input.at(at, "data", "this is a response of Prometheus, not a list of events", help)
-        }
-        Some((at, Some(kind), _)) if kind != "Event" && kind != "List" => {
-            input.at(at, "kind", format!("this is a {kind} of Kubernetes, not an event"), COMMAND)
-        }
-        Some((at, ..)) => input.at(at, "items", "the file has no Kubernetes events", COMMAND),
-        None if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") => {
-            input.whole("this is the table that kubectl prints for people", "add `-o json` to the command")
-        }
-        None if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") => {
-            input.whole("this is YAML; events are read as JSON", "write the file again with `-o json`")
-        }
-        None => input.whole("the file has no JSON object, so no Kubernetes events", COMMAND),
+/// Why a file has no events: the first object is something else.
+fn no_event(stream: &JsonStream, piece: &Piece, object: ObjectJson) -> Box<Problem> {
+    if object.data.is_some() {
+        let help = "name it with `--prometheus KIND=FILE`; KIND is `egress`, `requests` or `durations`";
+        return stream.at(piece, "data", "this is a response of Prometheus, not a list of events", help);
     }
+    match object.kind {
+        Some(kind) if kind != "Event" && kind != "List" => {
+            stream.at(piece, "kind", format!("this is a {kind} of Kubernetes, not an event"), COMMAND)
+        }
+        _ => stream.at(piece, "items", "the file has no Kubernetes events", COMMAND),
+    }
+}
+
+/// Why a file has no events: it has no objects.
+fn no_objects(stream: &JsonStream) -> Box<Problem> {
+    let text = stream.head();
+    if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
+        return stream.whole("this is the table that kubectl prints for people", "add `-o json` to the command");
+    }
+    if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") {
+        return stream.whole("this is YAML; events are read as JSON", "write the file again with `-o json`");
+    }
+    stream.whole("the file has no JSON object, so no Kubernetes events", COMMAND)
 }
 
 /// Identifies an event. An event that is updated keeps it.

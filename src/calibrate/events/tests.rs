@@ -1,27 +1,29 @@
 //! Streams with each pitfall of real ones, and what is read of them.
 
-use std::sync::Arc;
+use std::io::Cursor;
 
-use super::{ContainerStart, Tally, containers};
-use crate::calibrate::input::Input;
-use crate::document::problem::Source;
+use super::{ContainerStart, ITEMS, PodEvents, Tally, containers};
+use crate::calibrate::json_stream::JsonStream;
+use crate::document::problem::OrProblem;
 
 /// 2024-10-02T17:20:00Z in nanoseconds.
 const START: i64 = 1_727_889_600_000_000_000;
 
-fn input(text: &str) -> Input {
-    let source = Arc::new(Source { name: "events.json".to_owned(), text: text.to_owned() });
-    Input { source, sha256: String::new() }
+fn events(text: &str, tally: &mut Tally) -> OrProblem<PodEvents> {
+    let mut stream = JsonStream::of_bytes("events.json", Cursor::new(text.to_owned()), ITEMS).expect("bytes");
+    let mut events = PodEvents::default();
+    super::read(&mut stream, &mut events, tally).map(|()| events)
 }
 
 fn read(text: &str) -> (Vec<ContainerStart>, Vec<(&'static str, u64)>) {
     let mut tally = Tally::default();
-    let starts = containers(&[input(text)], None, &mut tally).unwrap_or_else(|problem| panic!("{problem}"));
+    let events = events(text, &mut tally).unwrap_or_else(|problem| panic!("{problem}"));
+    let starts = containers(events, None, &mut tally);
     (starts, tally.left_out().collect())
 }
 
 fn refused(text: &str) -> String {
-    containers(&[input(text)], None, &mut Tally::default()).expect_err(text).to_string()
+    events(text, &mut Tally::default()).expect_err(text).to_string()
 }
 
 /// An event as an exporter writes it: `pod` at a node of its own, `after` seconds after the start.

@@ -84,6 +84,9 @@ impl Default for ConcurrentUpdates {
     }
 }
 
+/// The field in place, and where it is in an ApplicationSet.
+const IN_FILE: [(&str, &str); 1] = [("strategy", "spec.strategy")];
+
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
 
 const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
@@ -94,6 +97,7 @@ impl Product for ArgoCdConfig {
     const KEY: &'static str = "argoCd";
     const TITLE: &'static str = "Argo CD";
     const SUMMARY: &'static str = "Argo CD's ApplicationSet: RollingSync, or all at once.";
+    const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
@@ -166,6 +170,7 @@ impl Product for ProposalConfig {
     const KEY: &'static str = "argoCdProposal";
     const TITLE: &'static str = "Argo CD's proposal";
     const SUMMARY: &'static str = "The RollingUpdate strategy that was proposed for Argo CD and never shipped.";
+    const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 

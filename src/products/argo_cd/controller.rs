@@ -511,7 +511,7 @@ impl Controller for ArgoCdController {
     /// application queues none, nor do comparisons. Passes that only brought rows up to date would move no cluster.
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
-            return Some(Hold { rule: "objectSize", explanation: reason.clone() });
+            return Some(Hold { rule: "objectSize".into(), explanation: reason.clone() });
         }
         let mut scheduler = self.scheduler.clone();
         scheduler.sees_until(SimTime::MAX);

@@ -83,7 +83,7 @@ impl Controller for BaselineController<'_> {
         if self.stopped {
             let waiting = self.targets.iter().filter(|target| !target.started).count();
             let explanation = format!("a person has stopped the rollout; {waiting} clusters wait");
-            return Some(Hold { rule: "stop", explanation });
+            return Some(Hold { rule: "stop".into(), explanation });
         }
         self.baseline.hold(&self.targets, self.clusters.iter().map(|cluster| cluster.name.as_str()))
     }

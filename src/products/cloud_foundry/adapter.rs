@@ -392,7 +392,7 @@ impl Controller for CloudFoundryController<'_> {
         self.scheduler.hold(&self.view).or_else(|| {
             let waiting = self.waiting();
             (waiting > 0).then(|| Hold {
-                rule: "routable",
+                rule: "routable".into(),
                 explanation: format!(
                     "the app was started with all {} instances, {waiting} of which are not routable; nothing times out",
                     self.instances().len()

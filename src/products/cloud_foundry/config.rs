@@ -79,6 +79,7 @@ impl Product for CloudFoundryConfig {
     const TITLE: &'static str = "Cloud Foundry";
     const SUMMARY: &'static str = "Cloud Foundry's deployment of an app; each entry of the fleet is one instance.";
     const TARGET: Option<&'static str> = Some("instance");
+    const IN_FILE: &'static [(&'static str, &'static str)] = &IN_PLACE;
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
     const RESTARTS: Restarts = RESTARTS;

@@ -255,7 +255,7 @@ impl Controller for OwnLoopController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         match &self.failed {
-            Some(message) => Some(Hold { rule: "failed", explanation: message.clone() }),
+            Some(message) => Some(Hold { rule: "failed".into(), explanation: message.clone() }),
             None => self.session.hold(),
         }
     }

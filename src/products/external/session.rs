@@ -296,8 +296,7 @@ impl<'r> Session<'r> {
     pub(super) fn hold(&self) -> Option<Hold> {
         let Held { rule, explanation } = self.ask(&ProcessMessage::Hold {}, Some("hold"))?;
         let (rule, explanation) = (shortened(rule), shortened(explanation));
-        // A run asks once, at its end: what is never freed is a name for each run that stalls.
-        (!rule.is_empty()).then(|| Hold { rule: rule.leak(), explanation })
+        (!rule.is_empty()).then(|| Hold { rule: rule.into(), explanation })
     }
 
     pub(super) fn failure(&self) -> Option<ProcessError> {

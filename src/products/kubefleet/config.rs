@@ -110,6 +110,7 @@ impl Product for StagedConfig {
     const TITLE: &'static str = "KubeFleet, staged";
     const SUMMARY: &'static str = "A staged update run of KubeFleet.";
     const TARGET: Option<&'static str> = Some("member cluster");
+    const IN_FILE: &'static [(&'static str, &'static str)] = &[("stages", "spec.stages")];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
@@ -242,6 +243,11 @@ impl Product for RollingConfig {
     const TITLE: &'static str = "KubeFleet, rolling";
     const SUMMARY: &'static str = "The rolling update of a KubeFleet placement.";
     const TARGET: Option<&'static str> = Some("member cluster");
+    const IN_FILE: &'static [(&'static str, &'static str)] = &[
+        ("maxUnavailable", "spec.strategy.rollingUpdate.maxUnavailable"),
+        ("maxSurge", "spec.strategy.rollingUpdate.maxSurge"),
+        ("unavailablePeriodSeconds", "spec.strategy.rollingUpdate.unavailablePeriodSeconds"),
+    ];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 

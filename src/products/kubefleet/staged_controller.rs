@@ -237,7 +237,7 @@ impl<'s> StagedController<'s> {
         let old = old.filter(|binding| binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting);
         let count = old.count();
         (count > 0).then(|| Hold {
-            rule: "resourceSnapshotIndex",
+            rule: "resourceSnapshotIndex".into(),
             explanation: format!("all runs have ended, and {count} clusters do not have the snapshot of the release"),
         })
     }
@@ -290,7 +290,7 @@ impl Controller for StagedController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
-            return Some(Hold { rule: "objectSize", explanation: reason.clone() });
+            return Some(Hold { rule: "objectSize".into(), explanation: reason.clone() });
         }
         let exist = || self.runs.iter().filter(|run| run.exists());
         let hold_of = |run: &StagedRun<'_>| {

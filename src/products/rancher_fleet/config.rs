@@ -90,10 +90,21 @@ const FLEET_YAML: [&str; 33] = [
 /// no limit (controller-runtime v0.24.1 sets none).
 const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
+/// The fields in place, and where they are in a fleet.yaml.
+const IN_FILE: [(&str, &str); 6] = [
+    ("maxUnavailable", "rolloutStrategy.maxUnavailable"),
+    ("maxUnavailablePartitions", "rolloutStrategy.maxUnavailablePartitions"),
+    ("autoPartitionSize", "rolloutStrategy.autoPartitionSize"),
+    ("autoPartitionThreshold", "rolloutStrategy.autoPartitionThreshold"),
+    ("maxNew", "rolloutStrategy.maxNew"),
+    ("partitions", "rolloutStrategy.partitions"),
+];
+
 impl Product for RancherFleetConfig {
     const KEY: &'static str = "rancherFleet";
     const TITLE: &'static str = "Rancher Fleet";
     const SUMMARY: &'static str = "Rancher Fleet's bundle rollout.";
+    const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &AgentSpec::HELM;
 
@@ -120,7 +131,8 @@ impl Product for RancherFleetConfig {
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
                 // Fleet accepts a fleet.yaml with an empty partition, which `explain` warns of.
-                let is_in_place = context.is_set(&path.key("partitions"));
+                let is_in_place = context.is_set(&path.key("partitions"))
+                    && file.as_ref().is_none_or(|file| file.value.partitions.is_none());
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
                         let problem = empty_partition(path, &strategy, index, &clusters, context);

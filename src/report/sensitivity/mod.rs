@@ -18,6 +18,8 @@ use crate::results::{DecisionEnd, DecisionRecord, EffectRow, Provenance, Sensiti
 const ROWS: usize = 8;
 /// Variants in the text, for each measure.
 const VARIANTS: usize = 3;
+/// Fewer trajectories rank constants by chance (Morris used four).
+const FEWEST_TRAJECTORIES: u32 = 4;
 /// Panels of a chart: variants.
 const PANELS: usize = 4;
 
@@ -108,9 +110,22 @@ fn tables(record: &SensitivityRecord) -> String {
     text
 }
 
+/// Runs of a trajectory: of each variant, one at the start and one after each step.
+fn trajectory_runs(record: &SensitivityRecord) -> u64 {
+    let variants = record.effects.iter().map(|row| &row.variant).unique().count();
+    let active = record.constants.iter().filter(|constant| constant.has_effect).count();
+    (variants * (active + 1)) as u64
+}
+
 fn effort(record: &SensitivityRecord, width: usize) -> String {
     let screened = match record.trajectories {
         0 => "no screening, as the budget allows no trajectory".to_owned(),
+        count if count < FEWEST_TRAJECTORIES => format!(
+            "no ranking of constants that vary together, because the budget allows {count} trajectories of {}; \
+             `--budget {}` allows {FEWEST_TRAJECTORIES}",
+            trajectory_runs(record),
+            u64::from(FEWEST_TRAJECTORIES) * trajectory_runs(record)
+        ),
         count => format!("screened in {count} trajectories (morris.csv)"),
     };
     let limits = if record.limits.is_empty() { String::new() } else { format!(" with {}", record.limits.join(", ")) };
@@ -258,6 +273,17 @@ mod tests {
         let first = text.lines().position(|line| line.contains("agent.apply") && line.contains("never"));
         let second = text.lines().position(|line| line.contains("fleet[*].downlink") && line.contains("6.67 min"));
         assert!(first.is_some() && first < second, "the largest effect is first:\n{text}");
+    }
+
+    #[test]
+    fn two_trajectories_rank_nothing() {
+        let few = SensitivityRecord { trajectories: 2, ..record() };
+        let text = sensitivity_text(&few, 200);
+        // Two variants, and one of two constants has an effect.
+        let why = "the budget allows 2 trajectories of 4; `--budget 16` allows 4";
+        assert!(text.contains(why), "{text}");
+        let charts = charts(&few, &Provenance::new("waves", "How long?", 1, 5));
+        assert!(charts.iter().all(|(name, _)| !name.starts_with("morris")), "no chart either");
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use itertools::Itertools;
 
-use super::Panel;
 use super::tornado::{HEADING, LEFT, RIGHT, ROW, ROWS, scaled_axis, short_name, title};
+use super::{FEWEST_TRAJECTORIES, Panel};
 use crate::report::axis::Scale;
 use crate::report::canvas::{Canvas, Stroke};
 use crate::report::format::in_unit;
@@ -22,6 +22,9 @@ pub(super) fn draw(
     (measure, unit): (&str, &str),
     panels: &[Panel<'_>],
 ) -> Option<Canvas> {
+    if record.trajectories < FEWEST_TRAJECTORIES {
+        return None;
+    }
     let screened: Vec<(&str, Vec<&ScreeningRow>)> = panels
         .iter()
         .map(|panel| {

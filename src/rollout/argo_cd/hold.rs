@@ -21,7 +21,7 @@ impl ArgoCd {
     #[must_use]
     pub fn grace_period_hold(&self) -> Hold {
         Hold {
-            rule: REFRESH_GRACE_PERIOD,
+            rule: REFRESH_GRACE_PERIOD.into(),
             explanation: format!(
                 "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
              generator with a timer or the next change of an application goes on",
@@ -46,9 +46,9 @@ impl ArgoCd {
         let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
         match self.is_rolling() {
             Err(error @ ApplicationSetError::NoSteps) => {
-                Some(Hold { rule: "rollingSync.steps", explanation: error.to_string() })
+                Some(Hold { rule: "rollingSync.steps".into(), explanation: error.to_string() })
             }
-            Err(error) => Some(Hold { rule: "strategy", explanation: error.to_string() }),
+            Err(error) => Some(Hold { rule: "strategy".into(), explanation: error.to_string() }),
             Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
             Ok(true) => pass
                 .status
@@ -77,7 +77,7 @@ impl StalledSet<'_> {
         let policy = self.forbidding()?;
         let pending = self.list(|a| self.status(a) == Some(RolloutStatus::Pending));
         (!pending.is_empty()).then(|| Hold {
-            rule: "applicationsSync",
+            rule: "applicationsSync".into(),
             explanation: format!("{policy:?} forbids syncs of {}", self.applications(&pending)),
         })
     }
@@ -97,7 +97,7 @@ impl StalledSet<'_> {
                     "not compared since the last change, so nothing is promoted: {}",
                     self.applications(&behind)
                 );
-                Hold { rule: "refresh", explanation }
+                Hold { rule: "refresh".into(), explanation }
             }
         }
     }
@@ -117,7 +117,7 @@ impl StalledSet<'_> {
             view.live.as_ref().is_some_and(|live| parameters.is_some_and(|wanted| wanted != live.spec.parameters))
         });
         (!outdated.is_empty()).then(|| Hold {
-            rule: "applicationsSync",
+            rule: "applicationsSync".into(),
             explanation: format!("{policy:?} forbids writing a changed spec to {}", self.applications(&outdated)),
         })
     }
@@ -147,7 +147,7 @@ impl StalledSet<'_> {
                 self.applications(&waiting)
             )
         };
-        Some(Hold { rule: "maxUpdate", explanation })
+        Some(Hold { rule: "maxUpdate".into(), explanation })
     }
 
     /// The last open step, if not complete.
@@ -170,7 +170,7 @@ impl StalledSet<'_> {
         if !waiting.is_empty() {
             explanation.push_str(&format!("; {} in later steps wait", self.applications(&waiting)));
         }
-        Some(Hold { rule: "rollingSync.steps", explanation })
+        Some(Hold { rule: "rollingSync.steps".into(), explanation })
     }
 
     fn unselected(&self) -> Option<Hold> {
@@ -182,7 +182,7 @@ impl StalledSet<'_> {
             return None;
         }
         let explanation = format!("no step selects {}, so no pass syncs them", self.applications(&unselected));
-        Some(Hold { rule: "matchExpressions", explanation })
+        Some(Hold { rule: "matchExpressions".into(), explanation })
     }
 
     /// Every row is Healthy, but not every application is complete.
@@ -192,7 +192,7 @@ impl StalledSet<'_> {
             "the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: {}",
             self.reasons(&lost)
         );
-        (!lost.is_empty()).then_some(Hold { rule: "applicationStatus", explanation })
+        (!lost.is_empty()).then_some(Hold { rule: "applicationStatus".into(), explanation })
     }
 
     fn all_at_once(&self) -> Option<Hold> {
@@ -204,12 +204,12 @@ impl StalledSet<'_> {
         let manual: Vec<u32> = behind.iter().copied().filter(|a| !is_automatic(a)).collect();
         let hold = if manual.is_empty() {
             Hold {
-                rule: "AllAtOnce",
+                rule: "AllAtOnce".into(),
                 explanation: format!("all were updated simultaneously; not yet: {}", self.reasons(&behind)),
             }
         } else {
             let explanation = format!("only a user can sync {}", self.reasons(&manual));
-            Hold { rule: "syncPolicy.automated", explanation }
+            Hold { rule: "syncPolicy.automated".into(), explanation }
         };
         Some(hold)
     }

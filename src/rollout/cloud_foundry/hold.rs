@@ -51,7 +51,7 @@ fn cancelled(view: &AppView) -> Option<Hold> {
         "the deployment was cancelled: the app is back on {} with {} instances",
         view.revision, last.original_instances
     );
-    Some(Hold { rule: "cancel", explanation })
+    Some(Hold { rule: "cancel".into(), explanation })
 }
 
 fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
@@ -63,7 +63,7 @@ fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
         .current_step(rules)
         .map_or_else(String::new, |step| format!(" with {} new and {} old instances", step.canary, step.original));
     Hold {
-        rule: "canary",
+        rule: "canary".into(),
         explanation: format!(
             "step {current} of {}{weight} is reached{reached}; it waits for a user to continue or cancel",
             plan.len()
@@ -83,7 +83,7 @@ struct StalledDeployment<'a> {
 impl StalledDeployment<'_> {
     fn diego(&self) -> Option<Hold> {
         (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling).then(|| Hold {
-            rule: "diego",
+            rule: "diego".into(),
             explanation: "Diego does not respond; passes have no effect until it does".to_owned(),
         })
     }
@@ -106,12 +106,12 @@ impl StalledDeployment<'_> {
                         "the pass needs {wanted} {unit} for the app, which has {has}; others use {others}, and {kind} \
                          `{name}` allows {limit}; the pass is rolled back, and so is the next"
                     );
-                    return Some(Hold { rule, explanation });
+                    return Some(Hold { rule: rule.into(), explanation });
                 }
             }
         }
         let explanation = "the pass does not fit into a quota; it is rolled back, and so is the next".to_owned();
-        Some(Hold { rule: "quota", explanation })
+        Some(Hold { rule: "quota".into(), explanation })
     }
 
     /// Instances of the app after the next pass, if it were not rolled back.
@@ -127,7 +127,7 @@ impl StalledDeployment<'_> {
     fn unhealthy(&self) -> Option<Hold> {
         let counts = self.process.counts();
         (self.rules == RuleSet::Shipped && counts.unhealthy > 0).then(|| Hold {
-            rule: "unhealthy",
+            rule: "unhealthy".into(),
             explanation: format!(
                 "{} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
                 counts.unhealthy,
@@ -148,7 +148,7 @@ impl StalledDeployment<'_> {
         let goal = Goals::of(self.rules, self.deployment).new;
         let limit = self.deployment.max_in_flight;
         (self.process.instances < goal && u64::from(in_flight) >= limit).then(|| Hold {
-            rule: "max_in_flight",
+            rule: "max_in_flight".into(),
             explanation: format!(
                 "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
                 self.process.instances,
@@ -164,7 +164,7 @@ impl StalledDeployment<'_> {
         let goal = Goals::of(self.rules, self.deployment).new;
         let stopping: u32 = self.view.processes.iter().map(Process::stopping).sum();
         (self.rules == RuleSet::Documented && self.process.instances < goal).then(|| Hold {
-            rule: "max_in_flight",
+            rule: "max_in_flight".into(),
             explanation: format!(
                 "{} instances exist, {stopping} of them being stopped, and at most {} may exist; {}",
                 self.view.desired_instances() + u64::from(stopping),
@@ -177,7 +177,7 @@ impl StalledDeployment<'_> {
     fn routable(&self) -> Hold {
         let counts = self.process.counts();
         Hold {
-            rule: "routable",
+            rule: "routable".into(),
             explanation: format!(
                 "{} of {} new instances are routable, and all of them must be ({}); nothing times out",
                 counts.routable,

@@ -26,7 +26,7 @@ impl RancherFleet {
         }
         let plan = match self.partitioning_of(view) {
             Ok(plan) => plan,
-            Err(error) => return Some(Hold { rule: "rolloutStrategy", explanation: error.to_string() }),
+            Err(error) => return Some(Hold { rule: "rolloutStrategy".into(), explanation: error.to_string() }),
         };
         let mut ledger = BundleLedger::new(&plan, &self.by_name, view);
         let unavailable = ledger.unavailable;
@@ -57,7 +57,7 @@ impl StalledBundle<'_> {
     fn paused_bundle(&self) -> Option<Hold> {
         let waiting = self.targets(|flags| flags & flag::PROMOTED == 0);
         (self.view.paused && !waiting.is_empty()).then(|| Hold {
-            rule: "paused",
+            rule: "paused".into(),
             explanation: format!("the bundle is paused; {} wait", self.clusters(&waiting)),
         })
     }
@@ -99,7 +99,7 @@ impl StalledBundle<'_> {
                     self.clusters(&waiting)
                 )
             };
-            Some(Hold { rule: "maxUnavailable", explanation })
+            Some(Hold { rule: "maxUnavailable".into(), explanation })
         })
     }
 
@@ -125,7 +125,7 @@ impl StalledBundle<'_> {
                 self.clusters(&waiting)
             )
         };
-        Some(Hold { rule: "maxNew", explanation })
+        Some(Hold { rule: "maxNew".into(), explanation })
     }
 
     fn gate(&self) -> Option<Hold> {
@@ -157,7 +157,7 @@ impl StalledBundle<'_> {
             self.plan.max_unavailable_partitions,
             self.clusters(&waiting),
         );
-        Some(Hold { rule: "maxUnavailablePartitions", explanation })
+        Some(Hold { rule: "maxUnavailablePartitions".into(), explanation })
     }
 
     /// The conditions of single clusters, where no rule over many of them applies.
@@ -182,9 +182,9 @@ impl StalledBundle<'_> {
             ),
         ];
         let found: Vec<_> = groups.into_iter().filter(|(_, clusters, _)| !clusters.is_empty()).collect();
-        let (rule, _, _) = found.first()?;
+        let &(rule, _, _) = found.first()?;
         let texts = found.iter().map(|(_, clusters, why)| format!("{} {why}", self.clusters_are(clusters)));
-        Some(Hold { rule, explanation: texts.collect::<Vec<_>>().join("; ") })
+        Some(Hold { rule: rule.into(), explanation: texts.collect::<Vec<_>>().join("; ") })
     }
 
     fn reached(&self) -> &[Partition] {

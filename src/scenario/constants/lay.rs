@@ -36,6 +36,8 @@ pub(crate) type StatedRanges = BTreeMap<String, [f64; 2]>;
 #[derive(Clone, Debug)]
 pub(crate) struct LaidValue {
     pub(crate) constant: &'static Constant,
+    /// Its place, of those of the constant.
+    pub(crate) place: &'static str,
     /// The value in force.
     pub(crate) from: f64,
     /// The ends of the range here.
@@ -69,7 +71,7 @@ pub(crate) fn lay(
 fn one(
     tree: &mut Node,
     constant: &'static Constant,
-    place: &str,
+    place: &'static str,
     (needs, path): (&Path, &Path),
     product: &ProductEntry,
     level: Level,
@@ -98,6 +100,7 @@ fn one(
     tree.set(path, &changed, &at).ok()?;
     Some(LaidValue {
         constant,
+        place,
         from,
         ends,
         #[cfg(test)]

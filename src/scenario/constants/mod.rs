@@ -190,7 +190,20 @@ impl Constant {
     /// The path in an experiment, such as `fleet[*].downlink`. Constants of different products may share it.
     #[must_use]
     pub fn name(&self) -> String {
-        let path = places::plain(self.places[0]);
+        self.name_of(self.places[0])
+    }
+
+    /// The path in an experiment that has its values at these places, such as `inventory.default.downlink` where the
+    /// fleet is an inventory.
+    pub(crate) fn name_at(&self, places: &[&str]) -> String {
+        match places.last() {
+            Some(last) if !places.contains(&self.places[0]) => self.name_of(last),
+            _ => self.name(),
+        }
+    }
+
+    fn name_of(&self, place: &str) -> String {
+        let path = places::plain(place);
         if self.part == VariedPart::Sigma { format!("{path}.sigma") } else { path }
     }
 
@@ -270,8 +283,10 @@ pub fn factors() -> &'static [ConstantGroup] {
     &FACTORS
 }
 
-/// The number of the factor with this name.
+/// The number of the factor with this name, or with a constant at this place.
 #[must_use]
 pub fn factor(name: &str) -> Option<usize> {
-    factors().iter().position(|factor| factor.name == name)
+    let is_at = |row: &Constant| row.places.iter().any(|place| row.name_of(place) == name);
+    let named = factors().iter().position(|factor| factor.name == name);
+    named.or_else(|| factors().iter().position(|factor| factor.rows.iter().any(|row| is_at(row))))
 }

@@ -1,9 +1,9 @@
 //! Clusters and cluster groups as kubectl prints Rancher Fleet's objects.
 //!
 //! Of a `Cluster` (`pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go` of rancher/fleet at 3b2c622) only what decides
-//! a rollout is read: `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace` (absent until an
-//! agent has registered), `status.agent.readyNodes`/`nonReadyNodes`, which older versions wrote, and, for imports,
-//! `status.agent.lastSeen`. Links are not in it.
+//! a rollout is read: `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace`, and whether and
+//! when an agent has reported (`status.agent.lastSeen`, `status.display.state`; older versions wrote
+//! `status.agent.readyNodes` and `nonReadyNodes`). Links are not in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::document::files::read_json;
 use crate::document::problem::{Problem, Source};
+use crate::document::tree::{self, MOST_YAML_VALUES};
 use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
@@ -64,6 +65,12 @@ pub(crate) struct ClusterJsonSpec {
 pub(crate) struct ClusterJsonStatus {
     namespace: Option<String>,
     agent: Option<AgentJson>,
+    display: Option<DisplayJson>,
+}
+
+#[derive(Deserialize)]
+struct DisplayJson {
+    state: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +98,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
         let help = format!("look at the context and the rights with which `{command}` was run");
         return Err(vec![source.at(0..0, "items", "the inventory holds no clusters").with_help(help)]);
     }
-    Ok(objects.into_iter().map(InventoryCluster::from).collect())
+    Ok(of_objects(&objects))
 }
 
 /// Reads cluster groups; there may be none.
@@ -110,20 +117,43 @@ pub(crate) fn group(object: GroupObject) -> FleetGroup {
     (Arc::new(group), object.spec.and_then(|spec| spec.selector))
 }
 
-impl From<ClusterObject> for InventoryCluster {
-    fn from(object: ClusterObject) -> Self {
+/// What the state of a cluster is while its agent has never reported.
+const NEVER_REPORTED: &str = "WaitCheckIn";
+
+/// The clusters of one file. Where some have `status.agent`, those without have no agent that reports.
+pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
+    let has_agent = |object: &ClusterObject| object.status.as_ref().is_some_and(|status| status.agent.is_some());
+    let has_agents = objects.iter().any(has_agent);
+    objects.iter().map(|object| InventoryCluster::of(object, has_agents)).collect()
+}
+
+impl ClusterJsonStatus {
+    /// Whether an agent reports. Fleet makes the namespace of a cluster before that. `has_agents`: the file says of
+    /// agents whether they do.
+    fn is_registered(&self, has_agents: bool) -> bool {
+        let never = self.display.as_ref().is_some_and(|display| display.state.as_deref() == Some(NEVER_REPORTED));
+        let reports = self.agent.as_ref().map_or(!has_agents, |agent| {
+            agent.last_seen.as_ref().is_some_and(|seen| !seen.is_empty())
+                || agent.ready_nodes.is_some()
+                || agent.non_ready_nodes.is_some()
+        });
+        self.namespace.as_ref().is_some_and(|namespace| !namespace.is_empty()) && reports && !never
+    }
+}
+
+impl InventoryCluster {
+    fn of(object: &ClusterObject, has_agents: bool) -> Self {
         let agent = object.status.as_ref().and_then(|status| status.agent.as_ref());
         let nodes = agent.and_then(|agent| match (agent.ready_nodes, agent.non_ready_nodes) {
             (None, None) => None,
             (ready, not_ready) => Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0),
         });
-        let namespace = object.status.as_ref().and_then(|status| status.namespace.as_ref());
         Self {
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
             labels: object.labels(),
             paused: object.spec.as_ref().and_then(|spec| spec.paused).unwrap_or(false),
-            registered: namespace.is_some_and(|namespace| !namespace.is_empty()),
+            registered: object.status.as_ref().is_some_and(|status| status.is_registered(has_agents)),
             last_seen: agent.and_then(|agent| agent.last_seen.clone()),
             link: LinkFields { nodes, ..LinkFields::default() },
         }
@@ -197,7 +227,18 @@ fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
 ) -> Result<Vec<KubeObject<Spec, Status>>, Vec<Problem>> {
     let one = |problem: Box<Problem>| vec![*problem];
     let whole = |message: String| source.at(0..0, "", message).with_help(format!("write the file with `{command}`"));
-    let objects: Vec<KubeObject<Spec, Status>> = if source.text.trim_start().starts_with('[') {
+    let yaml = |error: serde_json::Error| vec![whole(error.to_string())];
+    let objects: Vec<KubeObject<Spec, Status>> = if !source.text.trim_start().starts_with(['{', '[']) {
+        let mut root = tree::parse_up_to(MOST_YAML_VALUES, source).map_err(one)?.to_json();
+        let items = root.get_mut("items").map(serde_json::Value::take);
+        match items.unwrap_or_else(|| root.clone()) {
+            items @ serde_json::Value::Array(_) => serde_json::from_value(items).map_err(yaml)?,
+            one if one.get("kind").is_some_and(|found| found == kind) => {
+                vec![serde_json::from_value(one).map_err(yaml)?]
+            }
+            _ => return Err(vec![whole("this is no list of objects: it has no `items`".to_owned())]),
+        }
+    } else if source.text.trim_start().starts_with('[') {
         read_json(source).map_err(one)?
     } else {
         let list: List<KubeObject<Spec, Status>> = read_json(source).map_err(one)?;
@@ -275,6 +316,36 @@ mod tests {
             link: LinkFields::default(),
         };
         assert_eq!(bare.ok(), Some(vec![unregistered]), "no namespace yet, no nodes told");
+    }
+
+    #[test]
+    fn clusters_whose_agent_never_reported_are_not_registered() {
+        let seen = r#"{"lastSeen": "2026-03-02T08:00:00Z", "namespace": "cattle-fleet-system"}"#;
+        for (status, is_registered, why) in [
+            (format!(r#""agent": {seen}"#), true, "it has reported"),
+            (r#""agent": {"lastSeen": null, "namespace": ""}"#.to_owned(), false, "a time that is null"),
+            (r#""agent": {}"#.to_owned(), false, "nothing of an agent"),
+            (r#""display": {"readyBundles": "0/0"}"#.to_owned(), false, "no agent, as others have"),
+            (format!(r#""agent": {seen}, "display": {{"state": "WaitCheckIn"}}"#), false, "Fleet waits for it"),
+        ] {
+            let text = format!(
+                r#"[{{"metadata": {{"name": "other"}}, "status": {{"namespace": "o", "agent": {seen}}}}},
+                    {{"metadata": {{"name": "x"}}, "status": {{"namespace": "cluster-x", {status}}}}}]"#
+            );
+            let found = clusters(&source(&text)).unwrap_or_else(|problems| panic!("{problems:?}"));
+            assert_eq!(found[1].registered, is_registered, "{why}: {status}");
+        }
+        let without = r#"[{"metadata": {"name": "x"}, "status": {"namespace": "cluster-x"}}]"#;
+        assert!(clusters(&source(without)).is_ok_and(|found| found[0].registered), "the file says nothing of agents");
+    }
+
+    #[test]
+    fn yaml_is_read_as_json_and_names_of_digits_stay_as_they_are() {
+        let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  \
+                    metadata: {name: 0008, namespace: fleet-default, labels: {store: 0008, tier: \"1\"}}\n  \
+                    spec: {}\n  status: {namespace: x}\n";
+        let found = clusters(&source(yaml)).unwrap_or_else(|problems| panic!("{problems:?}"));
+        assert_eq!((found[0].name.as_str(), found[0].labels["store"].as_str()), ("0008", "0008"));
     }
 
     #[test]

@@ -37,7 +37,12 @@ struct BlobJson {
     digest: String,
     /// Kept as it is written: what is no size must be told with the digest.
     size: serde_json::Value,
+    #[serde(rename = "mediaType")]
+    media_type: Option<String>,
 }
+
+/// The type of the configuration of a Helm chart that is stored in a registry.
+const HELM_CHART: &str = "application/vnd.cncf.helm.config.v1+json";
 
 #[derive(Deserialize)]
 struct PlatformJson {
@@ -88,6 +93,11 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     if json.fs_layers.is_some() {
         let help = "push the image again with a current client, or write its layers in place";
         return refused("this is a Docker schema 1 manifest, which tells no sizes", help);
+    }
+    if json.config.as_ref().is_some_and(|config| config.media_type.as_deref() == Some(HELM_CHART)) {
+        let help =
+            "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each";
+        return refused("this is a Helm chart, not an image", help);
     }
     let Some(layers) = json.layers else {
         return refused("this is no image manifest: it has no `layers`", "write it with `crane manifest IMAGE`");

@@ -534,3 +534,66 @@ fn an_image_may_come_from_another_registry() {
     assert_eq!(world.registry_at(2).cdn.map(|cdn| cdn.warm), Some(BytesPerSec::new(500e6)));
     assert_eq!(world.registry_at(1).egress, BytesPerSec::from_gbit(10.0), "as the first by default");
 }
+
+#[test]
+fn a_sweep_reaches_into_products_files_by_number_and_by_name() {
+    let folder = folder();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    write(
+        "fleet.yaml",
+        "rolloutStrategy:\n  maxUnavailable: 15%\n  partitions:\n    - {name: canary, clusterSelector: {matchLabels: {env: staging}}}\n    \
+         - {name: rest, maxUnavailable: 20%, clusterSelector: {matchLabels: {env: prod}}}\n",
+    );
+    write(
+        "set.yaml",
+        "kind: ApplicationSet\nspec:\n  generators: [{clusters: {}}]\n  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        \
+         - {matchExpressions: [{key: env, operator: In, values: [staging]}]}\n        \
+         - {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 5%}\n",
+    );
+    write(
+        "stages.yaml",
+        "kind: ClusterStagedUpdateStrategy\nmetadata: {name: s}\nspec:\n  stages:\n    \
+         - {name: canary, labelSelector: {matchLabels: {env: staging}}}\n    \
+         - {name: production, labelSelector: {matchLabels: {env: prod}}, maxConcurrency: 10%}\n",
+    );
+    let head =
+        SKETCH.split("strategies:").next().expect("a head").replace("  - {name: \"dc-", "  - {region: a, name: \"dc-");
+    let load = |strategy: &str, sweep: &str| {
+        let text = format!(
+            "{head}regions: [{{name: a, bandwidth: 1 Gbit/s}}, {{name: b, bandwidth: 2 Gbit/s}}]\n\
+             strategies: {{x: {strategy}}}\nsweep:\n  {sweep}: [3, 7]\n"
+        );
+        load_in(folder.path(), &text)
+    };
+    let loaded = |strategy: &str, sweep: &str| load(strategy, sweep).unwrap_or_else(|error| panic!("{sweep}: {error}"));
+    for path in ["partitions[1]", "partitions.rest"] {
+        let sweep = format!("strategies.x.rancherFleet.{path}.maxUnavailable");
+        let experiment = loaded("{rancherFleet: {file: fleet.yaml}}", &sweep);
+        for (at, limit) in [3, 7].into_iter().enumerate() {
+            let RancherFleetStrategy { strategy, .. } = strategy_of(&experiment, at);
+            let partitions = strategy.partitions.as_deref().expect("from the file");
+            assert_eq!(partitions[1].max_unavailable, Some(IntOrString::Int(limit)), "{path}");
+            assert_eq!(partitions[0].name, "canary");
+            assert_eq!(strategy.max_unavailable, Some("15%".into()), "the rest is from the file");
+        }
+    }
+    let snippet = |experiment: &Experiment, at: usize| {
+        experiment.variants[at].scenario.strategy.snippet().expect("the product has a file").text
+    };
+    let experiment =
+        loaded("{argoCd: {file: set.yaml}}", "strategies.x.argoCd.strategy.rollingSync.steps[1].maxUpdate");
+    assert!(snippet(&experiment, 1).contains("maxUpdate: 7"), "{}", snippet(&experiment, 1));
+    let staged = "{kubeFleetStaged: {file: stages.yaml}}";
+    let experiment = loaded(staged, "strategies.x.kubeFleetStaged.stages.production.maxConcurrency");
+    assert!(snippet(&experiment, 0).contains("maxConcurrency: 3"), "{}", snippet(&experiment, 0));
+    let error = load(staged, "strategies.x.kubeFleetStaged.stages.prod.maxConcurrency").expect_err("no such stage");
+    assert!(error.to_string().contains("strategies.x.kubeFleetStaged.stages.prod"), "{error}");
+
+    let text = format!(
+        "{head}regions: [{{name: a, bandwidth: 1 Gbit/s}}, {{name: b, bandwidth: 2 Gbit/s}}]\n\
+         strategies: {{x: {{allAtOnce: {{}}}}}}\nsweep: {{\"regions.*.bandwidth\": [5 Gbit/s, 6 Gbit/s]}}\n"
+    );
+    let experiment = load_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
+    let regions = &experiment.variants[1].scenario.world.regions;
+    assert!(regions.len() == 2 && regions.iter().all(|region| region.bandwidth == regions[0].bandwidth), "{regions:?}");
+}

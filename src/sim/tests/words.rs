@@ -133,7 +133,7 @@ impl Shows {
         if recording.end == "completed" || own.explanation.is_empty() {
             return;
         }
-        let (rule, reason) = field.hold.as_ref().map_or(("", ""), |hold| (hold.rule, hold.explanation.as_str()));
+        let (rule, reason) = field.hold.as_ref().map_or(("", ""), |hold| (&*hold.rule, hold.explanation.as_str()));
         let clusters = named(&own.explanation, "cluster-");
         let names_one = clusters.is_empty() || named(reason, "cluster-").iter().any(|name| clusters.contains(name));
         let step = own.explanation.split_once("rollout of ").and_then(|(_, rest)| rest.split(';').next());

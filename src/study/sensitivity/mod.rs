@@ -67,9 +67,9 @@ impl SensitivityRules {
     }
 
     fn chosen_constants(&self, varied: &VariedExperiment) -> Vec<usize> {
-        let is_chosen = |name: &str| self.only.is_empty() || self.only.iter().any(|path| path == name);
+        let is_chosen = |of: &VariedConstant| self.only.is_empty() || self.only.iter().any(|path| of.is_named(path));
         let constants = varied.constants().iter().enumerate();
-        constants.filter(|(_, constant)| is_chosen(constant.name)).map(|(at, _)| at).collect()
+        constants.filter(|(_, constant)| is_chosen(constant)).map(|(at, _)| at).collect()
     }
 }
 
@@ -185,7 +185,7 @@ impl Headline {
 
 fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
     ConstantRange {
-        constant: constant.name.to_owned(),
+        constant: constant.own_name.clone(),
         basis: constant.basis().to_owned(),
         low: constant.text_at(-1.0),
         value: constant.text_at(0.0),
@@ -209,7 +209,7 @@ fn effects(sampler: &Sampler<'_>, found: &OneAtATime, constants: &[usize], headl
             for (place, label) in sampler.labels().enumerate() {
                 let product = sampler.product(place);
                 rows.push(EffectRow {
-                    constant: constant.name.to_owned(),
+                    constant: constant.own_name.clone(),
                     basis: constant.basis().to_owned(),
                     low: constant.text_of(product, -1.0),
                     value: constant.text_of(product, 0.0),
@@ -285,7 +285,7 @@ fn decide(
             .iter()
             .find(|search| (search.decision, search.constant, search.is_high) == (decision, place, is_high));
         DecisionEnd {
-            constant: constant.name.to_owned(),
+            constant: constant.own_name.clone(),
             is_high,
             end: constant.text_of(product, sign),
             answer: answer_at(decision, &found.ends[place][usize::from(is_high)]),
@@ -338,7 +338,7 @@ fn screen(
                 let own = effects.of(place, variant_at, measure_at);
                 let absolute: Vec<f64> = own.iter().map(|effect| effect.abs()).collect();
                 rows.push(ScreeningRow {
-                    constant: sampler.varied.constants()[at].name.to_owned(),
+                    constant: sampler.varied.constants()[at].own_name.clone(),
                     variant: label.to_owned(),
                     measure: measure.name.to_owned(),
                     unit: measure.unit.to_owned(),

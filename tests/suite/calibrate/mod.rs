@@ -8,6 +8,7 @@ mod stream;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -258,4 +259,79 @@ fn a_rollout_is_predicted_from_the_events_of_another() {
         (&Value::Bool(false), &Value::from("april.jsonl"))
     );
     assert_near(number(&prediction["predicted_completion_s"]), number(&prediction["completion_s"]), 0.03, "completion");
+}
+
+/// Writes a stream to standard input of `calibrate`, part by part, and returns the most memory that it needed for it.
+#[cfg(target_os = "linux")]
+fn memory_for(arguments: &[&str], parts: impl Iterator<Item = String>) -> (usize, u64) {
+    let home = folder_with(&[]);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    command.current_dir(home.path()).arg("calibrate").args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it is started");
+    let mut stdin = child.stdin.take().expect("piped");
+    let mut written = 0;
+    for part in parts {
+        stdin.write_all(part.as_bytes()).expect("it reads");
+        written += part.len();
+    }
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a number");
+    drop(stdin);
+    assert!(child.wait().expect("it ends").success());
+    (written, most.trim().trim_end_matches(" kB").parse::<u64>().expect("kB") * 1024)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn streams_of_any_length_are_never_held_whole() {
+    const PARTS: usize = 400;
+    // An exporter repeats its events; so does a list that is made of several.
+    let lines = benchmark(1).text();
+    let objects: Vec<&str> = lines.lines().filter(|line| line.contains("involvedObject")).collect();
+    let items = format!("{},\n", objects.join(",\n"));
+    let lists = (0..PARTS).map(|at| match at {
+        0 => format!("{{\"kind\": \"List\", \"items\": [\n{items}"),
+        _ if at + 1 == PARTS => format!("{}], \"metadata\": {{}}}}\n", items.trim_end_matches(",\n")),
+        _ => items.clone(),
+    });
+    let values: String = (0..5_000).map(|at| format!("[{at},\"{}\"],", at % 7)).collect();
+    let series = format!("{{\"metric\": {{}}, \"values\": [{}]}}", values.trim_end_matches(','));
+    let response = (0..PARTS).map(|at| match at {
+        0 => format!("{{\"status\": \"success\", \"data\": {{\"resultType\": \"matrix\", \"result\": [{series},"),
+        _ if at + 1 == PARTS => format!("{series}]}}}}"),
+        _ => format!("{series},"),
+    });
+    let events = ["--events", "-", "--resamples", "19", "--no-charts"];
+    for (name, (written, most)) in [
+        ("lines", memory_for(&events, (0..PARTS).map(|_| lines.clone()))),
+        ("a list", memory_for(&events, lists)),
+        ("metrics", memory_for(&["--prometheus", "egress=-", "--no-charts"], response)),
+    ] {
+        assert!(written > 20_000_000 && most < 20_000_000 + written as u64 / 4, "{name}: {most} bytes for {written}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn pipes_and_devices_are_refused() {
+    let home = folder_with(&[]);
+    let made = std::process::Command::new("mkfifo").arg(home.path().join("fifo")).status().expect("mkfifo");
+    assert!(made.success());
+    for arguments in [
+        ["--events", "fifo"],
+        ["--events", "/dev/zero"],
+        ["--prometheus", "egress=fifo"],
+        ["--durations", "fifo:start_s"],
+        ["--images", "/dev/zero"],
+    ] {
+        let mut command = fleetsim(home.path());
+        command.arg("calibrate").args(arguments).timeout(std::time::Duration::from_secs(60));
+        if arguments[0] == "--images" {
+            command.args(["--durations", "/dev/zero:a"]);
+        }
+        let call = command.assert().code(2);
+        let error = text(&call.get_output().stderr);
+        assert!(error.contains("not a regular file"), "{arguments:?}: {error}");
+    }
 }

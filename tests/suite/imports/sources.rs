@@ -1,6 +1,7 @@
 //! Every source in its forms: standard input, YAML, several documents, indexes, GitRepo targets, Secrets, manifests.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -285,4 +286,183 @@ fn an_earlier_import_is_replaced_on_request_only() {
     );
     assert_eq!(import("--replace"), (Some(0), String::new()));
     assert_eq!(names(folder.path()), ["clusters.json", "fleet.yaml", "out"]);
+}
+
+/// A set whose template computes the label that its steps select.
+const LABELS_OF_TEMPLATE: &str = "\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: shop, namespace: argocd}
+spec:
+  goTemplate: true
+  generators: [{clusters: {selector: {matchLabels: {shop: 'yes'}}}}]
+  strategy:
+    type: RollingSync
+    rollingSync:
+      steps:
+        - matchExpressions: [{key: envLabel, operator: In, values: [canary]}]
+        - matchExpressions: [{key: envLabel, operator: In, values: [prod]}]
+          maxUpdate: 25%
+  template:
+    metadata: {name: '{{.name}}-shop', labels: {envLabel: '{{.metadata.labels.env}}'}}
+    spec:
+      source: {repoURL: 'https://git.example.com/x.git', path: shop, targetRevision: HEAD}
+      destination: {server: '{{.server}}', namespace: shop}
+";
+
+#[test]
+fn labels_that_a_template_has_computed_are_not_computed_again() {
+    let mut apps = applications(20);
+    for app in apps.as_array_mut().expect("a list") {
+        let env = if app["metadata"]["labels"]["ring"] == "canary" { "canary" } else { "prod" };
+        app["metadata"]["labels"] = serde_json::json!({"envLabel": env});
+    }
+    let folder = folder(&[("apps.json", json(&apps)), ("set.yaml", LABELS_OF_TEMPLATE.to_owned())]);
+    let imported = printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
+    assert!(!imported.contains("selects no application"), "{imported}");
+    let explained = printed(folder.path(), "explain out");
+    for step in ["step 1: 10 applications", "step 2: 10 applications"] {
+        assert!(explained.contains(step), "{explained}");
+    }
+}
+
+#[test]
+fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
+    let mut clusters = fleet_clusters(41);
+    // Fleet makes the namespace before an agent registers.
+    for (at, agent) in
+        [(5, serde_json::json!({"lastSeen": null})), (6, serde_json::json!({})), (8, serde_json::json!(null))]
+    {
+        clusters["items"][at]["status"]["agent"] = agent;
+    }
+    clusters["items"][9]["status"]["display"] = serde_json::json!({"state": "WaitCheckIn"});
+    let mut members = members(30);
+    for at in [3, 12] {
+        members["items"][at]["status"]["agentStatus"][0]["lastReceivedHeartbeat"] = "2025-11-02T08:11:09Z".into();
+    }
+    let server = |at: usize| format!("https://10.0.{at}.1:6443");
+    let connection = |at: usize| if at == 7 || at == 30 { "Failed" } else { "Successful" };
+    let known: Vec<_> = (0..40)
+        .map(|at| {
+            serde_json::json!({"server": server(at), "name": format!("eu-{at:02}"), "config": {},
+                                     "connectionState": {"status": connection(at)}})
+        })
+        .collect();
+    let folder = folder(&[
+        ("clusters.json", json(&clusters)),
+        ("members.json", json(&members)),
+        ("apps.json", json(&applications(20))),
+        ("known.json", serde_json::to_string(&known).expect("JSON")),
+        ("set.yaml", APPLICATION_SET.to_owned()),
+    ]);
+    let imported = printed(folder.path(), "import --fleet clusters.json -o out");
+    // Numbers 3 and 12 are paused, and 7 has no agent in any case.
+    assert!(imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"), "{imported}");
+    for (options, note, share) in [
+        ("--members members.json", "2 of 27 agents were last seen more than an hour before the newest report", "7.5%"),
+        // One is Degraded; of the clusters that have failed, one has an application.
+        (
+            "--applications apps.json --clusters known.json --strategy set.yaml",
+            "2 of 20 applications are Degraded, or in a cluster whose connection has failed",
+            "10%",
+        ),
+    ] {
+        let imported = printed(folder.path(), &format!("import {options} --replace -o other"));
+        assert!(imported.contains(&format!("note: {note}: as many are simulated as offline")), "{imported}");
+        let offline = loaded(&folder.path().join("other")).variants[0].scenario.world.faults.offline.share;
+        assert_eq!(offline.to_string(), share, "{options}");
+    }
+}
+
+#[test]
+fn exports_are_read_as_people_keep_them() {
+    let [first, second] = [fleet_clusters(4), fleet_clusters(9)];
+    let rest: Vec<_> = second["items"].as_array().expect("a list")[4..].to_vec();
+    // `jq -s . page1.json page2.json`
+    let slurped = serde_json::json!([first, {"kind": "ClusterList", "apiVersion": "v1", "items": rest}]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(json(&slurped).as_bytes()).expect("compressed");
+    let folder = folder(&[("fleet.yaml", FLEET_YAML.to_owned())]);
+    fs::write(folder.path().join("clusters.json.gz"), packed.finish().expect("compressed")).expect("written");
+    printed(folder.path(), "import --fleet clusters.json.gz --strategy fleet.yaml -o out");
+    let wanted: Vec<String> = (1..9).map(|at| format!("store-{at:04}")).collect();
+    assert_eq!(targets(folder.path()), wanted);
+
+    // As writers of YAML 1.1 print names of digits.
+    let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  metadata:\n    \
+                labels: {store: 0008}\n    name: 0008\n    namespace: fleet-default\n  status: {namespace: x}\n";
+    fs::write(folder.path().join("clusters.yaml"), yaml).expect("written");
+    printed(folder.path(), "import --fleet clusters.yaml --replace -o out");
+    assert_eq!(targets(folder.path()), ["0008"]);
+    let table = fs::read_to_string(folder.path().join("out/clusters.csv")).expect("written");
+    assert_eq!(table.lines().nth(1), Some("0008,fleet-default,store=0008"));
+}
+
+#[test]
+fn nodes_that_take_no_pods_are_not_counted() {
+    let mut nodes = nodes();
+    let ready = |status: &str| serde_json::json!([{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": status}]);
+    let worker = nodes["items"][1].clone();
+    for change in 0..4 {
+        let mut node = worker.clone();
+        node["metadata"]["name"] = format!("other-{change}").into();
+        node["status"]["conditions"] = ready(if change == 1 { "Unknown" } else { "True" });
+        node["status"]["nodeInfo"]["operatingSystem"] = "linux".into();
+        node["status"]["nodeInfo"]["architecture"] = if change == 2 { "arm64" } else { "amd64" }.into();
+        if change == 0 {
+            node["spec"]["unschedulable"] = true.into();
+        }
+        nodes["items"].as_array_mut().expect("a list").push(node);
+    }
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(3))), ("nodes.json", json(&nodes))]);
+    let imported = printed(folder.path(), "import --fleet clusters.json --nodes nodes.json -o out");
+    let line = "read nodes.json: 8 nodes, 4 of them for pods, 1 cordoned, 1 not ready, 1 of another platform";
+    assert!(imported.contains(line), "{imported}");
+}
+
+#[test]
+fn a_helm_chart_is_no_image() {
+    let chart = r#"{"schemaVersion": 2, "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json",
+        "digest": "sha256:aa", "size": 117}, "layers": [{"mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+        "digest": "sha256:bb", "size": 2487}]}"#;
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(3))), ("chart.json", chart.to_owned())]);
+    let (code, error) = refused(folder.path(), "import --fleet clusters.json --image chart.json -o out", b"");
+    assert!(code == 2 && error.contains("this is a Helm chart, not an image") && error.contains("help:"), "{error}");
+}
+
+#[test]
+fn a_strategy_in_the_experiment_replaces_that_of_its_file() {
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(40))), ("fleet.yaml", FLEET_YAML.to_owned())]);
+    printed(folder.path(), "import --fleet clusters.json --strategy fleet.yaml --inline -o out");
+    let page = folder.path().join("out/experiment.yaml");
+    let text = fs::read_to_string(&page).expect("written");
+    assert!(text.contains("\n      file: fleet.yaml\n") && text.contains("\n      maxUnavailable: 10%\n"), "{text}");
+    let of = || loaded(&folder.path().join("out")).variants[0].scenario.strategy.snippet().map(|snippet| snippet.text);
+    let both = of();
+    assert!(both.as_ref().is_some_and(|text| text.contains("canary")), "{both:?}");
+    let (head, _) = text.split_once("      # These replace").expect("a comment");
+    fs::write(&page, format!("{head}  all-at-once: {{allAtOnce: {{}}}}\n")).expect("written");
+    assert_eq!(of(), both, "the file alone is the same strategy");
+}
+
+#[test]
+fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
+    let mut shops = fleet_clusters(12);
+    for shop in shops["items"].as_array_mut().expect("a list") {
+        shop["metadata"]["labels"]["provider.cattle.io"] = "k3s".into();
+    }
+    let folder = folder(&[("members.json", json(&members(12))), ("shops.json", json(&shops))]);
+    let link = |of: &str| {
+        let clusters = loaded(&folder.path().join(of)).variants[0].scenario.world.clusters.clone();
+        (clusters[0].downlink.to_string(), clusters[0].rtt.to_string())
+    };
+    let imported = printed(folder.path(), "import --members members.json -o aks");
+    assert!(imported.contains("the links are those of `--site cloud`, because labels name a region"), "{imported}");
+    assert_eq!(link("aks"), ("5 Gbit/s".to_owned(), "5 ms".to_owned()));
+    let imported = printed(folder.path(), "import --fleet shops.json -o shops");
+    assert!(imported.contains("note: no --site: the links are those of branch offices; choose one of"), "{imported}");
+    assert_eq!(link("shops"), ("100 Mbit/s".to_owned(), "30 ms".to_owned()));
+    let imported = printed(folder.path(), "import --fleet shops.json --site dsl -o dsl");
+    assert!(imported.contains("FCC's Measuring Broadband America") && !imported.contains("no --site"), "{imported}");
+    assert_eq!(link("dsl").0, "a median of 16 Mbit/s, sigma 1.1");
 }

@@ -293,13 +293,13 @@ impl ProposedRollingUpdate {
             if self.stages.is_none() {
                 let open = self.list(self.by_name.iter().copied().filter(is_open));
                 return Some(Hold {
-                    rule: "AllAtOnce",
+                    rule: "AllAtOnce".into(),
                     explanation: format!("all were updated simultaneously; not complete: {open}"),
                 });
             }
             let outside = self.list(self.unselected.iter().copied());
             return Some(Hold {
-                rule: "matchExpressions",
+                rule: "matchExpressions".into(),
                 explanation: format!("no step selects {outside}, so they are never changed"),
             });
         };
@@ -320,6 +320,7 @@ impl ProposedRollingUpdate {
         }
         let limit = stage.limit.map(|limit| format!("; maxUpdate allows {limit} concurrently"));
         explanation.push_str(&limit.filter(|_| !waiting.is_empty()).unwrap_or_default());
-        Some(Hold { rule: if waiting.is_empty() { "rollingUpdate.steps" } else { "maxUpdate" }, explanation })
+        let rule = if waiting.is_empty() { "rollingUpdate.steps" } else { "maxUpdate" };
+        Some(Hold { rule: rule.into(), explanation })
     }
 }

@@ -24,7 +24,7 @@ impl RollingUpdate {
             return None;
         }
         let (rule, explanation) = StalledUpdate { update: self, view }.reason(&status);
-        Some(Hold { rule, explanation })
+        Some(Hold { rule: rule.into(), explanation })
     }
 }
 
