@@ -5,7 +5,7 @@
 //! that is not complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy
 //! rows of applications that are not.
 
-use super::super::{Hold, stored, text};
+use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{ApplicationStatus, RolloutStatus};
@@ -39,7 +39,10 @@ impl ArgoCd {
         }
         let mut next = self.clone();
         next.sees_until(SimTime::MAX);
-        let pass = next.reconcile(self.last_pass + SimDuration::from_secs(1), view);
+        // The ledger of a pass over all is needed below.
+        next.ledger = None;
+        let at = self.last_pass + SimDuration::from_secs(1);
+        let pass = next.reconcile_changed(at, view, &TargetSet::default(), &mut |_| Some(at));
         if pass.status.rows_written || !pass.actions.is_empty() {
             return None;
         }
