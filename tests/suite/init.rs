@@ -49,7 +49,7 @@ fn answers_come_from_options_and_from_lines_and_the_rest_is_as_proposed() {
         assert!(written.contains(line), "{line} in {written}");
     }
     let ran = fleetsim(home.path()).args(["run", "mine", "--replicates", "2"]).output().expect("run");
-    assert!(ran.status.success() && text(&ran.stdout).contains("completes first"), "{}", text(&ran.stderr));
+    assert!(ran.status.success() && text(&ran.stdout).contains(" of 2 variants"), "{}", text(&ran.stderr));
 }
 
 #[test]

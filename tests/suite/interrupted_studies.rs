@@ -188,7 +188,9 @@ fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_t
     assert!(found[0].runs > 15, "{found:?}");
     let reached = found.iter().filter(|found| found.reached).count();
     assert!(
-        told.starts_with(&format!("precision: {reached} of 3 variants reached ±3% in completion_s and failed_pulls")),
+        told.starts_with(&format!(
+            "precision: {reached} of 3 variants reached ±3% in reachable_ready_s and failed_pulls"
+        )),
         "{told}"
     );
 }

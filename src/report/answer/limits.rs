@@ -55,6 +55,7 @@ pub(in crate::report) fn of_all(all: &[Named<'_, '_>], limits: &[AssertedLimit])
     let which = which(&all.iter().collect::<Vec<_>>(), &own);
     let count = all.len();
     (own.len() == limits.len() && met > 0).then(|| match met {
+        met if met == count => format!("is the fastest of {count} variants, which all meet {which}"),
         1 => format!("is the only one of {count} variants that meets {which}"),
         met => format!("is the fastest of the {met} of {count} variants that meet {which}"),
     })

@@ -131,23 +131,19 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
     let any_whole = eligible.iter().any(whole);
     let ranked: Vec<RankedVariant<'_, '_>> =
         eligible.into_iter().filter(|ranked| whole(ranked) || !any_whole).collect();
+    let of_all = limits::of_all(&own, limits).filter(|_| is_limited && own.len() > 1);
     let best = match own.len() {
-        _ if is_limited && some_meet && own.len() > 1 => {
-            // The setting that meets the limits leads, if one does that all variants have.
-            let of_all = limits::of_all(&own, limits);
-            let words = match &of_all {
-                Some(is_fastest) => [format!("{is_fastest}: complete"), format!(" {is_fastest}")],
-                None => {
-                    sentences.extend(limits::sentence(&own, limits));
-                    ["completes first of these,", " is first of these"].map(str::to_owned)
-                }
-            };
+        _ if of_all.is_some() => {
+            // The setting that meets the limits leads.
+            let is_fastest = of_all.unwrap_or_default();
+            let words = [format!("{is_fastest}: complete"), format!(" {is_fastest}")];
             let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
             let fastest = ranked.iter().find(|ranked| best.fastest == Some(ranked.at));
             if let Some(fastest) = fastest {
                 let meets = |run: &RunRow| limits.iter().all(|limit| limit.holds_in(fastest.variant, run));
+                let claim = format!("`{}` meets the limits", fastest.label);
                 sentences.extend(limits::next_beyond(&own, fastest.completion_s, limits));
-                sentences.extend(in_draws(fastest.variant, &format!("`{}` meets them", fastest.label), meets));
+                sentences.extend(in_draws(fastest.variant, &claim, meets));
             }
             best
         }

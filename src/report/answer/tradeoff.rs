@@ -51,11 +51,12 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
             let (runs, all) = (variant.runs.iter().filter(|run| has_room(run)).count(), variant.runs.len());
             sentences.push(format!(
                 "`{}` is the fastest setting that leaves room on the registry's {link_text} link: its busiest minute \
-                 takes {} (room in {runs} of {all} runs). It completes after {}, with a peak of {}.",
+                 takes {} (room in {runs} of {all} runs). {}, with a peak of {}.{}",
                 ranked[at].label,
                 unit.text(minute(at)),
-                completion(variant, ranked[at].completion_s),
-                pulls(ranked[at].peak)
+                completes(&ranked[at], "It completes"),
+                pulls(ranked[at].peak),
+                missing(&ranked[at])
             ));
             sentences.extend(in_draws(variant, "it leaves room on the link", has_room));
         }
@@ -63,17 +64,36 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
             let most = order.iter().map(|&at| minute(at)).fold(0.0, f64::max);
             sentences.push(format!(
                 "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. \
-                 `{}` is the fastest, complete after {}.",
+                 `{}` is the fastest: {}.{}",
                 unit.text(most),
                 ranked[at].label,
-                completion(ranked[at].variant, ranked[at].completion_s)
+                completes(&ranked[at], "it completes"),
+                missing(&ranked[at])
             ));
             sentences.extend(in_draws(ranked[at].variant, "it leaves room on the link", has_room));
         }
-        None => sentences.push(format!("Every setting fills the registry's {link_text} link for a minute or longer.")),
+        None => sentences.push(format!(
+            "Every setting fills the registry's {link_text} link for a minute or longer.{}",
+            missing(&ranked[fastest])
+        )),
     }
     sentences.extend(steps(ranked, &order));
     chosen
+}
+
+/// `It completes after 24.3 min (…)`; `296 of 299 clusters are ready after …` where some cannot be updated.
+fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
+    let (reach, took) = (ranked.variant.reach(), completion(ranked.variant, ranked.completion_s));
+    if reach.is_whole() {
+        format!("{it} after {took}")
+    } else {
+        format!("{} clusters are ready after {took}", reach.of_all())
+    }
+}
+
+fn missing(ranked: &RankedVariant<'_, '_>) -> String {
+    let reach = ranked.variant.reach();
+    if reach.is_whole() { String::new() } else { format!(" {}.", reach.missing()) }
 }
 
 /// What each step of the setting saves and costs, from the lowest peak upwards.
