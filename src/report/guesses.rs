@@ -1,7 +1,8 @@
 //! How many settings in force are guesses, and which constants decide the time to completion.
 //!
-//! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the time
-//! over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not monotone;
+//! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the
+//! time over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not
+//! monotone;
 //! `fleetsim sensitivity` finds those.
 
 use std::collections::BTreeMap;

@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
-        // Released at 10; the first is told at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A person
-        // approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
+        // Released at 10; the first is told at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A
+        // person approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
         let all = [facts(12, 13, 20, 5, 50), facts(1062, 1064, 10, 4, 1100), facts(12, 13, 1, 1, 20)];
         let mut progress = Progress::new(3);
         for (cluster, secs) in [(2, 21), (0, 52), (1, 1103)] {
