@@ -5,7 +5,6 @@ use std::path::Path;
 use itertools::Itertools;
 
 use super::format::count;
-use super::guesses;
 use super::style::CurveStyle;
 use crate::results::{
     ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError, RunRow,
@@ -73,7 +72,7 @@ impl Results {
             uncertainty: read_uncertainty(folder)?,
             draws,
             constants,
-            guesses: guesses::listed(&resolved),
+            guesses: guesses_of(&resolved),
         })
     }
 
@@ -269,6 +268,12 @@ impl<'r> VariantResults<'r> {
         let last = self.timeline.iter().rposition(|row| value(row) > 0.0 || band(row).1 > 0.0).unwrap_or(0);
         self.timeline.get(last).map_or(0.0, |row| row.t_s + row.bin_s)
     }
+}
+
+/// The paths of settings that `resolved.yaml` marks as guesses, each once.
+pub(super) fn guesses_of(resolved: &str) -> Vec<String> {
+    let lines = resolved.lines().filter(|line| line.ends_with(": guess") && !line.starts_with('#'));
+    lines.filter_map(|line| Some(line.trim_start().split_once(": ")?.0.to_owned())).unique().collect()
 }
 
 /// The 95% interval of a median; its upper end may be infinite. `None` with too few runs.

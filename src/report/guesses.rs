@@ -1,7 +1,8 @@
 //! How many settings in force are guesses, and which constants decide the time to completion.
 //!
-//! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the time
-//! over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not monotone;
+//! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the
+//! time over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not
+//! monotone;
 //! `fleetsim sensitivity` finds those.
 
 use std::collections::BTreeMap;
@@ -15,12 +16,6 @@ use super::data::{Results, VariantResults};
 const NAMED: usize = 3;
 /// A constant with a smaller correlation is not said to matter: among 39 draws, chance reaches 0.32 in 5% of cases.
 const MATTERS: f64 = 0.4;
-
-/// The paths of settings that `resolved.yaml` marks as guesses, each once.
-pub(super) fn listed(resolved: &str) -> Vec<String> {
-    let lines = resolved.lines().filter(|line| line.ends_with(": guess") && !line.starts_with('#'));
-    lines.filter_map(|line| Some(line.trim_start().split_once(": ")?.0.to_owned())).unique().collect()
-}
 
 /// The sentences; empty where nothing is known of the settings.
 pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answer: &PageAnswer) -> String {
@@ -100,6 +95,7 @@ fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::answer::groups::Best;
+    use super::super::data::guesses_of;
     use super::super::synthetic::{Fleet, Wave, six_settings};
     use super::super::tests::readable_quietly;
     use super::*;
@@ -111,7 +107,7 @@ mod tests {
 
     #[test]
     fn guesses_are_counted_once() {
-        assert_eq!(listed(RESOLVED), ["node.nic", "fleet[0].rtt"]);
+        assert_eq!(guesses_of(RESOLVED), ["node.nic", "fleet[0].rtt"]);
         assert!(is_like("fleet[0].rtt", "fleet[*].rtt") && !is_like("fleet[0].rtt", "fleet[*].loss"));
     }
 
@@ -127,7 +123,7 @@ mod tests {
     fn the_text_names_the_constants_that_decide() {
         let waves = vec![Wave::new("all", 100, 0)];
         let mut results = readable_quietly(&Fleet { replicates: 6, waves, ..six_settings() });
-        results.guesses = listed(RESOLVED);
+        results.guesses = guesses_of(RESOLVED);
         let best = vec![Best { fastest: Some(0), ..Best::default() }];
         let answer = PageAnswer { best, ..PageAnswer::default() };
         let text = |results: &Results| sentences(results, &results.variants(), &answer);

@@ -26,7 +26,7 @@ use crate::scenario::{Scenario, Variant};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterFacts, ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World};
 pub use draws::draw_shares;
-use path::{CriticalPath, PeoplesWaits};
+use path::{PeoplesWaits, RolloutPath};
 use progress::Progress;
 use reach::{Obstacle, Reach};
 
@@ -212,7 +212,7 @@ impl<'s> Sim<'s> {
         let reach = self.reach();
         let all_ready = reach.all_ready(&self.progress);
         let path = all_ready.map(|ready| self.critical_path((released, ready), &passes));
-        let on_path = |part: fn(&CriticalPath) -> SimDuration| path.as_ref().map(|path| part(path).as_secs_f64());
+        let on_path = |part: fn(&RolloutPath) -> SimDuration| path.as_ref().map(|path| part(path).as_secs_f64());
         let (held_by, held_detail) = self.held_by(outcome);
         let count = |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
         let run = RunRow {
@@ -293,7 +293,7 @@ impl<'s> Sim<'s> {
     }
 
     /// The critical path between the release and the time when all reachable targets were ready.
-    fn critical_path(&self, span: (SimTime, SimTime), passes: &[PassRow]) -> CriticalPath {
+    fn critical_path(&self, span: (SimTime, SimTime), passes: &[PassRow]) -> RolloutPath {
         let facts: Vec<ClusterFacts> = self.world.facts().copied().collect();
         let mut waits = PeoplesWaits { pauses: self.control.controller.pauses(), approvals: Vec::new() };
         let mut stopped = span.0;
@@ -307,7 +307,7 @@ impl<'s> Sim<'s> {
             }
         }
         waits.pauses.sort_unstable();
-        CriticalPath::of(span, &self.progress, &facts, passes, &waits)
+        RolloutPath::of(span, &self.progress, &facts, passes, &waits)
     }
 
     fn registry_rows(&self, span: SimDuration) -> Vec<RegistryRow> {

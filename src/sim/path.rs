@@ -19,7 +19,7 @@ use crate::world::ClusterFacts;
 
 /// The parts of the time to completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct CriticalPath {
+pub(super) struct RolloutPath {
     pub(super) rule: SimDuration,
     pub(super) people: SimDuration,
     pub(super) transfer: SimDuration,
@@ -53,7 +53,7 @@ impl PeoplesWaits {
     }
 }
 
-impl CriticalPath {
+impl RolloutPath {
     /// The path to `end`.
     pub(super) fn of(
         (released, end): (SimTime, SimTime),
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
-        // Released at 10; the first is told at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A person
-        // approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
+        // Released at 10; the first is told at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at 52. A
+        // person approves from 52 to 1052. The pass at 1060 tells the second, which is ready at 1100 and seen at 1103.
         let all = [facts(12, 13, 20, 5, 50), facts(1062, 1064, 10, 4, 1100), facts(12, 13, 1, 1, 20)];
         let mut progress = Progress::new(3);
         for (cluster, secs) in [(2, 21), (0, 52), (1, 1103)] {
@@ -134,9 +134,9 @@ mod tests {
         let pass = |t_s: f64| PassRow { t_s, passes: 1, ..PassRow::default() };
         let passes = [pass(10.0), pass(1060.0)];
         let waits = PeoplesWaits { pauses: vec![(at(52), at(1052))], approvals: Vec::new() };
-        let path = CriticalPath::of((at(10), at(1103)), &progress, &all, &passes, &waits);
+        let path = RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &waits);
         let set = PeoplesWaits { pauses: Vec::new(), approvals: vec![at(1052)] };
-        assert_eq!(CriticalPath::of((at(10), at(1103)), &progress, &all, &passes, &set), path);
+        assert_eq!(RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &set), path);
         let secs = [path.rule, path.people, path.transfer, path.unpack, path.start, path.report];
         let secs = secs.map(SimDuration::as_secs_f64);
         // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Inside: 37 and 36.
@@ -152,7 +152,7 @@ mod tests {
         progress.set(ClusterId(0), true, at(11));
         progress.set(ClusterId(1), true, at(112));
         let passes = [PassRow { t_s: 0.0, passes: 1, ..PassRow::default() }];
-        let path = CriticalPath::of((at(0), at(112)), &progress, &all, &passes, &PeoplesWaits::default());
+        let path = RolloutPath::of((at(0), at(112)), &progress, &all, &passes, &PeoplesWaits::default());
         assert_eq!((path.rule, path.report), (SimDuration::from_secs(100), SimDuration::from_secs(3)));
     }
 }

@@ -5,8 +5,8 @@
 //! `24.3 min<!-- summary.csv | from-git maxUnavailable=25% | reachable_ready_s | median -->`
 //!
 //! The comment names a table of the experiment's results, the variant, the measure and the column. In a table without
-//! measures (`uncertainty.csv` has them, `runs.csv` has not), the measure is empty. The figure may have a unit; it must be
-//! the cell's value, rounded to the decimals that the figure has. `UPDATE_DOCS=1` writes the cells' values.
+//! measures (`uncertainty.csv` has them, `runs.csv` has not), the measure is empty. The figure may have a unit; it
+//! must be the cell's value, rounded to the decimals that the figure has. `UPDATE_DOCS=1` writes the cells' values.
 
 use std::fs;
 use std::path::Path;

@@ -111,8 +111,8 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
     starts
 }
 
-/// Pods of which other pods of the same image have init containers have them, too. Where their events are lost, the time
-/// from the schedule to the first known pull includes their run, so that container is not the first.
+/// A pod has an init container if another pod of the same image has one. Where its events are lost, the time from the
+/// schedule to the first known pull includes its run, so that pull is not the first.
 fn mark_after_lost_ones(starts: &mut [ContainerStart], with_init: &BTreeSet<String>, tally: &mut Tally) {
     let is_init = |start: &ContainerStart| start.container.starts_with(INIT);
     let after_init: BTreeSet<String> = starts

@@ -1,6 +1,6 @@
 //! The pulls of the data, simulated with the settings that are printed for pasting.
 //!
-//! The settings are read back from their text, so a value that is missing there, or rounded too far, shows in the error.
+//! The settings are read back from their text, so a value that is missing there or rounded too far shows in the error.
 //! Each image is pulled alone by an empty node. Left out: the links of the site and the registry, which are the
 //! reader's own, and the spread between nodes.
 

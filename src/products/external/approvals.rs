@@ -1,9 +1,9 @@
 //! Approvals that people give to a process: each some time after the process asked for it.
 //!
 //! The time is drawn by the approval's place among those that were asked for, as for every product, so that a process
-//! and a native run that ask for the same approvals wait equally long. A process asks in its answers. KubeFleet's own controller says so in its
-//! conditions instead, which may come later than what they tell of: the approvals that it will ask for are known, and
-//! it is never let run ahead for longer than the shortest of their waits.
+//! and a native run that ask for the same approvals wait equally long. A process asks in its answers. KubeFleet's own
+//! controller says so in its conditions instead, which may come later than what they tell of: the approvals that it
+//! will ask for are known, and it is never let run ahead for longer than the shortest of their waits.
 
 use std::collections::BTreeSet;
 

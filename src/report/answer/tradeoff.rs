@@ -1,8 +1,8 @@
 //! The answer of a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
 //! registry's link, and what each step of the setting saves and costs.
 //!
-//! A link has room if its busiest minute takes less than [`FULL`] of it. A shorter time is full in nearly every rollout,
-//! and decides nothing.
+//! A link has room if its busiest minute takes less than [`FULL`] of it. A shorter time is full in nearly every
+//! rollout, and decides nothing.
 
 use std::cmp::Ordering;
 
