@@ -331,12 +331,15 @@ impl JsonStream {
                 return Err(self.too_large(start));
             }
             if !self.fill()? {
+                // The value that is cut off follows, and then nothing.
+                self.in_elements = false;
                 break;
             }
         }
         // A comma without an element after it is an error of JSON, as `]` is for the parser.
-        let length = if ends { 1 } else { length };
-        let text = self.text(self.window[self.at..self.at + length].to_vec())?;
+        let shown = if ends { 1 } else { length };
+        let text = self.text(self.window[self.at..self.at + shown].to_vec())?;
+        self.in_elements &= !ends;
         self.consume(length);
         self.after_comma = self.window.get(self.at) == Some(&b',');
         self.consume(usize::from(self.after_comma));
