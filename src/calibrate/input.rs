@@ -1,7 +1,7 @@
 //! Input files that are read whole: plain or compressed with gzip, or standard input; each once, with its hash.
 //!
-//! Errors are shown with their line. Sizes are limited, also after decompression. Events and metrics are read as streams
-//! ([`super::json_stream`]).
+//! Errors are shown with their line. Sizes are limited, also after decompression. Events and metrics are read as
+//! streams ([`super::json_stream`]).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -36,22 +36,22 @@ const HEAD: usize = 64;
 #[derive(Debug)]
 pub(super) struct Piece {
     text: String,
-    start: Position,
+    start: StreamPosition,
     /// Where the text goes on in the file after the elements that it lacks: the byte in the text.
-    resumed: Option<(usize, Position)>,
+    resumed: Option<(usize, StreamPosition)>,
     pub(super) is_element: bool,
 }
 
 /// A place in a stream.
 #[derive(Clone, Copy, Debug, Default)]
-struct Position {
+struct StreamPosition {
     /// Lines before it.
     lines: usize,
     /// Characters before it in its line.
     characters: usize,
 }
 
-impl Position {
+impl StreamPosition {
     fn advance(&mut self, bytes: &[u8]) {
         let characters = |bytes: &[u8]| bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         match bytes.iter().rposition(|byte| *byte == b'\n') {
@@ -88,10 +88,10 @@ impl Scanner {
 
 /// A value whose end is not read yet.
 #[derive(Debug)]
-struct Open {
+struct OpenValue {
     text: Vec<u8>,
-    start: Position,
-    resumed: Option<(usize, Position)>,
+    start: StreamPosition,
+    resumed: Option<(usize, StreamPosition)>,
     scanner: Scanner,
     /// How many keys of the path to the elements lead to where the scanner is.
     matched: usize,
@@ -101,8 +101,8 @@ struct Open {
     is_value: bool,
 }
 
-impl Open {
-    fn new(start: Position) -> Self {
+impl OpenValue {
+    fn new(start: StreamPosition) -> Self {
         let (text, key) = (Vec::new(), Vec::new());
         Self { text, start, resumed: None, scanner: Scanner::default(), matched: 0, key, is_value: false }
     }
@@ -147,8 +147,8 @@ pub(super) struct JsonStream {
     /// What is read; before `at`, it is given.
     window: Vec<u8>,
     at: usize,
-    position: Position,
-    open: Option<Open>,
+    position: StreamPosition,
+    open: Option<OpenValue>,
     in_elements: bool,
     /// An element must follow.
     after_comma: bool,
@@ -169,8 +169,8 @@ impl<R: Read> Read for Hashed<R> {
 }
 
 impl JsonStream {
-    /// Opens a file, plain or compressed with gzip; `-` is standard input. `path` leads to the array whose elements come
-    /// one by one.
+    /// Opens a file, plain or compressed with gzip; `-` is standard input. `path` leads to the array whose elements
+    /// come one by one.
     ///
     /// # Errors
     /// When it is not a regular file, or cannot be opened.
@@ -201,7 +201,7 @@ impl JsonStream {
             path,
             window: Vec::new(),
             at: 0,
-            position: Position::default(),
+            position: StreamPosition::default(),
             open: None,
             in_elements: false,
             after_comma: false,
@@ -251,7 +251,7 @@ impl JsonStream {
                         continue;
                     }
                 }
-                self.open = Some(Open::new(self.position));
+                self.open = Some(OpenValue::new(self.position));
             }
             if let Some(value) = self.value()? {
                 return Ok(Some(value));
@@ -331,12 +331,15 @@ impl JsonStream {
                 return Err(self.too_large(start));
             }
             if !self.fill()? {
+                // The value that is cut off follows, and then nothing.
+                self.in_elements = false;
                 break;
             }
         }
         // A comma without an element after it is an error of JSON, as `]` is for the parser.
-        let length = if ends { 1 } else { length };
-        let text = self.text(self.window[self.at..self.at + length].to_vec())?;
+        let shown = if ends { 1 } else { length };
+        let text = self.text(self.window[self.at..self.at + shown].to_vec())?;
+        self.in_elements &= !ends;
         self.consume(length);
         self.after_comma = self.window.get(self.at) == Some(&b',');
         self.consume(usize::from(self.after_comma));
@@ -371,7 +374,7 @@ impl JsonStream {
                 return Err(self.too_large(open.start));
             }
             if has_ended || !self.fill()? {
-                let Open { text, start, resumed, .. } = open;
+                let OpenValue { text, start, resumed, .. } = open;
                 let text = self.text(text)?;
                 let piece = Piece { text, start, resumed, is_element: false };
                 return Ok((piece.text != "[]").then_some(piece));
@@ -379,7 +382,7 @@ impl JsonStream {
         }
     }
 
-    fn too_large(&self, start: Position) -> Box<Problem> {
+    fn too_large(&self, start: StreamPosition) -> Box<Problem> {
         let problem = Source { name: self.name.clone(), text: String::new() };
         let message = format!("a JSON value must have at most {MOST_BYTES} bytes");
         let problem = Arc::new(problem).at(0..0, "", message).in_part_after(start.lines, start.characters);

@@ -235,6 +235,9 @@ mod tests {
             ("{\"kind\":\"List\",\"items\":[]}", "this is a List of Kubernetes"),
             ("{\"data\":{\"resultType\":\"vector\",\"result\":[]}}", "the response has a vector"),
             ("{\"data\":{\"resultType\":\"matrix\",\"result\":[]}}", "no series with two samples"),
+            ("{\"data\":{\"resultType\":\"matrix\",\"result\":[{\"values\":[[1, \"5", "the JSON ends too early"),
+            ("{\"data\":{\"resultType\":\"matrix\",\"result\":[7, [1], ", "the JSON ends too early"),
+            ("{\"data\":{\"resultType\":\"matrix\",\"result\":[{},]}}", "not JSON"),
         ] {
             let found = load(&mut input(text), &mut Tally::default()).expect_err(text).to_string();
             assert!(found.contains(message) && found.contains("help:"), "{text}: {found}");

@@ -25,17 +25,17 @@ use crate::scenario::import::object::{KubeMetadata, KubeObject};
 /// The key of the product in `strategies`.
 pub(super) const ARGO_CD: &str = "argoCd";
 
-type ApplicationObject = KubeObject<ApplicationSpec, ApplicationStatus>;
+type ApplicationObject = KubeObject<ApplicationSpec, FoundStatus>;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ApplicationStatus {
-    health: Option<ApplicationHealth>,
+struct FoundStatus {
+    health: Option<FoundHealth>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ApplicationHealth {
+struct FoundHealth {
     status: String,
 }
 

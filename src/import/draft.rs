@@ -2,7 +2,6 @@
 
 use super::guess::Guess;
 use super::images::ImportedImage;
-use super::nodes::IsCloud;
 use super::site::SiteKind;
 use super::target::FleetTarget;
 
@@ -90,5 +89,6 @@ pub(super) struct NodeFacts {
     pub(super) count: u32,
     /// `node.runtime`, where fleetsim knows it.
     pub(super) runtime: Option<String>,
-    pub(super) is_cloud: IsCloud,
+    /// They are machines of a cloud provider.
+    pub(super) is_cloud: bool,
 }

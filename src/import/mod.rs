@@ -216,7 +216,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         fleet.read.extend(lines);
         facts
     });
-    let is_cloud = nodes.as_ref().map_or_else(nodes::IsCloud::default, |nodes: &draft::NodeFacts| nodes.is_cloud);
+    let is_cloud = nodes.as_ref().is_some_and(|nodes: &draft::NodeFacts| nodes.is_cloud);
     let shown = SiteKind::shown(&fleet.targets, is_cloud, workload.is_one_instance);
     let site = sources.site.or(shown.map(|(kind, _)| kind)).unwrap_or_default();
     match shown.filter(|_| sources.site.is_none()) {

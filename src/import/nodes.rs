@@ -55,10 +55,6 @@ struct NodeInfo {
     architecture: String,
 }
 
-/// Whether nodes are machines of a cloud provider.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IsCloud(pub(super) bool);
-
 /// The starts of `providerID` in clouds.
 const CLOUDS: [&str; 3] = ["aws://", "azure://", "gce://"];
 
@@ -103,10 +99,10 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
         (None, _) => {}
     }
     let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
-    let is_cloud = IsCloud(workers.iter().any(|node| {
+    let is_cloud = workers.iter().any(|node| {
         let provider = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
         CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
-    }));
+    });
     Ok((NodeFacts { count, runtime: runtime.map(str::to_owned), is_cloud }, lines))
 }
 

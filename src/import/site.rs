@@ -8,7 +8,6 @@
 use clap::ValueEnum;
 
 use super::guess::Guess;
-use super::nodes::IsCloud;
 use super::target::FleetTarget;
 
 /// The kind of site where clusters are.
@@ -132,7 +131,7 @@ impl SiteKind {
     }
 
     /// The kind that exports show, and how. `None`: they do not.
-    pub(super) fn shown(targets: &[FleetTarget], nodes: IsCloud, is_app: bool) -> Option<(Self, &'static str)> {
+    pub(super) fn shown(targets: &[FleetTarget], has_cloud_nodes: bool, is_app: bool) -> Option<(Self, &'static str)> {
         const LABELS: [&str; 3] = ["fleet.azure.com/location", "provider.cattle.io", "topology.kubernetes.io/region"];
         const PROVIDERS: [&str; 3] = ["eks", "aks", "gke"];
         let is_cloud = |target: &&FleetTarget| {
@@ -145,7 +144,7 @@ impl SiteKind {
         match () {
             () if is_app => Some((Self::DataCentre, "an app's instances run on cells of one foundation")),
             () if 2 * labelled > targets.len() => Some((Self::Cloud, "labels name a region or a provider")),
-            () if nodes.0 => Some((Self::Cloud, "the nodes have a `providerID` of a cloud")),
+            () if has_cloud_nodes => Some((Self::Cloud, "the nodes have a `providerID` of a cloud")),
             () => None,
         }
     }
@@ -192,8 +191,7 @@ mod tests {
     fn a_cloud_is_known_by_labels_and_nodes() {
         let aks = target(&[("fleet.azure.com/location", "westeurope")]);
         let shop = target(&[("provider.cattle.io", "k3s"), ("region", "eu")]);
-        let kind =
-            |targets: &[FleetTarget], nodes| SiteKind::shown(targets, IsCloud(nodes), false).map(|(kind, _)| kind);
+        let kind = |targets: &[FleetTarget], nodes| SiteKind::shown(targets, nodes, false).map(|(kind, _)| kind);
         assert_eq!(kind(&[aks.clone(), aks.clone(), shop.clone()], false), Some(SiteKind::Cloud));
         assert_eq!(kind(&[aks, shop.clone(), shop.clone()], false), None);
         assert_eq!(kind(&[shop], true), Some(SiteKind::Cloud));
