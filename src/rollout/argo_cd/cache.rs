@@ -7,31 +7,10 @@
 //!
 //! How we know: the recorded rollouts `names-*`, whose watch delay is longer than five tries of a write.
 
-use std::collections::BTreeMap;
-
 use super::pass::{SetPass, SetWrite};
-use super::row::ApplicationStatus;
+use super::recent::{HiddenWrite, RecentWrite, Rows};
 use super::status::SetConditions;
 use crate::units::SimTime;
-
-/// The rows that a write has changed, by application.
-pub(super) type Rows = BTreeMap<u32, Option<ApplicationStatus>>;
-
-/// A write of the set that the cache may not show yet.
-#[derive(Clone, Debug)]
-pub(super) struct RecentWrite {
-    answered: SimTime,
-    /// The rows and conditions before the write.
-    before: Rows,
-    conditions: SetConditions,
-}
-
-/// A write that a pass does not see, with the rows and conditions after it.
-pub(super) struct HiddenWrite {
-    write: RecentWrite,
-    after: Rows,
-    conditions: SetConditions,
-}
 
 impl SetPass<'_> {
     /// Takes back the writes that the cache does not show.

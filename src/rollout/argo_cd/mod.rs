@@ -40,6 +40,7 @@ mod limit;
 mod objects;
 mod pass;
 pub mod proposal;
+mod recent;
 mod retry;
 mod row;
 mod status;
@@ -56,8 +57,8 @@ use std::sync::Arc;
 use super::label_selector::Labels;
 use super::{Pass, TargetId, by_name};
 use crate::units::{SimDuration, SimTime};
-use cache::RecentWrite;
 use ledger::SetLedger;
+use recent::RecentWrite;
 
 pub use super::IntOrString;
 pub use barrier::Barrier;

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use super::super::{Pass, TargetId, TargetSet, cost, stored};
 use super::barrier::{Barrier, BarrierLedger};
-use super::cache::{HiddenWrite, Rows};
 use super::ledger::SetLedger;
 use super::limit::StepBudget;
+use super::recent::{HiddenWrite, Rows};
 use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
 use super::status::{Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
