@@ -393,8 +393,8 @@ impl ArgoCdController {
         }
     }
 
-    /// All Applications are written. Those that are not generated any more are deleted, and the set's status gets a list
-    /// of all with their sync status and health, which is written whether it says anything new or not.
+    /// All Applications are written. Those that are not generated any more are deleted, and the set's status gets a
+    /// list of all with their sync status and health, which is written whether it says anything new or not.
     fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(pass) = &self.writing else { return };
         let began = pass.began;
