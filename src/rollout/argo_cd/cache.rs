@@ -1,9 +1,9 @@
 //! The set as the controller's cache shows it: without its own last writes, for a while.
 //!
-//! A pass reads the set from the cache (`Reconcile` in `applicationset/controllers/applicationset_controller.go`), which
-//! shows a write one watch delay after its answer. A pass that begins sooner works with the rows and conditions before
-//! that write. Its first write that the API server accepts puts all of its rows in place of the newer ones
-//! (`updateAppSetStatus` writes the whole list); a pass that writes no rows leaves the newer ones as they are.
+//! A pass reads the set from the cache (`Reconcile` in `applicationset/controllers/applicationset_controller.go`). The
+//! cache shows a write one watch delay after its answer. A pass that begins sooner works with the rows and conditions
+//! before that write. Its first write that the API server accepts puts all of its rows in place of the newer ones
+//! (`setAppSetApplicationStatus` writes the whole list); a pass that writes no rows leaves the newer ones as they are.
 //!
 //! How we know: the recorded rollouts `names-*`, whose watch delay is longer than five tries of a write.
 
@@ -54,8 +54,8 @@ impl SetPass<'_> {
         }
     }
 
-    /// A write of the set is answered at `answered`, for which the pass has read the set again. `rows`: it changes these
-    /// rows of the pass, which were so before.
+    /// A write of the set is answered at `answered`, for which the pass has read the set again. `rows`: it changes
+    /// these rows of the pass, which were so before.
     fn accepted(&mut self, answered: SimTime, is_new: bool, rows: Option<Rows>) {
         self.set.conditions = self.stored_conditions();
         let conditions = self.set.conditions;
