@@ -266,6 +266,7 @@ fn only_tables_shown_charts_and_one_example_are_committed() {
         "variants.csv",
         "runs.csv",
         "summary.csv",
+        "uncertainty.csv",
         "plan.csv",
         "plan.json",
         "plan.txt",
