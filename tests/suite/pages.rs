@@ -39,8 +39,13 @@ fn too_long(page: &str) -> Vec<String> {
             let cells = line.trim_matches('|').split('|').map(str::trim);
             let long = cells.filter(|cell| shown(cell).chars().count() > CELL);
             found.extend(long.map(|cell| format!("{number}: a cell of {}: {cell}", shown(cell).chars().count())));
-        } else if line.chars().count() >= COLUMNS && line.trim_start_matches("- ").contains(' ') && !is_link(line) {
-            found.push(format!("{number}: {} columns", line.chars().count()));
+        } else {
+            // The cell that a figure is from stands in a comment behind it.
+            let prose = line.split("<!--").next().unwrap_or_default();
+            let columns = prose.chars().count();
+            if columns >= COLUMNS && prose.trim_start_matches("- ").contains(' ') && !is_link(line) {
+                found.push(format!("{number}: {columns} columns"));
+            }
         }
     }
     found
