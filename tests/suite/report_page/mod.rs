@@ -121,8 +121,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
     assert_eq!(page.text("document.querySelector('h1').textContent"), "How <many> clusters at once?");
     let answer = page.text("document.getElementById('answer').innerText");
     assert!(
-        answer.contains(" It completes after ")
-            && answer.contains("stuck (3 of 3 runs stalled, blocked by maxUpdate)"),
+        answer.contains(" It completes after ") && answer.contains("stuck (3 of 3 runs stalled, blocked by maxUpdate)"),
         "{answer}"
     );
     let held = page.text("document.getElementById('unfinished').innerText");
