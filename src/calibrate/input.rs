@@ -85,7 +85,7 @@ pub(super) fn byte_of(position: Option<&csv::Position>) -> usize {
     position.map_or(0, |position| position.byte() as usize)
 }
 
-/// Whether a path names standard input.
+/// Returns true if the path is `-`, which is standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }

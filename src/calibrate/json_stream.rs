@@ -93,7 +93,7 @@ struct OpenValue {
     start: StreamPosition,
     resumed: Option<(usize, StreamPosition)>,
     scanner: Scanner,
-    /// How many keys of the path to the elements lead to where the scanner is.
+    /// The scanner is inside of the values of so many keys of the path.
     matched: usize,
     /// The start of the last string in the object that these keys lead to.
     key: Vec<u8>,
@@ -107,7 +107,7 @@ impl OpenValue {
         Self { text, start, resumed: None, scanner: Scanner::default(), matched: 0, key, is_value: false }
     }
 
-    /// Whether the elements begin after this byte.
+    /// Takes a byte. Returns true if the elements begin after it.
     fn step(&mut self, byte: u8, path: &[&str]) -> bool {
         let (was_string, depth) = (self.scanner.in_string, self.scanner.depth);
         self.scanner.step(byte);
@@ -144,7 +144,7 @@ pub(super) struct JsonStream {
     hash: Rc<RefCell<Sha256>>,
     /// The keys that lead to the array whose elements come one by one.
     path: &'static [&'static str],
-    /// What is read; before `at`, it is given.
+    /// Bytes that were read. Those before `at` have been handed out.
     window: Vec<u8>,
     at: usize,
     position: StreamPosition,

@@ -2,9 +2,8 @@
 //!
 //! Follows kubernetes/client-go (`rest`, `util/retry`), golang.org/x/time/rate and controller-runtime, which makes a
 //! client, and so a limit, for each kind of object. Each request draws its latency from one random stream, and waits
-//! for
-//! a token where the client has a limit. Tokens are handed out in the order of the calls. A request that is given up
-//! while it waits for its token is not sent; its token goes back unless a later request has one already.
+//! for a token where the client has a limit. Tokens are handed out in the order of the calls. A request that is given
+//! up while it waits for its token is not sent; its token goes back unless a later request has one already.
 //!
 //! The time of an answer is known when a request is sent, so a pass computes the times of all its requests at its
 //! beginning. Their tokens are reserved then.

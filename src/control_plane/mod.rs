@@ -1,8 +1,7 @@
 //! A management cluster's control plane, as far as rollouts feel it: the same for all products.
 //!
 //! A product's controller is one state machine ([`Controller`]): it takes one [`ControllerInput`] at a time, and acts
-//! through the
-//! [`Plane`]. It is built from the parts that Kubernetes controllers are built from:
+//! through the [`Plane`]. It is built from the parts that Kubernetes controllers are built from:
 //!
 //! ```text
 //!   reports, people ──watch delay──▶ Controller::handle ──▶ Runtime (work queue, workers, timers)

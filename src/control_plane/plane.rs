@@ -72,8 +72,7 @@ impl Plane<'_> {
     }
 
     /// A pass decides that a cluster gets a revision, and instructs it at `at`. A cluster that is paused or has no
-    /// agent
-    /// never hears of it.
+    /// agent never hears of it.
     pub fn deploy(&mut self, at: SimTime, spec: &ClusterSpec, cluster: ClusterId, revision: Revision) {
         if spec.registered && !spec.paused {
             self.promote(cluster, revision);

@@ -1,10 +1,9 @@
 //! The work queue of a controller with its workers, and the timers that put keys back into it.
 //!
-//! Follows kubernetes/client-go (`util/workqueue`) and controller-runtime: a key that is added while it waits is merged
-//! with itself, one that is added while a worker is at it comes up again when that worker is done, and no two workers
-//! are at one key. Keys wait first come, first served. A rate limiter says when a failed key comes back: the larger
-//! of a
-//! back-off that doubles for each key and one bucket for all keys.
+//! Follows kubernetes/client-go (`util/workqueue`) and controller-runtime: a key that is added while it waits is
+//! merged with itself, one that is added while a worker is at it comes up again when that worker is done, and no two
+//! workers are at one key. Keys wait first come, first served. A rate limiter says when a failed key comes back: the
+//! larger of a back-off that doubles for each key and one bucket for all keys.
 //!
 //! The workers belong to the controller, and keys may be of several rollouts.
 
@@ -195,8 +194,7 @@ pub struct RateLimiter<K> {
 
 impl<K: Copy + Ord> RateLimiter<K> {
     /// First wait of a key, which doubles, and the longest one. Source: `DefaultTypedControllerRateLimiter` of
-    /// client-go,
-    /// which controller-runtime uses where a controller sets none.
+    /// client-go, which controller-runtime uses where a controller sets none.
     const FIRST: SimDuration = SimDuration::from_millis(5);
     const LONGEST: SimDuration = SimDuration::from_secs(1_000);
 

@@ -126,8 +126,8 @@ fn located(raw: Spanned<Raw>, source: &Source) -> Node {
     Node { at, value, struck: false }
 }
 
-/// Whether digits begin with a 0 that no number needs, as the names of shops and labels do: `0008`. Writers of YAML 1.1
-/// leave out their quotes.
+/// Returns true for digits that begin with a needless 0, such as `0008` in names of shops and in labels. Writers of
+/// YAML 1.1 leave out their quotes.
 fn is_padded(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }

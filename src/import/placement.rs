@@ -3,9 +3,8 @@
 //! An exported placement names them in its status. Without a status, they follow from the specification as in
 //! `PlacementPolicy` of `apis/placement/v1beta1/clusterresourceplacement_types.go` and `Taint` of
 //! `apis/cluster/v1beta1/membercluster_types.go` of kubefleet-dev/kubefleet: the named clusters, or all joined ones
-//! that
-//! one of the required terms selects by labels and whose taints are tolerated. Left out: `PickN` and properties without
-//! a status, because the scheduler's ranking decides there, and overrides.
+//! that one of the required terms selects by labels and whose taints are tolerated. Left out: `PickN` and properties
+//! without a status, because the scheduler's ranking decides there, and overrides.
 
 use serde::Deserialize;
 

@@ -2,8 +2,7 @@
 //!
 //! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the
 //! time over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not
-//! monotone;
-//! `fleetsim sensitivity` finds those.
+//! monotone; `fleetsim sensitivity` finds those.
 
 use std::collections::BTreeMap;
 

@@ -183,9 +183,8 @@ pub struct Candidate {
     pub runs: u64,
     /// The last round in which it ran, from 1.
     pub round: u32,
-    /// The objective over its runs in seconds or, if it is no time, the median time until all
-    /// reachable targets are ready. `None` if a run did not
-    /// finish.
+    /// The objective over its runs in seconds or, if it is no time, the median time until all reachable targets are
+    /// ready. `None` if a run did not finish.
     pub time: Option<Estimate>,
     /// The objective over its runs in its unit. `None` for a time or a setting.
     pub value: Option<Estimate>,

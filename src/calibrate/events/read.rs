@@ -175,7 +175,7 @@ pub(in crate::calibrate) fn read(stream: &mut JsonStream, all: &mut PodEvents, t
     }
 }
 
-/// Whether an object that cannot be read is meant to be an event, and not a log line in JSON.
+/// Returns true if an object that cannot be read has the fields of an event. Others are log lines in JSON.
 fn is_event(piece: &Piece) -> bool {
     let value: serde_json::Value = JsonStream::parse(piece).unwrap_or_default();
     ["involvedObject", "regarding", "items", "object", "event"].iter().any(|key| value.get(key).is_some())

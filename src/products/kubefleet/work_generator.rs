@@ -2,17 +2,15 @@
 //!
 //! A write of a binding's spec wakes it (kubefleet-dev/kubefleet at e160c1cd,
 //! `pkg/controllers/workgenerator/controller.go`). As long as RolloutStarted, a second write, is not in its cache, it
-//! requeues the binding with the rate limiter of controller-runtime: a race that most bindings lose twice, so a rollout
-//! instructs ten clusters a second after its first hundred requeues. Then the generator writes the Work, which the
-//! member
-//! agent watches, and the binding's status. A changed status of a Work wakes it again.
+//! requeues the binding with the rate limiter of controller-runtime: a race that most bindings lose twice, so a
+//! rollout instructs ten clusters a second after its first hundred requeues. Then the generator writes the Work, which
+//! the member agent watches, and the binding's status. A changed status of a Work wakes it again.
 //!
 //! Finalizers and statuses of bindings carry the version that was read from the cache, and are refused where somebody
 //! has written the binding since then. Conditions carry the second in which they were made, so the same words in
-//! another
-//! second are another version. In a first deployment the hub agent has just started: its cache of member clusters is
-//! filled when the first one is read, and readers look every 100 ms whether it is full. Left out: all other caches,
-//! which a manager fills before its controllers start.
+//! another second are another version. In a first deployment the hub agent has just started: its cache of member
+//! clusters is filled when the first one is read, and readers look every 100 ms whether it is full. Left out: all
+//! other caches, which a manager fills before its controllers start.
 
 use crate::control_plane::{ApiClient, ApiRequest, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;

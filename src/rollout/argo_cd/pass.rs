@@ -353,8 +353,7 @@ impl SetPass<'_> {
 
     /// Promotes as many Waiting rows of each open step as its budget has room for, by name, in the order of all names
     /// (`UpdateApplicationSetApplicationStatusProgress`). An application need not be OutOfSync. `None`: the write of
-    /// the
-    /// rows is refused.
+    /// the rows is refused.
     fn promote(&mut self) -> Option<()> {
         let mut before = Rows::new();
         for step in 0..self.status.budgets.len() {
