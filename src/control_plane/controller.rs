@@ -85,11 +85,6 @@ pub trait Controller {
     /// The rule that blocks the rollout now.
     fn hold(&self) -> Option<Hold>;
 
-    /// The times in which a person was waited for, as far as people's delays are part of the strategy; in order.
-    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
-        Vec::new()
-    }
-
     /// The stage that each target is in, for people; empty for none.
     fn stages(&self) -> Vec<String>;
 

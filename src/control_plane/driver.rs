@@ -76,6 +76,11 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.passes)
     }
 
+    /// When the rollout waited for a person, in any order.
+    pub fn take_pauses(&mut self) -> Vec<(SimTime, SimTime)> {
+        std::mem::take(&mut self.record.pauses)
+    }
+
     /// When the product first reported completion itself.
     #[must_use]
     pub const fn reported(&self) -> Option<SimTime> {

@@ -28,6 +28,8 @@ pub(super) struct Record {
     pub(super) promoted: Vec<Option<Revision>>,
     /// Clusters whose state the controller sees differently since the last input.
     pub(super) changed: Vec<ClusterId>,
+    /// When it waited for a person, in any order.
+    pub(super) pauses: Vec<(SimTime, SimTime)>,
     /// When it first reported completion.
     pub(super) reported: Option<SimTime>,
     pub(super) failure: Option<ProcessError>,
@@ -128,6 +130,11 @@ impl Plane<'_> {
     /// The product's own status says that the rollout of the new revision is complete.
     pub fn reports_completion(&mut self, at: SimTime) {
         self.record.reported.get_or_insert(at);
+    }
+
+    /// The rollout waits for a person from `asked` until `given`, by the delays of people in the strategy.
+    pub fn waits_for_person(&mut self, asked: SimTime, given: SimTime) {
+        self.record.pauses.push((asked, given));
     }
 
     /// The product's objects may show something else now.

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use super::{Agenda, Plane};
 use crate::engine::Reservations;
+use crate::rollout::back_off;
 use crate::units::{SimDuration, SimTime};
 
 /// A controller's work queue with its workers and timers. `K`: keys; `S`: the controller's own steps in time.
@@ -188,32 +189,28 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
 /// When a failed key comes back.
 #[derive(Clone, Debug)]
 pub struct RateLimiter<K> {
-    bucket: Option<Reservations>,
+    bucket: Reservations,
     failures: BTreeMap<K, u32>,
 }
 
 impl<K: Copy + Ord> RateLimiter<K> {
-    /// First wait of a key, which doubles, and the longest one. Source: `DefaultTypedControllerRateLimiter` of
-    /// client-go, which controller-runtime uses where a controller sets none.
-    const FIRST: SimDuration = SimDuration::from_millis(5);
-    const LONGEST: SimDuration = SimDuration::from_secs(1_000);
-
-    /// Requeues a second of all keys together, and how many may come at once. Source: as above.
+    /// Requeues a second of all keys together, and how many may come at once. Source:
+    /// `DefaultTypedControllerRateLimiter` of client-go.
     const PER_SECOND: f64 = 10.0;
     const BURST: u32 = 100;
 
     /// Controller-runtime's default.
     #[must_use]
     pub fn controller_default() -> Self {
-        Self { bucket: Some(Reservations::new(Self::PER_SECOND, Self::BURST)), failures: BTreeMap::new() }
+        Self { bucket: Reservations::new(Self::PER_SECOND, Self::BURST), failures: BTreeMap::new() }
     }
 
     /// When a key that fails now comes back.
     pub fn again(&mut self, key: K, now: SimTime) -> SimTime {
         let failures = self.failures.entry(key).or_default();
-        let wait = (Self::FIRST * (1 << (*failures).min(18))).min(Self::LONGEST);
+        let wait = back_off(*failures);
         *failures += 1;
-        let turn = self.bucket.as_mut().map_or(now, |bucket| bucket.reserve(now));
+        let turn = self.bucket.reserve(now);
         turn.max(now + wait)
     }
 

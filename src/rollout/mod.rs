@@ -17,6 +17,7 @@
 //! | pass | one call of a scheduler's `reconcile` |
 
 pub mod argo_cd;
+mod back_off;
 pub mod baseline;
 pub mod cloud_foundry;
 mod cost;
@@ -39,6 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::SimTime;
 
+pub use back_off::back_off;
 pub use int_or_string::IntOrString;
 pub use object_condition::ObjectCondition;
 pub use target_set::TargetSet;

@@ -211,7 +211,8 @@ impl<'s> Sim<'s> {
         let since_release = |share| self.progress.reached(share).map(counted);
         let reach = self.reach();
         let all_ready = reach.all_ready(&self.progress);
-        let path = all_ready.map(|ready| self.critical_path((released, ready), &passes));
+        let pauses = self.control.take_pauses();
+        let path = all_ready.map(|ready| self.critical_path((released, ready), &passes, pauses));
         let on_path = |part: fn(&RolloutPath) -> SimDuration| path.as_ref().map(|path| part(path).as_secs_f64());
         let (held_by, held_detail) = self.held_by(outcome);
         let count = |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
@@ -293,9 +294,14 @@ impl<'s> Sim<'s> {
     }
 
     /// The critical path between the release and the time when all reachable targets were ready.
-    fn critical_path(&self, span: (SimTime, SimTime), passes: &[PassRow]) -> RolloutPath {
+    fn critical_path(
+        &self,
+        span: (SimTime, SimTime),
+        passes: &[PassRow],
+        pauses: Vec<(SimTime, SimTime)>,
+    ) -> RolloutPath {
         let facts: Vec<ClusterFacts> = self.world.facts().copied().collect();
-        let mut waits = PeoplesWaits { pauses: self.control.controller.pauses(), approvals: Vec::new() };
+        let mut waits = PeoplesWaits { pauses, approvals: Vec::new() };
         let mut stopped = span.0;
         for (after, change) in &self.scenario.changes {
             let at = span.0 + *after;

@@ -212,7 +212,7 @@ impl ApplicationController {
             release,
             settings,
             applications: clusters.into_iter().map(tracked).collect(),
-            shards: vec![Shard::new(settings); settings.shards as usize],
+            shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
             client: ApiClient::without_limit(run.control_loop, &run.streams, "application controller"),
             watch_delay: run.control_loop.watch_delay,

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use super::settings::{ApplicationControllerSettings, Sharding};
-use crate::control_plane::WorkerPool;
-use crate::engine::{Reservations, Streams, dist};
+use crate::control_plane::{ApiClient, ControlLoop, WorkerPool};
+use crate::engine::{Streams, dist};
 use crate::units::{SimDuration, SimTime};
 
 /// The shard of a cluster, by its place in the fleet and its name.
@@ -34,8 +34,8 @@ pub(super) struct Shard {
     pub(super) waiting: VecDeque<usize>,
     /// Operation processors in use.
     attempts: u32,
-    /// `None`: the client has no limit.
-    client: Option<Reservations>,
+    /// Its latencies are part of the comparison's and the apply's durations.
+    client: ApiClient,
     /// When the CPU is free for another sync.
     cpu: SimTime,
     /// Attempts that apply.
@@ -45,14 +45,15 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn new(settings: ApplicationControllerSettings) -> Self {
+    pub(super) fn new(settings: ApplicationControllerSettings, streams: &Streams) -> Self {
+        let request = SimDuration::ZERO.into();
+        let client = ControlLoop { request, ..ControlLoop::limited(settings.client_qps, settings.burst()) };
         Self {
             settings,
             comparers: WorkerPool::new(settings.status_processors as usize),
             waiting: VecDeque::new(),
             attempts: 0,
-            client: (settings.client_qps > 0)
-                .then(|| Reservations::new(f64::from(settings.client_qps), settings.burst())),
+            client: ApiClient::new(&client, streams, "application-controller"),
             cpu: SimTime::ZERO,
             applying: 0,
             to_apply: VecDeque::new(),
@@ -83,8 +84,7 @@ impl Shard {
     pub(super) fn sync(&mut self, now: SimTime) -> SimTime {
         self.cpu = self.cpu.max(now) + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
         let requests = self.settings.requests_per_sync;
-        let admitted = self.client.as_mut().and_then(|client| (0..requests).map(|_| client.reserve(now)).last());
-        admitted.unwrap_or(now).max(self.cpu)
+        (0..requests).map(|_| self.client.send(0, now).sent).last().unwrap_or(now).max(self.cpu)
     }
 
     /// Whether this attempt may apply now; otherwise it comes up in [`Self::applied`].
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_sync_waits_for_requests_and_for_the_cpu() {
         let settings = ApplicationControllerSettings { client_qps: 60, ..ApplicationControllerSettings::default() };
-        let mut shard = Shard::new(settings);
+        let mut shard = Shard::new(settings, &Streams::new(1, 0));
         let times: Vec<SimTime> = (0..20).map(|_| shard.sync(at(0))).collect();
         let seconds = |nth: usize| times[nth].as_secs_f64();
         // 120 requests are saved up for the first 10 syncs, of which the CPU does 15 a second.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn comparisons_wait_for_a_status_processor() {
         let settings = ApplicationControllerSettings { status_processors: 2, ..Default::default() };
-        let mut shard = Shard::new(settings);
+        let mut shard = Shard::new(settings, &Streams::new(1, 0));
         let ends: Vec<SimTime> = (0..4).map(|_| shard.compare(at(0))).collect();
         assert_eq!(ends, [at(200), at(200), at(400), at(400)]);
         assert_eq!(shard.compare(at(1000)), at(1200), "all are free again");
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn an_attempt_applies_when_one_of_those_that_apply_is_through() {
         let settings = ApplicationControllerSettings { kubectl_parallelism: 1, ..Default::default() };
-        let mut shard = Shard::new(settings);
+        let mut shard = Shard::new(settings, &Streams::new(1, 0));
         assert!(shard.apply(7));
         assert!(!shard.apply(8));
         assert_eq!(shard.applied(), Some(8));

@@ -78,8 +78,6 @@ pub(super) struct CloudFoundryController<'s> {
     new: Option<TargetId>,
     /// When old instances that are being stopped are gone, by their process and index.
     ends: BTreeMap<(TargetId, usize), SimTime>,
-    /// The times in which the user was waited for.
-    pauses: Vec<(SimTime, SimTime)>,
     /// When the user continues the deployment, if it is paused.
     continues: Option<SimTime>,
     /// When the user cancels the deployment.
@@ -100,7 +98,6 @@ impl<'s> CloudFoundryController<'s> {
             world,
             streams: run.streams,
             user,
-            pauses: Vec::new(),
             client: ApiClient::new(run.control_loop, &run.streams, "API requests"),
             runtime: Runtime::new(1),
             oldest: view.processes[0].id,
@@ -255,13 +252,15 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     /// When the user's next action is noticed.
-    fn user_wakes(&mut self, now: SimTime) -> Option<SimTime> {
+    fn user_wakes(&mut self, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
         let active = self.view.active()?;
         if active.state == DeploymentState::Paused && self.continues.is_none() {
             let nth = u64::from(active.canary_current_step.unwrap_or(1)).saturating_sub(1);
             let after = self.deployment.continue_after.as_ref();
             self.continues = after.map(|after| now + pause(after, &self.streams, nth));
-            self.pauses.extend(self.continues.map(|until| (now, until)));
+            if let Some(until) = self.continues {
+                plane.waits_for_person(now, until);
+            }
         }
         let next = self.continues.into_iter().chain(self.cancels).min()?;
         Some(self.scheduler.next_pass(next.max(now)))
@@ -340,7 +339,7 @@ impl<'s> CloudFoundryController<'s> {
         let at = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
         let pass = self.scheduler.reconcile(now, &self.view);
         let (end, changed) = self.carry_out((now, at), &pass, plane);
-        let user = self.user_wakes(now);
+        let user = self.user_wakes(now, plane);
         if let Some(wake_at) = pass.wake_at.or(user) {
             self.runtime.add_at((), wake_at, plane);
         }
@@ -382,10 +381,6 @@ impl Controller for CloudFoundryController<'_> {
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         self.instances().get(cluster.index()) == Some(&LrpState::Running)
-    }
-
-    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
-        self.pauses.clone()
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -91,17 +91,11 @@ impl Controller for ExternalController<'_> {
         while self.runtime.take(plane).is_some() {
             self.reconcile(now, plane);
         }
-        if let Some(error) = self.session.failure() {
-            plane.fail(error);
-        }
+        self.session.settle(plane);
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         self.session.is_done(cluster)
-    }
-
-    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
-        self.session.approvals.pauses.clone()
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -184,9 +184,7 @@ impl OwnLoopController<'_> {
         if let Some(at) = self.completed {
             plane.reports_completion(at);
         }
-        if let Some(error) = self.session.failure() {
-            plane.fail(error);
-        }
+        self.session.settle(plane);
     }
 }
 
@@ -247,10 +245,6 @@ impl Controller for OwnLoopController<'_> {
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         self.session.is_done(cluster)
-    }
-
-    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
-        self.session.approvals.pauses.clone()
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::ExternalStrategy;
 use super::approvals::Approvals;
-use crate::control_plane::{Change, NOTHING};
+use crate::control_plane::{Change, NOTHING, Plane};
 use crate::process::protocol::{
     Approval, Held, Hello, Instruction, Latency, News, ProcessCondition, ProcessMessage, Ready, Release, StageTargets,
     Target,
@@ -297,6 +297,16 @@ impl<'r> Session<'r> {
         let Held { rule, explanation } = self.ask(&ProcessMessage::Hold {}, Some("hold"))?;
         let (rule, explanation) = (shortened(rule), shortened(explanation));
         (!rule.is_empty()).then(|| Hold { rule: rule.into(), explanation })
+    }
+
+    /// Says what an input has led to: times of waiting for people, and the process's error.
+    pub(super) fn settle(&mut self, plane: &mut Plane<'_>) {
+        for (asked, given) in self.approvals.pauses.drain(..) {
+            plane.waits_for_person(asked, given);
+        }
+        if let Some(error) = self.failure() {
+            plane.fail(error);
+        }
     }
 
     pub(super) fn failure(&self) -> Option<ProcessError> {

@@ -282,12 +282,6 @@ impl Controller for StagedController<'_> {
         bindings.get(target).is_some() && Members::is_done(bindings, target)
     }
 
-    fn pauses(&self) -> Vec<(SimTime, SimTime)> {
-        let mut pauses: Vec<(SimTime, SimTime)> = self.runs.iter().flat_map(StagedRun::pauses).collect();
-        pauses.sort_unstable();
-        pauses
-    }
-
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
             return Some(Hold { rule: "objectSize".into(), explanation: reason.clone() });

@@ -50,8 +50,6 @@ pub(super) struct StagedRun<'s> {
     approvals: Option<&'s DurationModel>,
     /// The approvals that it asked for, in order.
     asked: Vec<String>,
-    /// When it asked for them, and when they are given.
-    pauses: Vec<(SimTime, SimTime)>,
     streams: Streams,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
@@ -114,7 +112,6 @@ impl<'s> StagedRun<'s> {
             given: BTreeSet::new(),
             approvals: strategy.approvals.as_ref(),
             asked: Vec::new(),
-            pauses: Vec::new(),
             streams,
             fresh_at: None,
             watch_delay,
@@ -224,7 +221,7 @@ impl<'s> StagedRun<'s> {
                 StagedAction::RequestApproval(approval) => {
                     at = generator.in_turn(APPROVALS, at, 1);
                     plane.pass_until(at, 1);
-                    approvals.extend(self.given_at(now, approval).map(|given| (approval, given)));
+                    approvals.extend(self.given_at(now, approval, plane).map(|given| (approval, given)));
                 }
                 StagedAction::Delete(target) => {
                     at = generator.in_turn(BINDINGS, at, 1);
@@ -248,7 +245,7 @@ impl<'s> StagedRun<'s> {
     }
 
     /// When an approval that is asked for now is given. `None`: never.
-    fn given_at(&mut self, now: SimTime, approval: ApprovalId) -> Option<SimTime> {
+    fn given_at(&mut self, now: SimTime, approval: ApprovalId, plane: &mut Plane<'_>) -> Option<SimTime> {
         let name = self.scheduler.approval_name(approval);
         if self.given.contains(&name) {
             return Some(now);
@@ -259,7 +256,7 @@ impl<'s> StagedRun<'s> {
             self.asked.len() - 1
         });
         let given = now + pause(delay, &self.streams, nth as u64);
-        self.pauses.push((now, given));
+        plane.waits_for_person(now, given);
         Some(given)
     }
 
@@ -269,11 +266,6 @@ impl<'s> StagedRun<'s> {
         let stage = run.current_stage();
         let status = run.stage(stage);
         Some(Progress { stage, updating: status.in_progress(), finished: status.finished(), stuck: run.stuck.len() })
-    }
-
-    /// When it asked for approvals, and when they are given.
-    pub(super) fn pauses(&self) -> impl Iterator<Item = (SimTime, SimTime)> + '_ {
-        self.pauses.iter().copied()
     }
 
     /// The rule that blocks it.

@@ -1,15 +1,11 @@
 //! When a controller processes a key again: the work queue's backoff and its timer.
 //!
 //! Follows `pkg/internal/controller/controller.go` of kubernetes-sigs/controller-runtime v0.22.4 and
-//! `util/workqueue/{default_rate_limiters,delaying_queue}.go` of kubernetes/client-go v0.34.1, which KubeFleet uses.
+//! `util/workqueue/delaying_queue.go` of kubernetes/client-go v0.34.1, which KubeFleet uses.
 //! Left out: the limit of 10 per second over all keys of a controller, which a single rollout does not reach.
 
+use crate::rollout::back_off;
 use crate::units::{SimDuration, SimTime};
-
-/// Backoff of the first failure. Each further one doubles it.
-const FIRST: SimDuration = SimDuration::from_millis(5);
-/// The longest backoff.
-const MOST: SimDuration = SimDuration::from_secs(1000);
 
 /// The request of a pass to its queue.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -86,19 +82,15 @@ impl KeyState {
                 self.failures = 0;
                 Some(delay)
             }
-            QueueRequest::RateLimited | QueueRequest::Error => Some(self.back_off()),
+            QueueRequest::RateLimited | QueueRequest::Error => {
+                self.failures += 1;
+                Some(back_off(self.failures - 1))
+            }
         };
         let gone_off = self.timer.take_if(|timer| *timer <= now);
         let asked = delay.map(|delay| now + delay);
         self.timer = [self.timer, asked].into_iter().flatten().min();
         gone_off.or(self.timer)
-    }
-
-    fn back_off(&mut self) -> SimDuration {
-        // 5 ms x 2^18 is above 1 000 s.
-        let factor = 1_u64 << self.failures.min(18);
-        self.failures += 1;
-        (FIRST * factor).min(MOST)
     }
 }
 
@@ -107,24 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backoff_doubles_up_to_1000_s_and_a_successful_pass_resets_it() {
+    fn a_pass_that_succeeds_resets_the_backoff() {
         let mut queue = WorkQueue::default();
         let mut now = SimTime::ZERO;
-        let mut delays = Vec::new();
-        for _ in 0..20 {
+        for wait in [5, 10, 20].map(SimDuration::from_millis) {
             let at = queue.end(now, QueueRequest::Error).expect("a time");
-            delays.push(at.since(now));
+            assert_eq!(at.since(now), wait);
             now = at;
             queue.begin(now);
         }
-        assert_eq!(delays[..3], [5, 10, 20].map(SimDuration::from_millis));
-        assert_eq!(delays[17], SimDuration::from_millis(655_360));
-        assert_eq!(delays[18..], [MOST, MOST]);
-        assert_eq!(
-            queue.end(now, QueueRequest::After(SimDuration::from_secs(15))),
-            Some(now + SimDuration::from_secs(15))
-        );
-        assert_eq!(queue.end(now, QueueRequest::RateLimited), Some(now + FIRST), "reset, and the earlier timer counts");
+        let quarter = SimDuration::from_secs(15);
+        assert_eq!(queue.end(now, QueueRequest::After(quarter)), Some(now + quarter));
+        let again = queue.end(now, QueueRequest::RateLimited);
+        assert_eq!(again, Some(now + SimDuration::from_millis(5)), "reset, and the earlier timer counts");
     }
 
     #[test]

@@ -43,6 +43,8 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("rollout/argo_cd/retry.rs", "RETRY_MAX", "as above"),
     ("rollout/argo_cd/triggers.rs", "DELETION_REQUEUE", "the product's source"),
     ("rollout/argo_cd/triggers.rs", "ERROR_REQUEUE", "the product's source"),
+    ("rollout/back_off.rs", "FIRST", "controller-runtime's default rate limiter"),
+    ("rollout/back_off.rs", "LONGEST", "as above"),
     ("rollout/cloud_foundry/control_loop.rs", "CRASH_BACKOFF_MAX", "Diego's source; `node.crashBackoff` replaces it"),
     ("rollout/cloud_foundry/control_loop.rs", "CRASH_BACKOFF_MIN", "as above"),
     ("rollout/cloud_foundry/control_loop.rs", "CRASH_RESET", "as above"),
@@ -56,8 +58,6 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("rollout/kubefleet/control_loop.rs", "CLUSTER_UPDATING_WAIT", "the product's source"),
     ("rollout/kubefleet/control_loop.rs", "STAGE_WAIT", "the product's source"),
     ("rollout/kubefleet/control_loop.rs", "STUCK_AFTER", "the product's source"),
-    ("rollout/kubefleet/queue.rs", "FIRST", "controller-runtime's default rate limiter"),
-    ("rollout/kubefleet/queue.rs", "MOST", "as above"),
     (
         "rollout/kubefleet/rolling/mod.rs",
         "PERIOD_SECONDS",
