@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
-use fleetsim::units::{Bytes, SimDuration};
+use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
 use fleetsim::world::{ImageSpec, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
 use itertools::Itertools;
 use serde_json::Value;
@@ -97,10 +97,14 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
         .map(|layer| layer.compressed.typical())
         .sum();
     let all = Bytes::new(new.get() * nodes);
-    let floor = all.time_at(world.registry_at(image.registry).egress).unwrap_or(SimDuration::MAX);
+    let egress = world.registry_at(image.registry).egress;
+    let floor = match egress == BytesPerSec::UNLIMITED {
+        true => String::new(),
+        false => format!(", which takes its registry's link {}", all.time_at(egress).unwrap_or(SimDuration::MAX)),
+    };
     format!(
-        "image {}: {} layers, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}, which takes \
-             its registry's link {floor}; failed pulls add to it, caches and peers take from it\n",
+        "image {}: {} layers, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}{floor}; \
+             failed pulls add to it, caches and peers take from it\n",
         image.name,
         image.layers.len(),
         if update { " that runs the previous revision" } else { "" },

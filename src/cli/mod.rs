@@ -119,6 +119,9 @@ struct ExperimentArgs {
     /// Number of runs per variant [default: from the experiment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
+    /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
     /// Allow strategies to start the commands that the experiment names
     #[arg(long)]
     allow_commands: bool,
@@ -132,7 +135,7 @@ struct SimulateArgs {
     /// Output folder: new, or with earlier results of the same experiment [default: results/<experiment>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replace earlier results even when they have more replicates or another seed
+    /// Replace earlier results even when they have more replicates, another seed or other settings
     #[arg(long)]
     replace: bool,
     /// Number of threads; does not affect results [default: all cores]
@@ -288,8 +291,8 @@ impl OutputFormat {
 }
 
 impl ExperimentArgs {
-    const fn overrides(&self) -> Overrides {
-        Overrides { seed: self.seed, replicates: self.replicates }
+    fn overrides(&self) -> Overrides {
+        Overrides { seed: self.seed, replicates: self.replicates, set: self.set.clone() }
     }
 
     fn load(&self) -> Result<Experiment, Failure> {

@@ -8,7 +8,7 @@ use clap::Parser;
 use super::{Cli, Command, Failure, shell};
 
 /// Options that decide results. `--allow-commands` is recorded for readers and has no effect.
-const OPTIONS: [&str; 27] = [
+const OPTIONS: [&str; 28] = [
     "--allow-commands",
     "--budget",
     "--compare-exhaustive",
@@ -34,6 +34,7 @@ const OPTIONS: [&str; 27] = [
     "--seed",
     "--series",
     "--service-time",
+    "--set",
     "--variant",
     "-",
 ];

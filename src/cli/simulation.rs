@@ -10,6 +10,8 @@ use fleetsim::results::{
 };
 use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
+use fleetsim::units::BytesPerSec;
+use fleetsim::world::RegistrySpec;
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
@@ -99,7 +101,10 @@ impl Recording {
             keep_finished(publication.target(), &args.experiment)?;
         }
         write_inputs(&publication, experiment)?;
-        let journal = Journal::open(publication.target(), format!("{study} {}", run_key(experiment)).as_bytes())?;
+        let journal = Journal::open(
+            publication.target(),
+            format!("{study} {:?} {}", args.experiment.set, run_key(experiment)).as_bytes(),
+        )?;
         let journal = journal.limited_to(args.shard.shard);
         if journal.found() > 0 {
             output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
@@ -221,12 +226,12 @@ fn reported(target: &Path, published: Published, reproduce: bool, notes: &str) -
     Ok(!reproduce)
 }
 
-/// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed. A change in
-/// the experiment's file is meant for all of its results.
+/// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed or other
+/// settings. A change in the experiment's file is meant for all of its results.
 fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsError> {
     let Some(found) = Provenance::read(target)? else { return Ok(()) };
     let is_smaller = args.replicates.is_some_and(|replicates| replicates < found.replicates);
-    if is_smaller || args.seed.is_some_and(|seed| seed != found.seed) {
+    if is_smaller || found.set != args.set || args.seed.is_some_and(|seed| seed != found.seed) {
         return Err(ResultsError::Finished {
             path: target.to_owned(),
             found: found.command,
@@ -265,13 +270,14 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
         settings: variant.settings.clone(),
         product: variant.scenario.product.to_owned(),
         is_bound: variant.scenario.is_bound,
-        registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
+        registry_egress_bytes_per_s: egress_of(&variant.scenario.world.registry),
         precision: None,
     };
     let limit = |demand: &Assertion| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() };
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
     let planned = experiment.plan.iter().filter(|_| experiment.assertions.is_empty());
     Provenance {
+        set: args.set.clone(),
         aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
         horizon_s: horizons.fold(0.0, f64::max),
         command: reproduce(command, args, starts_commands(experiment)),
@@ -280,6 +286,11 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
         limits: experiment.assertions.iter().map(limit).collect(),
         ..Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates)
     }
+}
+
+/// The capacity of a registry's link, if it has one.
+fn egress_of(registry: &RegistrySpec) -> Option<f64> {
+    (registry.egress != BytesPerSec::UNLIMITED).then(|| registry.egress.get())
 }
 
 fn digest(input: &InputFile) -> FileDigest {
@@ -295,6 +306,9 @@ fn reproduce(command: &str, args: &ExperimentArgs, starts_commands: bool) -> Str
     let is_below = path.parent().is_some_and(|parent| name(parent) == "experiments");
     let place = format!("{}{}", if is_below { "experiments/" } else { "" }, name(path));
     let mut command = quoted(["fleetsim", command, &place]);
+    for set in &args.set {
+        command.push_str(&format!(" {}", quoted(["--set", set])));
+    }
     if let Some(seed) = args.seed {
         command.push_str(&format!(" --seed {seed}"));
     }

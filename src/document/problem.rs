@@ -173,6 +173,18 @@ impl Problem {
         self
     }
 
+    /// The same problem, of the argument `--set` if its place is behind the end of the file in its source.
+    pub(crate) fn of_argument(mut self, file_ends: usize) -> Self {
+        if let Some(place) = self.place.take_if(|place| place.span.start > file_ends) {
+            let line = place.source.line_at(place.span.start);
+            let source = Source { name: "--set".to_owned(), text: place.source.text[line.clone()].to_owned() };
+            let span = place.span.start - line.start..place.span.end.clamp(line.start, line.end) - line.start;
+            self.file.clone_from(&source.name);
+            self.place = Some(Place { source: Arc::new(source), span });
+        }
+        self
+    }
+
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self

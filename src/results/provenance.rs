@@ -57,6 +57,9 @@ pub struct Provenance {
     pub question: String,
     /// Seed for all random numbers.
     pub seed: u64,
+    /// Settings of the command line that took the place of those in the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
     /// Runs of every variant; with a precision, the smallest number.
     pub replicates: u32,
     /// The requested precision. `None`: `replicates` runs.

@@ -10,6 +10,7 @@ use super::constants::{Level, StatedRanges, lay_all, product_of, resolved};
 use super::file::ExperimentFile;
 use super::import::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
+use super::set::{self, SetValue};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::{Assertion, Experiment, Scenario, Variant};
 use crate::document::context::Context;
@@ -32,12 +33,14 @@ const MOST_REPLICATES: u32 = 100_000;
 const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
 
 /// Values of the command line that replace those of the file.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Seed of all random numbers. `None`: as in the file.
     pub seed: Option<u64>,
     /// Runs of every variant. `None`: as in the file.
     pub replicates: Option<u32>,
+    /// Values at paths of the file: `registry.egress=unlimited`.
+    pub set: Vec<String>,
 }
 
 /// Reads and checks an experiment: `path` is its folder, which holds `experiment.yaml`, or the file itself.
@@ -96,12 +99,20 @@ pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> R
         Ok(tree) => tree,
         Err(problem) => return fail(vec![*problem]),
     };
+    let file_ends = source.text.len();
+    let source = set::with_arguments(&source, &overrides.set);
+    let values = match set::values(&source, file_ends) {
+        Ok(values) => values,
+        Err(problem) => return fail(vec![problem.of_argument(file_ends)]),
+    };
     let mut loader = Loader {
         purpose,
         folder,
         shown,
-        overrides: *overrides,
+        overrides: overrides.clone(),
         source,
+        file_ends,
+        set: values.into_iter().map(Arc::new).collect(),
         tree,
         files,
         inventories: BTreeMap::new(),
@@ -109,6 +120,7 @@ pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> R
         levels: Vec::new(),
         ranges: StatedRanges::new(),
     };
+    loader.put_set_values();
     if purpose == Purpose::Plan {
         loader.put_candidates();
     }
@@ -124,7 +136,10 @@ pub(super) struct Loader {
     folder: PathBuf,
     shown: String,
     overrides: Overrides,
+    /// The file, and the arguments of `--set` behind it.
     pub(super) source: Arc<Source>,
+    file_ends: usize,
+    set: Vec<Arc<SetValue>>,
     pub(super) tree: Node,
     files: Files,
     inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
@@ -156,10 +171,26 @@ impl Loader {
     pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
         match self.experiment() {
             Some(experiment) if self.problems.is_empty() => {
-                let resolved = resolved(&self.source, &self.tree);
+                let resolved = resolved(&self.source, self.file_ends, &self.tree);
                 Ok(Experiment { resolved, inputs: self.files.into_inputs(), ..experiment })
             }
-            _ => Err(LoadError::new(self.problems, &self.shown)),
+            _ => {
+                let problems = self.problems.into_iter().map(|problem| problem.of_argument(self.file_ends)).collect();
+                Err(LoadError::new(problems, &self.shown))
+            }
+        }
+    }
+
+    /// Puts the values of `--set` in place.
+    fn put_set_values(&mut self) {
+        for value in self.set.clone() {
+            let SetValue { path, key_at, node } = &*value;
+            self.put_part_of_file(path);
+            if let Err(part) = self.tree.set(path, node, key_at) {
+                let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
+                let help = "indices count from 0, and only maps have settings inside";
+                self.problems.push(self.source.at(key_at.clone(), path.to_string(), message).with_help(help));
+            }
         }
     }
 
@@ -167,25 +198,23 @@ impl Loader {
     /// file. What cannot be read is reported later.
     fn put_parts_of_files(&mut self) {
         let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
-        for axis in axes {
-            let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] =
-                axis.path.0.as_slice()
-            else {
-                continue;
-            };
-            let base = Path::of("strategies").key(strategy).key(product);
-            let in_file = products::find(product)
-                .and_then(|product| product.in_file.iter().find(|(in_place, _)| in_place == field))
-                .and_then(|(_, in_file)| Path::parse(in_file).ok());
-            let named = self.tree.get(&base.key("file")).cloned();
-            let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field))) else {
-                continue;
-            };
-            let document = self.files.read(&named.short_text()).ok().and_then(|source| tree::parse(&source).ok());
-            if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
-                let put = self.tree.set(&base.key(field), &part.moved(&named.at), &named.at);
-                debug_assert!(put.is_ok(), "the strategy is a map");
-            }
+        axes.iter().for_each(|axis| self.put_part_of_file(&axis.path));
+    }
+
+    fn put_part_of_file(&mut self, path: &Path) {
+        let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] = path.0.as_slice() else {
+            return;
+        };
+        let base = Path::of("strategies").key(strategy).key(product);
+        let in_file = products::find(product)
+            .and_then(|product| product.in_file.iter().find(|(in_place, _)| in_place == field))
+            .and_then(|(_, in_file)| Path::parse(in_file).ok());
+        let named = self.tree.get(&base.key("file")).cloned();
+        let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field))) else { return };
+        let document = self.files.read(&named.short_text()).ok().and_then(|source| tree::parse(&source).ok());
+        if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
+            let put = self.tree.set(&base.key(field), &part.moved(&named.at), &named.at);
+            debug_assert!(put.is_ok(), "the strategy is a map");
         }
     }
 
@@ -219,7 +248,7 @@ impl Loader {
             self.strategy(&base, name, &world);
         }
         let is_search = self.purpose == Purpose::Plan;
-        let (folder, overrides) = (self.folder.clone(), self.overrides);
+        let (folder, overrides) = (self.folder.clone(), self.overrides.clone());
         let mut experiment = self.check(&base, |checker| {
             checker.strategy_names(&strategies);
             checker.change_names(&base.file.changes, &strategies, base.file.horizon);
@@ -263,6 +292,13 @@ impl Loader {
         };
         let (axes, problems) = sweep::axes(&self.tree, at_key);
         self.problems.extend(problems);
+        for value in &self.set {
+            if axes.iter().any(|axis| set::overlap(&axis.path, &value.path)) {
+                let message = format!("`{}` has values of its own in the file's sweep or search", value.path);
+                let problem = self.source.at(value.key_at.clone(), value.path.to_string(), message);
+                self.problems.push(problem.with_help("take `--set` away, or take the path out of the file"));
+            }
+        }
         axes
     }
 

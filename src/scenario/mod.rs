@@ -25,6 +25,7 @@ mod precision;
 mod registry;
 mod release;
 mod schema;
+mod set;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,9 @@ impl fmt::Display for Bytes {
 impl fmt::Display for BytesPerSec {
     /// `10 Gbit/s`, `100 Mbit/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::UNLIMITED {
+            return f.pad("unlimited");
+        }
         let units = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
         f.pad(&print_scaled(self.get() * 8.0, &units))
     }

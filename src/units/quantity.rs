@@ -66,6 +66,9 @@ impl BytesPerSec {
     /// 0 bytes per second.
     pub const ZERO: Self = Self(0.0);
 
+    /// The rate of a link that no fleet fills, 10⁶ Gbit/s. As text it is `unlimited`.
+    pub const UNLIMITED: Self = Self::from_gbit(1e6);
+
     /// `gbit` · 10⁹ bits per second.
     ///
     /// # Panics

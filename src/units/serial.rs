@@ -287,6 +287,14 @@ or_word!(
     "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s), or `unlimited`",
     ["88 MB/s", "unlimited"]
 );
+/// For `#[serde(deserialize_with)]`: a rate of data greater than 0, or `unlimited` for [`BytesPerSec::UNLIMITED`].
+///
+/// # Errors
+/// When it is neither.
+pub fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BytesPerSec, D::Error> {
+    Ok(unlimited::deserialize(deserializer)?.unwrap_or(BytesPerSec::UNLIMITED))
+}
+
 or_word!(
     /// A duration, or `off`.
     off,

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use fleetsim::results::Provenance;
 use tempfile::TempDir;
 
 use super::common::{contents, fleetsim, folder_with, text};
@@ -114,6 +115,28 @@ fn results_are_replaced_as_a_whole_or_reported_as_reproduced() {
     assert!(replaced.starts_with("results: results/small (replaced; changed: "), "{replaced}");
     let left: Vec<_> = fs::read_dir(folder.path().join("results")).expect("results").collect();
     assert_eq!(left.len(), 1, "nothing is left beside the results");
+}
+
+#[test]
+fn results_with_a_set_value_say_so_and_reproduce_with_it() {
+    let folder = folder_with(&[]);
+    fs::create_dir(folder.path().join("experiments")).expect("made");
+    fs::rename(experiment().keep(), folder.path().join("experiments/small")).expect("moved");
+    let run = |args: &[&str]| {
+        let output = fleetsim(folder.path()).args(["run", "experiments/small"]).args(args).output().expect("run");
+        (output.status.code(), text(&output.stderr))
+    };
+    assert_eq!(run(&[]).0, Some(0));
+    let set = ["--set", "registry.egress=unlimited", "--set", "question=Is it the link?"];
+    let (code, refused) = run(&set);
+    assert!(code == Some(1) && refused.contains("add `--out DIR` to keep them"), "{code:?} {refused}");
+    assert_eq!(run(&[&set[..], &["--out", "results/other"]].concat()), (Some(0), "results: results/other\n".into()));
+    let provenance = Provenance::of_results(&folder.path().join("results/other")).expect("readable");
+    let set = "--set registry.egress=unlimited --set 'question=Is it the link?'";
+    assert_eq!(provenance.command, format!("fleetsim run experiments/small {set}"));
+    assert_eq!(provenance.variants[0].registry_egress_bytes_per_s, None);
+    let output = fleetsim(folder.path()).args(["reproduce", "results/other"]).output().expect("run");
+    assert_eq!(text(&output.stderr), "results/other: reproduced byte for byte\n");
 }
 
 #[test]

@@ -22,11 +22,13 @@ const ALWAYS: [&str; 4] = ["agent", "controller", "node", "registry"];
 const OF_STRATEGY: [&str; 2] = ["agent", "controller"];
 
 /// All settings of an experiment as YAML: those of every strategy, then those of each. Keys are paths in the file.
-pub(crate) fn resolved(source: &Source, tree: &Node) -> String {
+///
+/// Values behind `file_ends` in the source are those of `--set`.
+pub(crate) fn resolved(source: &Source, file_ends: usize, tree: &Node) -> String {
     let mut text = "# Every setting in force, and its origin: a line of the experiment, or a default.\n\
                     # A default is measured, documented (by a product) or a guess; others are switches and limits.\n"
         .to_owned();
-    let mut lines = Lines { source, tree, product: &PRODUCTS[0], indent: "  ", text: String::new() };
+    let mut lines = Lines { source, file_ends, tree, product: &PRODUCTS[0], indent: "  ", text: String::new() };
     for (key, schema) in properties(places::whole(), &|_| true) {
         if key != "strategies" && !OF_STRATEGY.contains(&key) {
             lines.setting(&Path::of(key), key, schema);
@@ -35,7 +37,7 @@ pub(crate) fn resolved(source: &Source, tree: &Node) -> String {
     let _ = write!(text, "everywhere:\n{}strategies:\n", lines.text);
     for (key, choice) in tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default() {
         let Some(product) = product_of(tree, &key.text) else { continue };
-        let mut lines = Lines { source, tree, product, indent: "    ", text: String::new() };
+        let mut lines = Lines { source, file_ends, tree, product, indent: "    ", text: String::new() };
         lines.strategy(&key.text, choice);
         let _ = writeln!(text, "  {}:  # {}\n{}", scalar(&key.text), product.key, lines.text.trim_end());
     }
@@ -61,6 +63,7 @@ fn properties(schema: &'static Json, is_chosen: &dyn Fn(&str) -> bool) -> Vec<(&
 
 struct Lines<'e> {
     source: &'e Source,
+    file_ends: usize,
     tree: &'e Node,
     product: &'static ProductEntry,
     indent: &'static str,
@@ -116,12 +119,15 @@ impl Lines<'_> {
             }
             return;
         }
-        let line = self.source.line(node.at.start);
+        let origin = match node.at.start > self.file_ends {
+            true => "`--set`".to_owned(),
+            false => format!("line {}", self.source.line(node.at.start)),
+        };
         let is_swept = self.tree.get(&Path::of("sweep")).is_some_and(|sweep| {
             sweep.entries().iter().any(|(key, _)| Path::parse(&key.text).is_ok_and(|swept| swept.starts_with(path)))
         });
         let varies = if is_swept { ", varied by `sweep`" } else { "" };
-        self.line(&path.to_string(), &node.short_text(), &format!("line {line}{varies}"));
+        self.line(&path.to_string(), &node.short_text(), &format!("{origin}{varies}"));
     }
 
     fn unwritten(&mut self, path: &Path, place: &str) {

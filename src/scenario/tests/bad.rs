@@ -304,7 +304,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "egress: 10 Gbit/s",
             "egress: 0 Gbit/s",
-            &["9:20: registry.egress: must be greater than 0; write e.g. `10 Mbit/s`"],
+            &["9:20: registry.egress: must be greater than 0; write e.g. `10 Mbit/s` or `unlimited`"],
         ),
         (
             "egress: 10 Gbit/s",

@@ -268,7 +268,7 @@ fn a_precision_is_a_share_or_says_more() {
 #[test]
 fn the_first_experiment_loads() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/01-max-unavailable");
-    let overrides = Overrides { seed: Some(7), replicates: Some(2) };
+    let overrides = Overrides { seed: Some(7), replicates: Some(2), ..Overrides::default() };
     let experiment = load(&folder, &overrides).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((experiment.seed, experiment.replicates, experiment.variants.len()), (7, 2, 8));
     assert_eq!(experiment.name, "01-max-unavailable");

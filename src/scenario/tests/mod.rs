@@ -4,6 +4,7 @@ mod bad;
 mod documented;
 mod good;
 mod refused;
+mod set;
 mod snippets;
 
 use std::fs;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::units::serial::{TextVisitor, positive, unlimited};
+use crate::units::serial::{TextVisitor, link, positive, unlimited};
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 use crate::world::calibration;
 use crate::world::quantity::DurationModel;
@@ -17,8 +17,9 @@ use crate::world::quantity::DurationModel;
 pub struct RegistrySpec {
     /// A known registry, whose published limits replace the defaults of the other fields.
     pub preset: Option<RegistryPreset>,
-    /// Total sending rate.
-    #[serde(deserialize_with = "positive")]
+    /// Total sending rate, or `unlimited` to see how much the fleet asks for.
+    #[serde(deserialize_with = "link")]
+    #[schemars(with = "unlimited::Text")]
     pub egress: BytesPerSec,
     /// Maximum rate of one connection, or `unlimited`. With a `cdn` it is unlimited by default.
     #[serde(with = "unlimited")]

@@ -1,0 +1,69 @@
+//! `--set PATH=VALUE`: values of the command line that take the place of those in the experiment's file.
+//!
+//! Each is put into the tree of the file before anything else is read from it, so that it is checked like a value of
+//! the file. The arguments stand behind the file's text in its source, one in each line: problems with them point there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::document::path::{Path, Step};
+use crate::document::problem::{OrProblem, Source};
+use crate::document::tree::{self, Node};
+
+/// What a user may write.
+const HELP: &str = "write e.g. `--set registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`";
+
+/// A value that takes the place of another.
+#[derive(Debug)]
+pub(super) struct SetValue {
+    pub(super) path: Path,
+    pub(super) key_at: Range<usize>,
+    pub(super) node: Node,
+}
+
+/// The text of a file with the arguments behind it.
+pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<Source> {
+    if arguments.is_empty() {
+        return Arc::clone(file);
+    }
+    let lines: String = arguments.iter().map(|argument| format!("\n{}", argument.replace('\n', " "))).collect();
+    Arc::new(Source { name: file.name.clone(), text: file.text.clone() + &lines })
+}
+
+/// The values of the arguments that stand behind the first `begin` bytes of a source.
+///
+/// # Errors
+/// The first argument that sets nothing.
+pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetValue>> {
+    let mut values: Vec<SetValue> = Vec::new();
+    let mut start = begin + 1;
+    for line in source.text.get(start..).into_iter().flat_map(|text| text.split('\n')) {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let key_at = start..start + key.len();
+        let value_at = (key_at.end + 1).min(start + line.len())..start + line.len();
+        let refuse = |message: String| Box::new(source.at(key_at.clone(), key, message).with_help(HELP));
+        if value.trim().is_empty() {
+            return Err(refuse("`--set` must have a path, `=` and a value".to_owned()));
+        }
+        let path = Path::parse(key).map_err(refuse)?;
+        if let [Step::Key(top), ..] = path.0.as_slice()
+            && ["sweep", "plan"].contains(&top.as_str())
+        {
+            return Err(refuse(format!("`{top}` cannot be set here: write it in the file")));
+        }
+        if let Some(other) = values.iter().find(|other| overlap(&other.path, &path)) {
+            return Err(refuse(format!("`{}` is set, too: keep one of the two", other.path)));
+        }
+        let alone = Arc::new(Source { name: source.name.clone(), text: value.to_owned() });
+        let node =
+            tree::parse(&alone).map_err(|problem| refuse(format!("`{value}` is no value: {}", problem.message)))?;
+        values.push(SetValue { path, key_at, node: node.moved(&value_at) });
+        start += line.len() + 1;
+    }
+    Ok(values)
+}
+
+/// Whether one of two paths leads into the value of the other.
+pub(super) fn overlap(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}

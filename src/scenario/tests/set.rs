@@ -1,0 +1,71 @@
+//! Values of the command line: `--set PATH=VALUE`.
+
+use super::*;
+
+fn load_with(arguments: &[&str]) -> Result<Experiment, LoadError> {
+    let folder = folder();
+    fs::write(folder.path().join("experiment.yaml"), SKETCH).expect("written");
+    let set = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    load(&folder.path().join("experiment.yaml"), &Overrides { set, ..Overrides::default() })
+}
+
+fn refused(arguments: &[&str]) -> Vec<String> {
+    let error = load_with(arguments).expect_err("refused");
+    error.problems.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
+    let experiment = load_with(&[
+        "registry.egress=unlimited",
+        "fleet[0].downlink=20 Mbit/s",
+        "release.workloads[0].start={median: 9 s, sigma: 0.1}",
+        "faults.pullFailure=1%",
+        "strategies.from-git.rancherFleet.maxUnavailable=30%",
+        "replicates=3",
+    ]);
+    let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
+    let world = &experiment.variants[0].scenario.world;
+    assert_eq!(world.registry.egress, crate::units::BytesPerSec::UNLIMITED);
+    assert_eq!(experiment.replicates, 3);
+    let resolved = &experiment.resolved;
+    for line in ["registry.egress: unlimited  # `--set`", "fleet[0].downlink: 20 Mbit/s  # `--set`"] {
+        assert!(resolved.contains(line), "{line}\n{resolved}");
+    }
+    assert!(resolved.contains("fleet[1].downlink: 10 Gbit/s  # line"), "{resolved}");
+}
+
+#[test]
+fn problems_point_at_the_argument() {
+    assert_eq!(
+        refused(&["registry.egress=0", "registry.egres=1 Gbit/s"]),
+        [
+            "--set:1:1: registry.egres: unknown field `egres` (help: did you mean `egress`?)",
+            "--set:1:17: registry.egress: `0` has no unit; write e.g. `10 Gbit/s`",
+        ]
+    );
+    assert_eq!(
+        refused(&["fleet[7].nodes=3"]),
+        [
+            "--set:1:1: fleet[7].nodes: `fleet[7].nodes` is no setting of this file: there is no `fleet[7]` to set (help: \
+          indices count from 0, and only maps have settings inside)"
+        ]
+    );
+    assert_eq!(
+        refused(&["strategies.defaults.rancherFleet.maxUnavailable=3"]),
+        ["--set:1:1: strategies.defaults.rancherFleet.maxUnavailable: \
+          `strategies.defaults.rancherFleet.maxUnavailable` has values of its own in the file's sweep or search (help: \
+          take `--set` away, or take the path out of the file)"]
+    );
+    for (argument, message) in [
+        ("registry.egress", "`--set` must have a path, `=` and a value"),
+        ("=1", "`` is not a path"),
+        ("sweep={}", "`sweep` cannot be set here: write it in the file"),
+        ("horizon=[1", "is no value"),
+    ] {
+        let found = refused(&[argument]);
+        assert!(found.len() == 1 && found[0].contains(message), "{argument}: {found:#?}");
+    }
+    let twice = refused(&["registry.egress=1 Gbit/s", "registry.egress=2 Gbit/s"]);
+    assert!(twice[0].contains("`registry.egress` is set, too: keep one of the two"), "{twice:#?}");
+}
