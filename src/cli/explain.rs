@@ -41,7 +41,7 @@ fn text(experiment: &Experiment) -> String {
     }
     text.push_str(&in_force(&experiment.variants));
     for guess in &experiment.guesses {
-        let _ = writeln!(text, "note: {guess}");
+        let _ = writeln!(text, "note: {}", guess.text);
     }
     text
 }

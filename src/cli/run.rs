@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use fleetsim::results::{Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables};
-use fleetsim::scenario::{Experiment, VariedExperiment};
+use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
 use fleetsim::study::DrawnRuns;
 use fleetsim::{report, study};
 use indicatif::ProgressBar;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let provenance = provenance(&experiment, args);
     let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "study")? else { return Ok(()) };
     for guess in &experiment.guesses {
-        output::err(&format!("note: {guess}\n"));
+        output::err(&format!("note: {}\n", guess.text));
     }
     let simulated = simulate(&experiment, &recording.journal, args.simulate.threads);
     if recording.is_shard() {
@@ -47,9 +47,13 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let (least, most) = study::run_counts(&experiment);
     let all = if least == most { format!(" of {least}") } else { format!(" of {least} to {most}") };
-    let simulated = simulated.and_then(|variants| Ok((variants, draw(args, &experiment, &recording.journal)?)));
-    let ((variants, drawn), recording) = recording.or_saved(simulated, &all)?;
+    let simulated = simulated.and_then(|variants| {
+        let drawn = draw(args, &experiment, &recording.journal)?;
+        Ok((variants, drawn, deciding_links(args, &experiment, &recording.journal)?))
+    });
+    let ((variants, drawn, defaults), recording) = recording.or_saved(simulated, &all)?;
     let ((results, precision), recording) = recording.write(&all, |publication, begins| {
+        publication.provenance_mut().defaults = defaults;
         write(&experiment, args, (&variants, drawn.as_ref()), publication, begins)
     })?;
     output::junit(args.junit.as_deref(), &results, &inputs(args, &experiment, &recording))?;
@@ -125,6 +129,25 @@ fn draw(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Op
     let bar = progress::bar(ProgressBar::new(runs), "drawing constants {wide_bar} {pos}/{len} runs, {eta} left");
     let draw = |stop: &AtomicBool| study::drawn_runs(&varied, journal, || bar.inc(1), stop);
     Simulation::behind(&bar, args.simulate.threads, draw).map(Some)
+}
+
+/// Runs of a variant that make a few more of them cheap.
+const MANY: u32 = 10;
+
+/// Whether links that nobody stated decide the answer, in sentences.
+fn deciding_links(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Vec<String>, Failure> {
+    let starts_commands = experiment.variants.iter().any(|variant| variant.scenario.strategy.command().is_some());
+    let is_known = experiment.guesses.is_empty() || experiment.uncertainty.is_some();
+    if is_known || starts_commands || experiment.replicates < MANY {
+        return Ok(Vec::new());
+    }
+    let asked = &args.simulate.experiment;
+    let overrides = Overrides { replicates: Some(1), ..asked.overrides() };
+    let varied = VariedExperiment::load(&asked.experiment, &overrides)?;
+    let links = experiment.guesses.iter().map(|guess| guess.constant.to_owned()).collect();
+    let simulation = Simulation::begin(args.simulate.threads)?;
+    let record = simulation.work(|stop| study::sensitivity::deciding(&varied, links, journal, stop))?;
+    Ok(report::deciding_links(&record))
 }
 
 fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {

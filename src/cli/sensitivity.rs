@@ -8,7 +8,7 @@ use fleetsim::results::{
     Journal, Limit, Measure, MeasureError, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
-use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse, sensitivity_runs};
+use fleetsim::study::sensitivity::{HALVINGS, SensitivityRules, sensitivity as analyse, sensitivity_runs};
 use indicatif::ProgressBar;
 
 use super::shell::quoted;
@@ -135,6 +135,7 @@ fn simulate(
         only: args.constants.clone(),
         variants: args.variants.clone(),
         budget: args.budget,
+        halvings: HALVINGS,
     };
     let runs = sensitivity_runs(varied, &rules);
     output::err(&format!(

@@ -10,6 +10,7 @@ use itertools::Itertools;
 
 use super::answer::PageAnswer;
 use super::data::{Results, VariantResults};
+use crate::results::{ConstantRange, SensitivityRecord};
 
 /// Most names in one sentence.
 const NAMED: usize = 3;
@@ -23,7 +24,8 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
         return String::new();
     }
     let s = if guesses.len() == 1 { " is a guess" } else { "s are guesses" };
-    let count = format!("{} setting{s}.", guesses.len());
+    let count = std::iter::once(format!("{} setting{s}.", guesses.len()));
+    let count = count.chain(results.provenance.defaults.iter().cloned()).join(" ");
     let best = answer.best.first();
     let at = best.and_then(|best| best.compromise.or(best.fastest).or_else(|| best.least_exposed.first().copied()));
     let Some(variant) = at.and_then(|at| variants.get(at)).filter(|variant| !variant.draws.is_empty()) else {
@@ -48,6 +50,32 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
         variant.name(),
         names.collect::<Vec<String>>().join(", ")
     )
+}
+
+/// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
+#[must_use]
+pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for decision in &record.decisions {
+        for end in decision.ends.iter().filter(|end| end.changes.is_some()) {
+            let (constant, at) = (&end.constant, &end.end);
+            sentences.push(match decision.answer.as_str() {
+                "holds" | "is exceeded" => {
+                    format!("`{constant}` is a guess and decides here: at {at}, {} {}.", decision.decision, end.answer)
+                }
+                answer => format!(
+                    "`{constant}` is a guess and decides here: at {at}, `{}` has the {}, not `{answer}`.",
+                    end.answer, decision.decision
+                ),
+            });
+        }
+    }
+    if sentences.is_empty() && !record.constants.is_empty() {
+        let range = |range: &ConstantRange| format!("`{}` from {} to {}", range.constant, range.low, range.high);
+        let ranges = record.constants.iter().map(range).join(" and ");
+        sentences.push(format!("The answer stays the same for {ranges}, which nobody stated (one run each)."));
+    }
+    sentences
 }
 
 /// Whether a setting is the constant, whose indices are `*`.

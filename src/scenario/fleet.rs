@@ -7,6 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::GuessedLink;
 use super::check::Checker;
 use super::import::git_repo::GitRepo;
 use super::import::inventory::{self, InventoryCluster, LinkFields, NoWorkspace};
@@ -168,8 +169,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Links of clusters that neither a group nor the inventory tells: in words, one line a setting.
-    pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<String> {
+    /// Links of clusters that neither a group nor the inventory tells.
+    pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<GuessedLink> {
         let guess = ClusterSpec::default();
         let groups = self.tree.get(&Path::of("fleet")).map_or(0, |groups| groups.items().len());
         let has_inventory = self.is_set(&Path::of("inventory"));
@@ -178,16 +179,18 @@ impl Checker<'_> {
             let listed = has_inventory.then(|| Path::of("inventory").key("default"));
             groups.chain(listed).any(|path| !self.is_set(&path.key(field)))
         };
-        let line = |field: &str, value: String, is_guess: &dyn Fn(&ClusterSpec) -> bool| {
+        let link = |constant: &'static str, field: &str, value: String, is_guess: &dyn Fn(&ClusterSpec) -> bool| {
             let count = clusters.iter().filter(|cluster| is_guess(cluster)).count();
             let place = if has_inventory { "`inventory.links` or `inventory.default`" } else { "`fleet`" };
-            (count > 0 && is_open(field)).then(|| {
-                format!("`{field}` of {count} of {} {target}s is a guess, {value}; set it in {place}", clusters.len())
-            })
+            let all = clusters.len();
+            let text = format!("`{field}` of {count} of {all} {target}s is a guess, {value}; set it in {place}");
+            (count > 0 && is_open(field)).then_some(GuessedLink { constant, text })
         };
         [
-            line("downlink", guess.downlink.to_string(), &|cluster| cluster.downlink == guess.downlink),
-            line("rtt", guess.rtt.to_string(), &|cluster| cluster.rtt == guess.rtt),
+            link("fleet[*].downlink", "downlink", guess.downlink.to_string(), &|cluster| {
+                cluster.downlink == guess.downlink
+            }),
+            link("fleet[*].rtt", "rtt", guess.rtt.to_string(), &|cluster| cluster.rtt == guess.rtt),
         ]
         .into_iter()
         .flatten()

@@ -74,12 +74,21 @@ pub struct Experiment {
     pub plan: Option<Plan>,
     /// The word of its products for an entry of the fleet: `cluster`, `member cluster` or `instance`.
     pub target: &'static str,
-    /// Guesses that took the place of facts about the fleet, in words, with the settings that replace them.
-    pub guesses: Vec<String>,
+    /// Guesses that took the place of facts about the fleet.
+    pub guesses: Vec<GuessedLink>,
     /// Every setting in force with its origin, as YAML.
     pub resolved: String,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
+}
+
+/// A value of the sites' links that nobody has stated.
+#[derive(Clone, Debug)]
+pub struct GuessedLink {
+    /// Its path among the constants.
+    pub constant: &'static str,
+    /// In words, with the settings that replace it.
+    pub text: String,
 }
 
 /// One strategy with one choice of swept settings.

@@ -132,7 +132,7 @@ fn results_with_a_set_value_say_so_and_reproduce_with_it() {
     assert!(code == Some(1) && refused.contains("add `--out DIR` to keep them"), "{code:?} {refused}");
     assert_eq!(run(&[&set[..], &["--out", "results/other"]].concat()), (Some(0), "results: results/other\n".into()));
     let provenance = Provenance::of_results(&folder.path().join("results/other")).expect("readable");
-    let set = "--set registry.egress=unlimited --set 'question=Is it the link?'";
+    let set = "--set 'registry.egress=unlimited' --set 'question=Is it the link?'";
     assert_eq!(provenance.command, format!("fleetsim run experiments/small {set}"));
     assert_eq!(provenance.variants[0].registry_egress_bytes_per_s, None);
     let output = fleetsim(folder.path()).args(["reproduce", "results/other"]).output().expect("run");

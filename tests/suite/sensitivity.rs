@@ -135,3 +135,21 @@ fn constants_have_the_names_of_the_users_file() {
         assert!(found.contains("inventory.default.downlink") && !found.contains("fleet[*]"), "{found}");
     }
 }
+
+#[test]
+fn a_run_says_whether_links_that_nobody_stated_decide_its_answer() {
+    let run = |limit: &str, more: &[&str]| {
+        let text = EXPERIMENT.replace(", downlink: 100 Mbit/s", "").replace("completion < 3 min", limit);
+        let home = folder_with(&[("experiment.yaml", &text)]);
+        let out = fleetsim(home.path()).args(["run", ".", "--replicates", "10"]).args(more).output().expect("run");
+        super::common::text(&out.stdout)
+    };
+    let decides = run("completion < 3 min", &[]);
+    let sentence = "`fleet[*].downlink` is a guess and decides here: at 20 Mbit/s, careful: completion <";
+    assert!(decides.replace('\n', " ").contains(sentence), "{decides}");
+    let holds = run("completion < 3h", &[]);
+    let sentence = "The answer stays the same for `fleet[*].downlink` from 20 Mbit/s to 500 Mbit/s, which nobody stated";
+    assert!(holds.replace('\n', " ").contains(sentence), "{holds}");
+    let stated = run("completion < 3 min", &["--set", "fleet[0].downlink=100 Mbit/s"]);
+    assert!(!stated.contains("nobody stated") && !stated.contains("decides here"), "{stated}");
+}

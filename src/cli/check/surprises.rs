@@ -28,7 +28,7 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
         let place = named(&labels(&variants, &experiment.variants));
         wrapped(&format!("warning: {place}: {warning}"), width, INDENT)
     });
-    let notes = experiment.guesses.iter().map(|guess| wrapped(&format!("note: {guess}"), width, INDENT));
+    let notes = experiment.guesses.iter().map(|guess| wrapped(&format!("note: {}", guess.text), width, INDENT));
     let texts: Vec<String> = warnings.chain(differences(experiment, width)).chain(notes).collect();
     let shown = if all { texts.len() } else { SHOWN };
     let mut text = texts[..texts.len().min(shown)].concat();

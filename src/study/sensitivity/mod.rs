@@ -31,7 +31,7 @@ use decision::StudiedDecision;
 use sample::{SampleRuns, Sampler};
 
 /// Halvings of a range in the search for the value that changes a decision: to 1/64 of the way to its end.
-const HALVINGS: u32 = 6;
+pub const HALVINGS: u32 = 6;
 
 /// What is asked of an analysis.
 #[derive(Clone, Debug)]
@@ -49,6 +49,23 @@ pub struct SensitivityRules {
     pub variants: Vec<String>,
     /// Most runs of the screening.
     pub budget: u64,
+    /// Halvings of a range in which a decision changes, such as [`HALVINGS`]. 0: the end of the range is told.
+    pub halvings: u32,
+}
+
+/// The constants among these that decide the answer of an experiment, from one run at both ends of each range.
+///
+/// # Errors
+/// Those of [`sensitivity`].
+pub fn deciding(
+    varied: &VariedExperiment,
+    only: Vec<String>,
+    journal: &Journal,
+    stop: &AtomicBool,
+) -> Result<SensitivityRecord, StudyError> {
+    let (objective, limits, measures, variants) = (None, None, Vec::new(), Vec::new());
+    let rules = SensitivityRules { objective, limits, measures, only, variants, budget: 0, halvings: 0 };
+    sensitivity(varied, &rules, journal, || (), stop)
 }
 
 /// Runs of an analysis as known before it begins: one at a time, and at most in the screening.
@@ -103,7 +120,7 @@ pub fn sensitivity(
     // The screening does not depend on the decisions. It comes first, because its runs are known in one round of
     // shards.
     let screened = whole_or_later(screen(&mut sampler, rules.budget, &active, &headline))?;
-    let decided = decide(&mut sampler, &decisions, &found, &constants)?;
+    let decided = decide(&mut sampler, &decisions, &found, (&constants, rules.halvings))?;
     let (screening, trajectories) = screened.ok_or(StudyError::OtherShards)?;
     let range = |(at, has_effect): (&usize, &bool)| range_of(&varied.constants()[*at], *has_effect);
     Ok(SensitivityRecord {
@@ -249,7 +266,7 @@ fn decide(
     sampler: &mut Sampler<'_>,
     decisions: &[StudiedDecision],
     found: &OneAtATime,
-    constants: &[usize],
+    (constants, halvings): (&[usize], u32),
 ) -> Result<Vec<DecisionRecord>, StudyError> {
     let answers: Vec<String> = decisions.iter().map(|decision| decision.answer(&found.base, None)).collect();
     let answer_at = |decision: usize, runs: &SampleRuns| decisions[decision].answer(runs, Some(&answers[decision]));
@@ -264,7 +281,7 @@ fn decide(
         }
     }
     let replicates = found.base.first().map_or(0, Vec::len) as u32;
-    for _ in 0..HALVINGS {
+    for _ in 0..halvings {
         let middle = |search: &ChangeSearch| f64::midpoint(search.same, search.other);
         let levels: Vec<Vec<(usize, Level)>> =
             searches.iter().map(|search| vec![(constants[search.constant], search.level(middle(search)))]).collect();

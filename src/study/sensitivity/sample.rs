@@ -65,7 +65,8 @@ impl<'s> Sampler<'s> {
         let mut wanted: Vec<(u32, &Vec<(usize, Level)>)> = Vec::new();
         let mut numbers = Vec::new();
         for levels in levels {
-            let next = self.numbers.len() as u32;
+            // The numbers below are those of a study of the same experiment.
+            let next = self.numbers.len() as u32 + 1;
             let number = *self.numbers.entry(key(levels)).or_insert(next);
             numbers.push(number);
             let is_known = self.known.contains_key(&(number, replicates.clone()));

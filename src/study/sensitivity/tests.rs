@@ -34,6 +34,7 @@ fn rules(only: &[&str], budget: u64) -> SensitivityRules {
         only: only.iter().map(|name| (*name).to_owned()).collect(),
         variants: Vec::new(),
         budget,
+        halvings: HALVINGS,
     }
 }
 
