@@ -21,7 +21,7 @@ const CONSTANTS: &str = "constants.csv";
 const LEVEL: f64 = 0.95;
 
 /// `uncertainty.csv`: one measure of one variant.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct UncertaintyRow {
     /// The variant.
     pub variant: String,

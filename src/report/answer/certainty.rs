@@ -4,7 +4,7 @@
 use super::RankedVariant;
 use super::sentence::with_ends;
 use crate::report::data::VariantResults;
-use crate::report::format::time;
+use crate::report::format::{count, time};
 use crate::report::uncertainty::level;
 use crate::results::{READY_TIME, RunRow};
 
@@ -23,16 +23,67 @@ pub(super) fn in_draws(variant: &VariantResults<'_>, claim: &str, holds: impl Fn
 
 /// The same of being the fastest among the ranked.
 pub(super) fn fastest_in_draws(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> Option<String> {
-    let value = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
-    let is_first = |run: &RunRow| {
-        let same = |other: &&&RunRow| other.replicate == run.replicate;
-        let others = ranked.iter().filter_map(|other| other.variant.draws.iter().find(same));
-        value(run).is_finite() && others.into_iter().all(|other| value(run) <= value(other))
-    };
+    let others: Vec<&VariantResults<'_>> = ranked.iter().map(|other| other.variant).collect();
     match ranked.len() {
-        0 | 1 => in_draws(fastest.variant, "it completes", |run| value(run).is_finite()),
-        _ => in_draws(fastest.variant, &format!("`{}` is the first", fastest.label), is_first),
+        0 | 1 => in_draws(fastest.variant, "it completes", |run| ready(run).is_finite()),
+        _ => {
+            in_draws(fastest.variant, &format!("`{}` is the first", fastest.label), |run| is_least(run, &others, ready))
+        }
     }
+}
+
+/// `… \`canary\` exposes the fewest clusters in 39 of 39 draws, 1 in the median (1–18 in 95% of rollouts).`
+pub(super) fn fewest_in_draws(
+    label: &str,
+    variant: &VariantResults<'_>,
+    all: &[&VariantResults<'_>],
+) -> Option<String> {
+    let draws = variant.draws.len();
+    let holding = variant.draws.iter().filter(|run| is_least(run, all, exposed)).count();
+    let row = variant.uncertain("exposed_targets")?;
+    let (median, low, high) = (row.total_median?, row.total_low?, row.total_high?);
+    let claim = if all.len() > 1 {
+        format!("`{label}` exposes the fewest clusters in {holding} of {draws} draws, ")
+    } else {
+        format!("`{label}` exposes ")
+    };
+    Some(format!(
+        "With the constants of the model drawn from their ranges, {claim}{} in the median ({}–{} in {} of rollouts).",
+        count(median),
+        count(low),
+        count(high),
+        level(row.total_level)
+    ))
+}
+
+/// The draws in which one variant of each group has the least of a measure in all of its group, and all draws.
+pub(super) fn least_in_all(
+    groups: &[(&VariantResults<'_>, Vec<&VariantResults<'_>>)],
+    is_exposure: bool,
+) -> (usize, usize) {
+    let of = if is_exposure { exposed } else { ready };
+    let draws: Vec<u32> = groups[0].0.draws.iter().map(|run| run.replicate).collect();
+    let is_best = |draw: &&u32| {
+        groups.iter().all(|(best, all)| {
+            best.draws.iter().find(|run| run.replicate == **draw).is_some_and(|run| is_least(run, all, of))
+        })
+    };
+    (draws.iter().filter(is_best).count(), draws.len())
+}
+
+/// Whether no other variant has less of a measure in the same draw.
+fn is_least(run: &RunRow, all: &[&VariantResults<'_>], of: fn(&RunRow) -> f64) -> bool {
+    let same = |other: &&&RunRow| other.replicate == run.replicate;
+    of(run).is_finite()
+        && all.iter().filter_map(|other| other.draws.iter().find(same)).all(|other| of(run) <= of(other))
+}
+
+fn ready(run: &RunRow) -> f64 {
+    run.reachable_ready_s.unwrap_or(f64::INFINITY)
+}
+
+fn exposed(run: &RunRow) -> f64 {
+    run.exposed_targets as f64
 }
 
 fn total(variant: &VariantResults<'_>) -> String {

@@ -3,6 +3,7 @@
 //!
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
+use super::certainty::fewest_in_draws;
 use super::groups::{Best, Named};
 use super::sentence::{completion, may_be_too, some_of};
 use crate::report::axis::span;
@@ -56,6 +57,8 @@ pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Ve
         ));
         sentences.extend(equally_exposed(&exposed, least.median, seed));
     }
+    let everyone: Vec<&VariantResults<'_>> = exposed.iter().map(|one| one.variant).collect();
+    sentences.extend(fewest_in_draws(least.label, least.variant, &everyone));
     sentences.push(completing(&exposed));
     let best = Best {
         least_exposed: fewest.iter().map(|exposed| exposed.at).collect(),
@@ -131,6 +134,7 @@ mod tests {
     use super::*;
     use crate::report::Results;
     use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
+    use crate::results::UncertaintyRow;
 
     /// A wave of a defective revision that stops after this number of clusters. `None`: a good revision.
     fn wave(name: &str, defect: Option<u64>) -> Wave {
@@ -193,5 +197,41 @@ mod tests {
         assert_eq!(lead, "The variant that exposes the fewest clusters depends on defect.");
         let lead = comparisons([60, 1, 60, 50]).lead;
         assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
+    }
+
+    #[test]
+    fn drawn_constants_say_in_how_many_draws_the_fewest_are_the_fewest() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let path = "release.defect";
+        let strategies = ["careful", "bold"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
+        let waves = strategies.concat().into_iter().zip([1, 1, 50, 50]);
+        let waves = waves.map(|(wave, defect)| Wave { defect: Some(defect), ..wave }).collect();
+        let fleet = Fleet { clusters: 200, waves, replicates: 6, ..six_settings() };
+        fleet.publish(&home.path().join("results"));
+        let mut results = Results::read(&home.path().join("results")).expect("readable");
+        results.draws = results.tables.runs.clone();
+        // In two of six draws, `careful` exposes more for one defect, and in another one for the other defect.
+        for run in results.draws.iter_mut().filter(|run| run.variant.starts_with("careful")) {
+            let is_late = run.setting.contains("late");
+            if (is_late && run.replicate < 2) || (!is_late && run.replicate == 5) {
+                run.exposed_targets = 190;
+            }
+        }
+        let row = |run: &RunRow| UncertaintyRow {
+            variant: run.variant.clone(),
+            measure: "exposed_targets".to_owned(),
+            total_median: Some(1.0),
+            total_low: Some(1.0),
+            total_high: Some(190.0),
+            total_level: Some(0.95),
+            ..UncertaintyRow::default()
+        };
+        results.uncertainty = results.draws.iter().filter(|run| run.replicate == 0).map(row).collect();
+        let variants = results.variants();
+        let answer = answer(&variants, &groups(&variants), &[], 42);
+        let lead = "`careful` exposes the fewest clusters in both comparisons, and in all of them in 3 of 6 draws of the constants.";
+        assert_eq!(answer.lead, lead);
+        let told = "With the constants of the model drawn from their ranges, `careful` exposes the fewest clusters in 4 of 6 draws, 1 in the median (1–190 in 95% of rollouts).";
+        assert!(answer.parts[0].1.contains(told), "{:?}", answer.parts);
     }
 }

@@ -18,7 +18,7 @@ mod tradeoff;
 
 use std::cmp::Ordering;
 
-use self::certainty::{fastest_in_draws, in_draws};
+use self::certainty::{fastest_in_draws, in_draws, least_in_all};
 use self::groups::{Best, Named, VariantGroup};
 use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, some_of, with_ends};
 use crate::report::data::VariantResults;
@@ -102,7 +102,19 @@ fn lead(variants: &[VariantResults<'_>], groups: &[VariantGroup], winners: &[Vec
     let in_all = winners[0].iter().find(|first| winners.iter().all(|others| others.contains(first)));
     if let Some(first) = in_all {
         let all = if groups.len() == 2 { "both".to_owned() } else { format!("all {}", groups.len()) };
-        return format!("`{first}` {does} in {all} comparisons.");
+        let in_group = |group: &VariantGroup| {
+            let place = group.labels.iter().position(|label| label == first)?;
+            let members = group.members.iter().map(|&at| &variants[at]).collect();
+            Some((&variants[group.members[place]], members))
+        };
+        let bests: Option<Vec<_>> = groups.iter().map(in_group).collect();
+        let drawn = match bests.map(|bests| least_in_all(&bests, does.starts_with("exposes"))) {
+            Some((holding, draws)) if draws > 0 => {
+                format!(", and in all of them in {holding} of {draws} draws of the constants")
+            }
+            _ => String::new(),
+        };
+        return format!("`{first}` {does} in {all} comparisons{drawn}.");
     }
     let settings: Vec<&[Setting]> =
         groups.iter().map(|group| variants[group.members[0]].info.settings.as_slice()).collect();
