@@ -138,3 +138,65 @@ fn a_figure_is_found_with_its_unit_and_written_as_it_is() {
     assert!(now.contains("**24.3 min**<!--") && now.contains("of 1,234 pulls<!--"), "{now}");
     assert_eq!(current(&now, home.path()), now);
 }
+
+/// A median with two ends, as tables have them: `24.3 min [24.2–24.4]`, or `178 (171–189)` with the least and the
+/// greatest.
+struct MedianWithEnds {
+    text: String,
+    /// Each a number as written.
+    numbers: [String; 3],
+    unit: f64,
+    is_interval: bool,
+}
+
+fn medians_with_ends(text: &str) -> Vec<MedianWithEnds> {
+    let form = regex::Regex::new(
+        r"\*{0,2}([0-9][0-9,.]*)(?: (min|ms|s|h|d|GB|pulls))?\*{0,2} ?([\[(])([0-9][0-9,.]*)–([0-9][0-9,.]*)[\])]",
+    )
+    .expect("a regular expression");
+    let tables = text.lines().filter(|line| line.starts_with('|'));
+    let of_line = |line| {
+        form.captures_iter(line).map(|found| {
+            let part = |at| found.get(at).map_or("", |part: regex::Match<'_>| part.as_str()).to_owned();
+            let unit = part(2);
+            MedianWithEnds {
+                text: part(0),
+                numbers: [part(1), part(4), part(5)],
+                unit: UNITS.iter().find(|(name, _)| *name == unit).expect("a known unit").1,
+                is_interval: &part(3) == "[",
+            }
+        })
+    };
+    tables.flat_map(of_line).collect()
+}
+
+#[test]
+fn medians_with_their_ends_are_rows_of_the_summary() {
+    let mut count = 0;
+    for folder in fs::read_dir(root().join("experiments")).expect("the experiments") {
+        let folder = folder.expect("an entry").path();
+        let path = root().join("results").join(folder.file_name().expect("a name")).join("summary.csv");
+        if !folder.is_dir() || !path.exists() {
+            continue;
+        }
+        let mut reader = csv::Reader::from_path(&path).expect("a table");
+        let header = reader.headers().expect("a header").clone();
+        let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
+        let cell = |row: &csv::StringRecord, column: &str| -> Option<f64> {
+            row[header.iter().position(|name| name == column).expect("a column")].parse().ok()
+        };
+        let page = fs::read_to_string(folder.join("README.md")).expect("readable");
+        for found in medians_with_ends(&page) {
+            let columns = if found.is_interval { ["median_ci95_low", "median_ci95_high"] } else { ["min", "max"] };
+            let columns = ["median", columns[0], columns[1]];
+            let is_same = |row: &csv::StringRecord| {
+                columns.iter().zip(&found.numbers).all(|(column, number)| {
+                    cell(row, column).is_some_and(|value| written(value / found.unit, number) == *number)
+                })
+            };
+            assert!(rows.iter().any(is_same), "{}: no row of summary.csv is `{}`", folder.display(), found.text);
+            count += 1;
+        }
+    }
+    assert!(count > 60, "the tables of the READMEs are read: {count}");
+}
