@@ -125,7 +125,10 @@ impl ApiClient {
 
     /// Sends requests one after the other. Returns the time of the last answer.
     pub fn in_turn(&mut self, kind: usize, begin: SimTime, count: usize) -> SimTime {
-        (0..count).fold(begin, |at, _| self.send(kind, at).answered)
+        match self.limit {
+            Some(_) => (0..count).fold(begin, |at, _| self.send(kind, at).answered),
+            None => begin + self.latency.sample_sum(count, &mut self.draws),
+        }
     }
 
     /// Sends requests of which `width` wait for an answer at a time. Returns the times of the answers, in the order of

@@ -64,6 +64,14 @@ pub struct TransferId {
     slot: u32,
 }
 
+impl TransferId {
+    /// The place of the transfer among those in progress; others have it before and afterwards.
+    #[must_use]
+    pub const fn slot(self) -> usize {
+        self.slot as usize
+    }
+}
+
 impl LinkId {
     /// Number of links added before this one.
     #[must_use]

@@ -69,6 +69,8 @@ pub(crate) struct Pod {
     pub(crate) starts: u32,
     /// Times it was requeued after an error.
     requeues: u32,
+    /// When its image back-off began, and how often it had been requeued by then.
+    backed_off: (SimTime, u32),
     /// It backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,
     /// It only pre-pulls its image before the release.
@@ -107,6 +109,7 @@ impl World<'_> {
             ordinal,
             starts: 0,
             requeues: 0,
+            backed_off: (SimTime::ZERO, 0),
             troubled: false,
             pre_pull: false,
             never_ready: false,
@@ -187,24 +190,58 @@ impl World<'_> {
         if self.take_pod_event(id) != PodPhase::ImageBackOff {
             return;
         }
-        let pod = &self.pods[id.index()];
-        let backs_off = pod.image_backoff.expires().is_some_and(|expires| now < expires);
-        if backs_off && self.needs_pull(id) {
-            self.requeue(id, queue);
-            return;
-        }
+        let backs_off = self.pods[id.index()].image_backoff.expires().is_some_and(|expires| now < expires);
+        debug_assert!(!backs_off || !self.needs_pull(id), "a sync that does nothing is not scheduled");
         self.set_troubled(id, false);
         self.ensure_image(id, queue);
     }
 
+    /// Requeues a pod whose pull has failed.
     fn requeue(&mut self, id: PodId, queue: &mut Queue) {
-        let now = queue.now();
-        let left = self.pods[id.index()]
-            .image_backoff
-            .expires()
-            .map_or(SimDuration::ZERO, |opens| opens.saturating_since(now));
-        let wait = self.until_next_sync(id, left);
+        let pod = &mut self.pods[id.index()];
+        pod.backed_off = (queue.now(), pod.requeues);
+        let backing_off = &mut self.nodes[pod.node.index()].backing_off;
+        if !backing_off.contains(&id) {
+            backing_off.push(id);
+        }
+        let until = pod.image_backoff.expires().unwrap_or(SimTime::ZERO);
+        self.schedule_sync(id, until, queue);
+    }
+
+    /// Schedules the first sync of a pod in image back-off at `until` or later. Those before it do nothing but draw the
+    /// time of the next one.
+    fn schedule_sync(&mut self, id: PodId, until: SimTime, queue: &mut Queue) {
+        let pod = &self.pods[id.index()];
+        let expires = pod.image_backoff.expires().unwrap_or(SimTime::ZERO);
+        let mut at = pod.backed_off.0;
+        loop {
+            at = at + self.until_next_sync(id, expires.saturating_since(at));
+            if at >= until {
+                break;
+            }
+        }
+        let wait = at.saturating_since(queue.now());
         self.schedule_for_pod(id, wait, Event::Workload(WorkloadEvent::PodSync(id)), queue);
+    }
+
+    /// An image is on a node now: the next sync of a pod that backs off there starts its container.
+    pub(crate) fn image_appears(&mut self, node: NodeId, queue: &mut Queue) {
+        let mut waiting = std::mem::take(&mut self.nodes[node.index()].backing_off);
+        waiting.retain(|id| self.pods[id.index()].phase == PodPhase::ImageBackOff);
+        for &id in &waiting {
+            let pod = &mut self.pods[id.index()];
+            let is_pending = pod.image_backoff.expires().is_some_and(|expires| queue.now() < expires);
+            if is_pending && !self.needs_pull(id) {
+                let pod = &mut self.pods[id.index()];
+                pod.requeues = pod.backed_off.1;
+                if let Some(event) = pod.next.take() {
+                    queue.cancel(event);
+                    self.take_pod_event(id);
+                }
+                self.schedule_sync(id, queue.now(), queue);
+            }
+        }
+        self.nodes[node.index()].backing_off = waiting;
     }
 
     /// The time from a failed sync of a pod to the next one, while its back-off lasts `left` longer.

@@ -122,6 +122,8 @@ pub(crate) struct NodeState {
     pub(crate) content: Rc<NodeContent>,
     /// Pods whose pull has not started yet, first come first served.
     pub(crate) pull_queue: VecDeque<PodId>,
+    /// Pods in image back-off, and some that have left it.
+    pub(crate) backing_off: Vec<PodId>,
     /// Pulls in progress.
     pub(crate) pulls: Vec<PullId>,
     /// Calls of the kubelet that wait for one of these pulls, if the runtime merges calls.
@@ -168,6 +170,7 @@ impl NodeState {
             unpacking: 0,
             content,
             pull_queue: VecDeque::new(),
+            backing_off: Vec::new(),
             pulls: Vec::new(),
             pull_rate: spec.pull_rate().map(TokenBucket::new),
             merged_pulls: 0,
@@ -207,6 +210,9 @@ impl NodeState {
     pub(crate) fn shrink(&mut self) {
         if self.pulls.is_empty() {
             self.pulls = Vec::new();
+        }
+        if self.backing_off.is_empty() {
+            self.backing_off = Vec::new();
         }
         if self.pull_queue.is_empty() {
             self.pull_queue = VecDeque::new();

@@ -345,6 +345,7 @@ impl World<'_> {
         let host = &mut self.nodes[node.index()];
         host.content_mut().present[usize::from(image.0)] = true;
         self.contents.share(&mut host.content);
+        self.image_appears(node, queue);
         let others = self.end_pull(id, queue);
         self.image_ready(pod, queue);
         for other in others {

@@ -263,6 +263,25 @@ impl<T: Quantity> Distribution<T> {
         T::from_number(number)
     }
 
+    /// The sum of so many draws, from one number where a sum of logarithmic normals is nearly one itself: with the same
+    /// mean and variance, after Fenton (IRE Trans. Commun. Syst. 8 (1960)). Its skewness is then off by less than 0.1.
+    #[must_use]
+    pub fn sample_sum(&self, count: usize, rng: &mut Stream) -> T {
+        const FEWEST: usize = 16;
+        const WIDEST: f64 = 0.6;
+        let number = match self {
+            Self::Constant(value) => value.to_number() * count as f64,
+            Self::LogNormal { sigma, .. } if count >= FEWEST && *sigma <= WIDEST => {
+                let mean = self.mean() * count as f64;
+                let relative_variance = libm::expm1(sigma * sigma) / count as f64;
+                let width = libm::log1p(relative_variance).sqrt();
+                dist::lognormal(rng, mean / (1.0 + relative_variance).sqrt(), width)
+            }
+            _ => return T::from_number((0..count).map(|_| self.sample(rng).to_number()).sum()),
+        };
+        T::from_number(number)
+    }
+
     /// The draw number `nth` of `entity` for `purpose`.
     pub(crate) fn draw(&self, streams: &Streams, entity: EntityKey, purpose: &'static str, nth: u64) -> T {
         match *self {
@@ -372,6 +391,34 @@ mod tests {
 
     fn secs(secs: f64) -> SimDuration {
         SimDuration::from_secs_f64(secs)
+    }
+
+    /// The largest distance of the two distribution functions.
+    fn distance(mut one: Vec<f64>, mut other: Vec<f64>) -> f64 {
+        one.sort_by(f64::total_cmp);
+        other.sort_by(f64::total_cmp);
+        let below = |values: &[f64], x: f64| values.partition_point(|value| *value <= x) as f64 / values.len() as f64;
+        one.iter().map(|&x| (below(&one, x) - below(&other, x)).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn sums_from_one_number_are_distributed_like_sums() {
+        const SUMS: usize = 40_000;
+        for (sigma, count) in [(0.4, 16), (0.6, 16), (0.4, 1_000)] {
+            let model = DurationModel::LogNormal { median: secs(0.007), sigma };
+            let mut rng = Streams::new(1, 0).stream("one", "test");
+            let drawn = |_| model.sample_sum(count, &mut rng).as_secs_f64();
+            let fast: Vec<f64> = (0..SUMS).map(drawn).collect();
+            let mut rng = Streams::new(2, 0).stream("one", "test");
+            let added = |_| (0..count).map(|_| model.sample(&mut rng).as_secs_f64()).sum();
+            let slow: Vec<f64> = (0..SUMS).map(added).collect();
+            // Of equal distributions, the distance exceeds 1.95 · sqrt(2 / n) = 0.0138 once in a thousand (Smirnov).
+            let found = distance(fast, slow);
+            assert!(found < 0.0138, "{count} of sigma {sigma}: {found}");
+        }
+        let mut rng = Streams::new(1, 0).stream("one", "test");
+        let constant = DurationModel::Constant(SimDuration::from_millis(5));
+        assert_eq!(constant.sample_sum(7, &mut rng), SimDuration::from_millis(35));
     }
 
     /// The mean as it is told is the mean of what is drawn.

@@ -51,9 +51,7 @@ impl World<'_> {
 
     /// Ends all transfers in progress at the end of a run.
     pub(crate) fn cancel_all_transfers(&mut self, now: SimTime) {
-        let mut ids: Vec<TransferId> = self.transfers.in_progress.keys().copied().collect();
-        ids.sort_unstable();
-        for id in ids {
+        for id in self.transfers.all_in_progress() {
             let (transfer, arrived) = self.transfers.cancel(now, id);
             self.count_transfer(&transfer, arrived);
             // Bytes for a cache would have been useful to others, and are not counted for any node.

@@ -13,8 +13,6 @@ mod accounting;
 pub(crate) mod links;
 pub(crate) mod payload;
 
-use std::collections::HashMap;
-
 use crate::engine::EventId;
 use crate::flow::{LinkId, Network, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
@@ -28,9 +26,12 @@ use payload::Transfer;
 pub(crate) struct Transfers {
     pub(crate) network: Network,
     pub(crate) links: Links,
-    in_progress: HashMap<TransferId, Transfer>,
-    /// Transfers that have completed at this instant; some may not be processed yet.
-    completed: Vec<TransferId>,
+    /// By the slot of their ids.
+    in_progress: Vec<Option<(TransferId, Transfer)>>,
+    /// Transfers that have completed at this instant, until they are processed.
+    completed: Vec<(TransferId, Option<Transfer>)>,
+    /// The same as the network tells them.
+    ended: Vec<TransferId>,
     /// The pending event of the next completion.
     next_completion: Option<EventId>,
     dead_links: usize,
@@ -44,8 +45,9 @@ impl Transfers {
         Self {
             network,
             links,
-            in_progress: HashMap::new(),
+            in_progress: Vec::new(),
             completed: Vec::new(),
+            ended: Vec::new(),
             next_completion: None,
             dead_links: 0,
             warm: vec![false; blobs],
@@ -67,35 +69,66 @@ impl Transfers {
         }
         // The tree of links hangs on the first registry.
         let id = self.network.start(now, self.links.card(node), transfer.bytes, cap);
-        self.in_progress.insert(id, transfer);
+        self.insert(id, transfer);
         id
     }
 
     /// Starts a transfer over these links.
     pub(crate) fn start_over(&mut self, now: SimTime, leg: &Leg, transfer: Transfer) -> TransferId {
         let id = self.network.start_over(now, &leg.links, transfer.bytes, leg.cap);
-        self.in_progress.insert(id, transfer);
+        self.insert(id, transfer);
         id
+    }
+
+    fn insert(&mut self, id: TransferId, transfer: Transfer) {
+        if self.in_progress.len() <= id.slot() {
+            self.in_progress.resize_with(id.slot() + 1, || None);
+        }
+        self.in_progress[id.slot()] = Some((id, transfer));
+    }
+
+    fn remove(&mut self, id: TransferId) -> Option<Transfer> {
+        let place = self.in_progress.get_mut(id.slot())?;
+        place.take_if(|(other, _)| *other == id).map(|(_, transfer)| transfer)
     }
 
     /// Ends a transfer early. Returns it with the bytes that have arrived.
     pub(crate) fn cancel(&mut self, now: SimTime, id: TransferId) -> (Transfer, Bytes) {
-        let transfer = self.in_progress.remove(&id).expect("a cancelled transfer is in progress");
-        // It may have completed at this instant but not been processed yet.
-        let arrived = if self.completed.contains(&id) { transfer.bytes } else { self.network.cancel(now, id) };
+        if let Some(transfer) = self.remove(id) {
+            return (transfer, self.network.cancel(now, id));
+        }
+        // It has completed at this instant and was not processed yet.
+        let completed = self.completed.iter_mut().find(|(other, _)| *other == id);
+        let transfer = completed.and_then(|(_, transfer)| transfer.take()).expect("it is in progress");
+        let arrived = transfer.bytes;
         (transfer, arrived)
+    }
+
+    /// Those in progress, in the order of their starts.
+    fn all_in_progress(&self) -> Vec<TransferId> {
+        let moving = self.in_progress.iter().flatten().map(|(id, _)| *id);
+        let completed = self.completed.iter().filter(|(_, transfer)| transfer.is_some()).map(|(id, _)| *id);
+        let mut ids: Vec<TransferId> = moving.chain(completed).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Moves the network to `now` and returns how many transfers have completed.
     fn advance(&mut self, now: SimTime) -> usize {
         self.next_completion = None;
-        self.network.advance(now, &mut self.completed);
+        self.network.advance(now, &mut self.ended);
+        let mut ended = std::mem::take(&mut self.ended);
+        for id in ended.drain(..) {
+            let transfer = self.remove(id);
+            self.completed.push((id, transfer));
+        }
+        self.ended = ended;
         self.completed.len()
     }
 
     /// Takes a completed transfer out. `None`: it was cancelled when an earlier one of this instant was processed.
     fn take_completed(&mut self, at: usize) -> Option<Transfer> {
-        let transfer = self.in_progress.remove(&self.completed[at])?;
+        let transfer = self.completed[at].1.take()?;
         if let Some(blob) = transfer.warms {
             self.warm[usize::from(blob)] = true;
         }
@@ -105,7 +138,7 @@ impl Transfers {
     /// Whether bytes of a transfer arrive now.
     pub(crate) fn is_moving(&self, id: TransferId) -> bool {
         // The network has forgotten a transfer that has completed at this instant.
-        self.completed.contains(&id) || self.network.rate(id).get() > 0.0
+        self.completed.iter().any(|(other, _)| *other == id) || self.network.rate(id).get() > 0.0
     }
 
     /// Whether some link has no capacity.
