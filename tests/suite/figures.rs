@@ -200,3 +200,25 @@ fn medians_with_their_ends_are_rows_of_the_summary() {
     }
     assert!(count > 60, "the tables of the READMEs are read: {count}");
 }
+
+#[test]
+fn the_parts_of_the_critical_path_add_up_to_the_time_of_every_committed_run() {
+    let mut runs = 0;
+    for folder in fs::read_dir(root().join("results")).expect("the results") {
+        let path = folder.expect("an entry").path().join("runs.csv");
+        let Ok(mut reader) = csv::Reader::from_path(&path) else { continue };
+        let header = reader.headers().expect("a header").clone();
+        let is_part = |name: &str| name.starts_with("path_") && name.ends_with("_s");
+        for row in reader.records().map(|row| row.expect("a row")) {
+            let cell = |name: &str| row[header.iter().position(|other| other == name).expect("a column")].parse().ok();
+            let parts: Vec<Option<f64>> = header.iter().filter(|name| is_part(name)).map(cell).collect();
+            let ready: Option<f64> = cell("reachable_ready_s");
+            let sum = parts.into_iter().sum::<Option<f64>>();
+            let is_equal =
+                sum.zip(ready).map_or(sum.is_none() && ready.is_none(), |(sum, ready)| (sum - ready).abs() < 1e-6);
+            assert!(is_equal, "{}: {sum:?} is not {ready:?}", path.display());
+            runs += 1;
+        }
+    }
+    assert!(runs > 1_000, "{runs}");
+}
