@@ -5,7 +5,7 @@
 //! delays, in virtual time ([`external`]).
 //!
 //! What people do reaches the program as news: `changes` of the experiment, and KubeFleet's approvals and states of its
-//! run. Left out: settings in place, which the product's controller could not read, other than flags that it is told.
+//! run. Left out: settings in place, which the product's controller could not read, other than flags.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -57,9 +57,9 @@ pub(crate) struct Program<'f> {
     pub(crate) name: &'static str,
     /// The product's file that the strategy names.
     pub(crate) file: Option<&'f str>,
-    /// Keys of the strategy that say what people do, or that the program is told; `a.b` is a key below `a`.
+    /// Keys of the strategy that say what people do, or that are flags of the program; `a.b` is a key below `a`.
     pub(crate) other_keys: &'static [&'static str],
-    /// The product's own flags that the program is told.
+    /// The product's own flags, which the program gets.
     pub(crate) settings: BTreeMap<String, String>,
     /// What people do, as the strategy says.
     pub(crate) acts: Vec<(SimDuration, Change)>,
@@ -85,7 +85,7 @@ impl<'f> Program<'f> {
 }
 
 impl Program<'_> {
-    /// The keys of a strategy, and those below a key of which the program is told some.
+    /// The keys of a strategy, and those below a key of which the program gets some.
     fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
         let is_split = |key: &str| {
             self.other_keys.iter().any(|other| other.split_once('.').is_some_and(|(outer, _)| outer == key))

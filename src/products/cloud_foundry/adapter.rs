@@ -1,12 +1,12 @@
 //! What Cloud Foundry's deployment updater sees of the world, and how its decisions reach the clusters.
 //!
 //! The fleet's N clusters are N places (Diego cells) of one app with N web instances, one in each. Instance i of the
-//! new version runs in cluster i: when the new process is to have more than i instances, cluster i is told the new
-//! revision, and what it pulls is what the instance pulls.
+//! new version runs in cluster i: when the new process is to have more than i instances, cluster i is instructed to
+//! run the new revision, and pulls what the instance pulls.
 //!
 //! | in the world | what Diego reports of the instance |
 //! |---|---|
-//! | told, not applied (also: offline, paused, without agent) | waits for a cell (Unclaimed) |
+//! | instructed, not applied (also: offline, paused, without agent) | waits for a cell (Unclaimed) |
 //! | applied and not ready: it pulls, starts, or is started again after a crash | starting (Claimed) |
 //! | a pod of it waits after a failed pull or a crash, or is not ready for a defect | Crashed |
 //! | reported ready | running and routable |
@@ -23,7 +23,7 @@
 //!
 //! Instances of the old version move no bytes and just stop, each after the workloads' `termination` or, at the
 //! latest, after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
-//! deployment the clusters that were told the new revision are told the old one again.
+//! deployment the clusters that have the new revision are instructed to run the old one again.
 //!
 //! A deployment that is superseded (the experiment's `supersedes`) leaves an interim process, whose instances are old
 //! ones for the clusters: they are there at the start, move no bytes, and end as other old ones do. Old instances that
@@ -121,7 +121,7 @@ impl<'s> CloudFoundryController<'s> {
         Some(&mut self.view.process_mut(self.new?)?.lrps)
     }
 
-    /// The user's request: the app's last process is the new version's, and its instances are told.
+    /// The user's request: the app's last process is the new version's, and its instances are started.
     fn create(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let CloudFoundryDeployment { rules, options, .. } = self.deployment;
         self.view.create(*rules, options, NEW).expect("a checked deployment is created");
@@ -139,7 +139,7 @@ impl<'s> CloudFoundryController<'s> {
         self.runtime.end_pass((), at, 1, false, plane);
     }
 
-    /// The new process is to have `instances`: the clusters of those that are more are told.
+    /// The new process is to have `instances`: the clusters of the additional ones are instructed.
     fn start(&mut self, new: TargetId, instances: u32, at: SimTime, plane: &mut Plane<'_>) {
         let clusters = &self.world.clusters;
         let process = self.view.process_mut(new).expect("a process exists when it is scaled");

@@ -43,7 +43,7 @@ pub struct ExternalConfig {
 pub enum LoopKeeper {
     /// fleetsim, which asks the process in every pass. The durations are those of `controller`.
     Fleetsim,
-    /// The process. Of `controller`, it is told the typical request and the watch delay.
+    /// The process. Of `controller`, it gets the typical request and the watch delay.
     Process,
 }
 

@@ -1,6 +1,6 @@
 //! A process during one run: what fleetsim and the process know of the targets, whoever keeps the control loop.
 //!
-//! Clusters that are paused or not registered are targets as well, and the process is told so. They are never
+//! Clusters that are paused or not registered are targets as well, and the first message says so. They are never
 //! instructed, as with the baselines; products that know no pause instruct paused ones.
 
 use std::cell::RefCell;
@@ -52,13 +52,13 @@ struct Known {
     assigned: Option<Revision>,
     /// It runs that revision, and is ready.
     ready: bool,
-    /// What the process was told last: the applied revision, whether it is ready, and whether it fails.
+    /// The last news that the process got: the applied revision, whether it is ready, and whether it fails.
     told: (u32, bool, bool),
     /// A person has taken it out of the rollout.
     deselected: bool,
 }
 
-/// A target as the process is told of it.
+/// A target, as the first message describes it.
 fn target(world: &WorldSpec, index: usize) -> Target<'_> {
     let ClusterSpec { name, labels, group, installed, paused, registered, .. } = &world.clusters[index];
     let revision = (!installed && world.release == ReleaseKind::Update).then_some(0);
@@ -83,7 +83,7 @@ pub(super) struct Session<'r> {
     /// The newest revision that people have published.
     pub(super) newest: Revision,
     pub(super) stages: Vec<String>,
-    /// Reports and acts of people that the process was not told yet.
+    /// Reports and acts of people that the process has not got yet.
     pub(super) news: Vec<News>,
     /// Approvals that the process asks for.
     pub(super) approvals: Approvals<'r>,

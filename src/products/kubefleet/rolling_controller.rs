@@ -129,11 +129,11 @@ pub(super) struct RollingController {
     /// Bindings whose spec is on its way, and for whose answer nobody waits.
     given_up: BTreeSet<usize>,
     /// Bindings were created at the release, and no pass has seen them.
-    are_new: bool,
+    bindings_are_new: bool,
     /// Something was reported since the last pass.
     is_dirty: bool,
     /// The last pass rolled nothing.
-    was_quiet: bool,
+    wrote_nothing: bool,
     /// Clusters that come back as soon as their old binding is gone, and how often each was asked for.
     returning: BTreeMap<ClusterId, usize>,
     /// The names of all clusters.
@@ -168,9 +168,9 @@ impl RollingController {
             pass: None,
             specs: BTreeMap::new(),
             given_up: BTreeSet::new(),
-            are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
+            bindings_are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
             is_dirty: false,
-            was_quiet: false,
+            wrote_nothing: false,
             returning: BTreeMap::new(),
             names: world.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
             snapshot_delay,
@@ -217,7 +217,7 @@ impl RollingController {
     fn begin(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.unavailable.look(&self.view.bindings);
         plane.begin_pass(self.unavailable.count());
-        if std::mem::take(&mut self.are_new) {
+        if std::mem::take(&mut self.bindings_are_new) {
             // The event of the first one has started this pass. Those of the others come while it lists.
             self.runtime.add(());
         }
@@ -387,7 +387,7 @@ impl RollingController {
         self.view.bindings.clear_changed();
         pass.completes = self.scheduler.is_done(&self.view);
         let status = &decided.status;
-        self.was_quiet = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
+        self.wrote_nothing = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
         self.is_dirty = false;
         if is_rolling(&decided) {
             let newest = self.view.latest_snapshot;
@@ -533,7 +533,7 @@ impl Controller for RollingController {
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         let has_steps = self.runtime.steps().next().is_some() || self.runtime.is_busy();
-        self.was_quiet && !self.is_dirty && !has_steps && self.generator.is_idle()
+        self.wrote_nothing && !self.is_dirty && !has_steps && self.generator.is_idle()
     }
 
     fn hold(&self) -> Option<Hold> {

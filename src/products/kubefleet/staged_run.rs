@@ -57,7 +57,7 @@ pub(super) struct StagedRun<'s> {
     /// How far the run was before the last pass and after it.
     progress: [Option<Progress>; 2],
     /// The last pass asked for nothing and noted nothing.
-    was_quiet: bool,
+    wrote_nothing: bool,
     /// Clusters whose bindings it may see otherwise than in its last pass.
     changed: TargetSet,
 }
@@ -116,7 +116,7 @@ impl<'s> StagedRun<'s> {
             fresh_at: None,
             watch_delay,
             progress: [None; 2],
-            was_quiet: false,
+            wrote_nothing: false,
             changed,
         }
     }
@@ -207,7 +207,7 @@ impl<'s> StagedRun<'s> {
         if before.is_none() {
             at = generator.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
         }
-        self.was_quiet = status.writes(&pass.actions) == 0;
+        self.wrote_nothing = status.writes(&pass.actions) == 0;
         let mut approvals = Vec::new();
         for action in &pass.actions {
             match *action {
@@ -291,7 +291,7 @@ impl<'s> StagedRun<'s> {
             after.finished == stage.clusters.len()
                 && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
         });
-        self.was_quiet && !is_waiting_for_time && (after.updating == after.stuck || self.is_deleting())
+        self.wrote_nothing && !is_waiting_for_time && (after.updating == after.stuck || self.is_deleting())
     }
 
     /// It waits for bindings that it has deleted.

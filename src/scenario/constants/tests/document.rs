@@ -91,6 +91,8 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("world/nodes/runtime/request.rs", "FIRST_RETRANSMISSION", "RFC 6298, as Linux has it"),
     ("world/nodes/runtime/spec.rs", "MAX_ATTEMPTS", "bound of a setting"),
     ("world/quantity/measured.rs", "MOST_VALUES", "bound of a file"),
+    ("world/quantity/mod.rs", "FEWEST", "numerical: draws whose sum is drawn at once"),
+    ("world/quantity/mod.rs", "WIDEST", "as above"),
     ("world/registry/tcp.rs", "INITIAL_SEGMENTS", "RFC 6928"),
     ("world/registry/tcp.rs", "MATHIS", "Mathis et al. (1997)"),
 ];
