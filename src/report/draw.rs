@@ -108,21 +108,27 @@ fn write_chart(charts: &Path, name: &str, canvas: &Canvas, memory: &mut Vec<u8>)
     write(&charts.join(format!("{name}.png")), canvas.to_png(memory))
 }
 
-/// The charts with the names of their files. Some need more than every experiment has.
+/// Variants beyond which a stack of states for each is a page that nobody reads.
+const STATES_MAX: usize = 24;
+
+/// The charts with the names of their files. Some need more than every experiment has, and some add nothing to another
+/// one: the same curves on the same axes, or the same dots.
 pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
+    let (multiples, front) = (multiples::draw(results), front::of_results(results));
+    let is_small = results.variants().len() <= STATES_MAX;
     let always = [
-        ("tradeoff", tradeoff::draw(results)),
-        ("pulls", over_time::pulls(results)),
         ("egress", over_time::egress(results)),
         ("ready", ready::draw(results)),
         ("completion", completion::draw(results)),
-        ("states", states::draw(results)),
     ];
     let sometimes = [
+        ("tradeoff", front.is_none().then(|| tradeoff::draw(results))),
+        ("pulls", multiples.is_none().then(|| over_time::pulls(results))),
+        ("states", is_small.then(|| states::draw(results))),
         ("heat", heat::draw(results)),
         ("exposure", exposure::draw(results)),
-        ("multiples", multiples::draw(results)),
-        ("front", front::of_results(results)),
+        ("multiples", multiples),
+        ("front", front),
         ("path", path::draw(results)),
     ];
     let mut charts: Vec<(String, Canvas)> = always.map(|(name, canvas)| (name.to_owned(), canvas)).into();

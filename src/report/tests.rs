@@ -97,7 +97,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     draw_folder(&folder).expect("drawn");
     draw_folder(&copy).expect("drawn");
     let drawn = read_all(&folder);
-    assert_eq!(drawn.len(), 16, "the charts of one world");
+    assert_eq!(drawn.len(), 14, "the charts of one world");
     let page = |folder: &Path| std::fs::read(folder.join(PAGE_FILE)).expect("readable");
     assert!(page(&folder) == page(&copy), "the same page");
     assert!(drawn == read_all(&copy), "the same bytes");

@@ -51,7 +51,7 @@ fn all_variants_show_the_same_replicate_and_its_luck_is_printed() {
     assert!(words.contains(&conditions), "{conditions}\n{printed}");
     let page = std::fs::read_to_string(results.join("report.html")).expect("the page");
     assert!(page.contains(&format!("replicate {replicate} of every variant")), "the page names it");
-    for chart in ["pulls", "egress", "ready", "states", "multiples"] {
+    for chart in ["egress", "ready", "states", "multiples"] {
         let svg = std::fs::read_to_string(results.join(format!("charts/{chart}.svg"))).expect("the chart");
         assert!(svg.contains(&format!("replicate {replicate}: {least}–{most} of 40 clusters offline")), "{chart}");
     }

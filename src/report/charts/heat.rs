@@ -192,6 +192,13 @@ fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         HeatMeasure { name, title: title.to_owned(), low, high, text }
     };
+    if variants.iter().any(|variant| variant.exposed()) {
+        return vec![
+            measure("exposed_targets", "clusters exposed to the defect", Box::new(count)),
+            measure(READY_TIME, "completion time", Box::new(time)),
+            measure("peak_pulls", "peak concurrent pulls", Box::new(count)),
+        ];
+    }
     let egress = "egress_peak_1s_bytes_per_s";
     let unit = RateUnit::for_max(medians(egress).into_iter().fold(0.0, f64::max));
     vec![

@@ -33,6 +33,15 @@ pub(super) fn pulls(variants: &[&VariantResults<'_>], area: Area) -> MeasurePane
     MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
 }
 
+/// The clusters that received a defective revision, of each run.
+pub(super) fn exposed(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+    let measure = "exposed_targets";
+    let values = values(variants, measure);
+    let (scale, ticks) = count_scale(&values, (ROOM, 24.0), (span(&values).1, 5), (area.bottom, area.top));
+    let title = format!("clusters exposed to the defective revision{}", scale.note());
+    MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
+}
+
 /// The peak of the registry's egress of each run.
 pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
     let measure = "egress_peak_1s_bytes_per_s";

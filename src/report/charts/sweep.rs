@@ -5,7 +5,7 @@
 //! confidence intervals of the median. Values that are not quantities are spaced evenly, with their dots side by side.
 //! Unfinished runs are counted in a strip above the completion times.
 
-use crate::report::charts::panel::{MeasurePanel, completion, egress, pulls};
+use crate::report::charts::panel::{MeasurePanel, completion, egress, exposed, pulls};
 use crate::report::charts::prelude::*;
 use crate::report::swept::{SweepAxis, SweepLine};
 
@@ -78,7 +78,12 @@ fn draw(
     };
     let shown: Vec<&VariantResults<'_>> =
         lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
-    let panels = [pulls(&shown, area(0)), egress(&shown, area(1)), completion(&shown, area(2))];
+    let is_exposed = shown.iter().any(|variant| variant.exposed());
+    let [first, second] = match is_exposed {
+        true => [exposed(&shown, area(0)), pulls(&shown, area(1))],
+        false => [pulls(&shown, area(0)), egress(&shown, area(1))],
+    };
+    let panels = [first, second, completion(&shown, area(2))];
     let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
     let drawing =
         Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + inset, right - inset), step, strip };
@@ -88,7 +93,11 @@ fn draw(
     let subject = format!("Effect of {}", axis.subject());
     let along: Vec<Vec<&VariantResults<'_>>> =
         lines.iter().map(|line| line.points.iter().map(|(_, variant)| *variant).collect()).collect();
-    let head = Head { subject: &subject, findings: findings::effect(&axis.subject(), &along), note: subtitle };
+    let findings = match is_exposed {
+        true => findings::exposure(variants),
+        false => findings::effect(&axis.subject(), &along),
+    };
+    let head = Head { subject: &subject, findings, note: subtitle };
     let height = area(2).bottom + 58.0 + second_line(axis) + FOOTER;
     let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
     for (at, panel) in panels.iter().enumerate() {

@@ -49,6 +49,27 @@ fn a_chart_appears_when_the_results_have_what_it_shows() {
 }
 
 #[test]
+fn charts_that_add_nothing_to_another_one_are_left_out() {
+    let names = |results: &Results| charts_of(results).into_iter().map(|(name, _)| name).collect::<Vec<String>>();
+    let four = fleet(50, (1..=4).map(|at| Wave::new(&format!("strategy {at}"), 10 * at, 0)).collect());
+    let four = names(&readable_quietly(&four));
+    assert!(!four.contains(&"pulls".to_owned()), "`multiples` has these curves: {four:?}");
+    let worlds = names(&of("two settings"));
+    assert!(!worlds.contains(&"tradeoff".to_owned()), "`front` has these dots: {worlds:?}");
+    let many = names(&of("forty values"));
+    assert!(!many.contains(&"states".to_owned()), "nobody reads forty stacks: {many:?}");
+}
+
+#[test]
+fn with_a_defective_revision_charts_show_the_exposure() {
+    let results = of("defects");
+    for name in ["sweep", "tradeoff"] {
+        let shown = texts(&chart(&results, name)).join(" ");
+        assert!(shown.contains("exposed to the defective revision"), "{name}: {shown}");
+    }
+}
+
+#[test]
 fn the_same_results_give_the_same_bytes() {
     for name in ["two settings, some stall", "texts", "defects"] {
         let results = of(name);
@@ -178,7 +199,7 @@ fn many_variants_are_numbered_by_their_completion_times_and_listed_with_short_na
     assert!(at("a strategy with a name limit=400%") < at("a strategy with a name limit=10%"));
     let listed = shown.iter().filter(|text| text.starts_with("a strategy with a name limit=")).count();
     assert_eq!(listed, 40);
-    let settings = texts(&chart(&of("texts"), "pulls"));
+    let settings = texts(&chart(&of("texts"), "egress"));
     assert!(settings.contains(&"cache(coalesce=wait), update".to_owned()), "{settings:?}");
     assert!(settings.contains(&"a distribution, update".to_owned()), "{settings:?}");
 }

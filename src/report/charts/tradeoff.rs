@@ -1,5 +1,5 @@
-//! The trade-off at a glance: completion time against load on the registry. One dot for each variant, at the medians
-//! of completion time and peak pulls; a thin line joins the settings of one strategy. Overlapping dots are drawn as
+//! The trade-off at a glance: completion time against load on the registry, or against the clusters that received a
+//! defective revision. One dot for each variant, at the medians; a thin line joins the settings of one strategy. Overlapping dots are drawn as
 //! rings around a dot, with their names in one block. Many variants are numbered instead, in the order of their
 //! completion times, with a key below.
 
@@ -53,6 +53,10 @@ const PLOT: f64 = 520.0;
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
+    let (measure, price) = match variants.iter().any(VariantResults::exposed) {
+        true => ("exposed_targets", "clusters exposed to the defective revision"),
+        false => ("peak_pulls", "peak concurrent image pulls"),
+    };
     let numbered = variants.len() > NAMED_MAX;
     let labels = if numbered {
         key_table::numbers(&variants).iter().map(usize::to_string).collect()
@@ -74,7 +78,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let ends = completions.flat_map(|row| [row.median_ci95_low.or(row.median), row.median_ci95_high.or(row.median)]);
     let times: Vec<f64> = ends.flatten().collect();
     let x = time_scale(&times, area.left, area.right);
-    let peaks = variants.iter().filter_map(|variant| variant.summary("peak_pulls"));
+    let peaks = variants.iter().filter_map(|variant| variant.summary(measure));
     let peaks: Vec<f64> = peaks.flat_map(|row| [row.p5, row.median, row.p95]).flatten().collect();
     let (y, ticks) = count_scale(&peaks, ([2.4, 1.4], 26.0), (span(&peaks).1, 7), (area.bottom, area.top + HEADROOM));
     let mut dots: Vec<Dot<'_>> = variants
@@ -82,7 +86,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         .zip(labels)
         .map(|(variant, label)| {
             let completion = variant.ready_time();
-            let peak = y.at(variant.median("peak_pulls").unwrap_or(0.0));
+            let peak = y.at(variant.median(measure).unwrap_or(0.0));
             let at = (completion.map_or(area.right + 34.0, |completion| x.at(completion)), peak);
             Dot { variant, at, finished: completion.is_some(), under: 0, label }
         })
@@ -103,15 +107,19 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         (true, true) => " (ring: several dots)",
     };
     let subtitle = format!(
-        "{}; dot{rings}: medians, vertical: p5–p95 of the peak, horizontal: 95% CI of the median time",
-        extent(&variants)
+        "{}; dot{rings}: medians, vertical: p5–p95 of {}, horizontal: 95% CI of the median time",
+        extent(&variants),
+        if measure == "peak_pulls" { "the peak" } else { "the exposure" }
     );
     let table = if numbered { key_table::height(variants.len()) } else { 0.0 };
     let height = PLOT + table + FOOTER;
-    let subject = "Peak image pulls against completion time";
-    let head = Head { subject, findings: findings::tradeoff(&variants), note: subtitle };
+    let (subject, findings) = match measure {
+        "peak_pulls" => ("Peak image pulls against completion time", findings::tradeoff(&variants)),
+        _ => ("Clusters with the defective revision against completion time", findings::exposure(&variants)),
+    };
+    let head = Head { subject, findings, note: subtitle };
     let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
-    value_axis(&mut canvas, area, &y, &ticks, &format!("peak concurrent image pulls{}", y.note()));
+    value_axis(&mut canvas, area, &y, &ticks, &format!("{price}{}", y.note()));
     if times.is_empty() {
         bottom_axis(&mut canvas, area, &x, &[], "completion time");
     } else {
@@ -128,7 +136,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         canvas.line(from, to, Stroke::solid(GRID, 2.0));
     }
     for dot in &dots {
-        draw_dot(&mut canvas, dot, &x, &y);
+        draw_dot(&mut canvas, dot, measure, &x, &y);
     }
     label_dots(&mut canvas, &dots, &groups, &joined(&dots, &quantities), area, numbered);
     if numbered {
@@ -137,10 +145,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     canvas
 }
 
-fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, x: &Scale, y: &Scale) {
+fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: &str, x: &Scale, y: &Scale) {
     let colour = dot.variant.style.colour();
     let stroke = Stroke::solid(colour, 2.0);
-    if let Some((p5, p95)) = dot.variant.summary("peak_pulls").and_then(|row| Some((row.p5?, row.p95?))) {
+    if let Some((p5, p95)) = dot.variant.summary(measure).and_then(|row| Some((row.p5?, row.p95?))) {
         canvas.line((dot.at.0, y.at(p5)), (dot.at.0, y.at(p95)), stroke);
     }
     // The strip has no time axis that an interval could lie on.

@@ -94,26 +94,32 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let all = variants.iter().map(|variant| (variant.info.strategy.as_str(), variant.info.settings.as_slice()));
     let naming = Naming::of(all, Setting::is_of_strategy);
+    let (measure, unit) = match variants.iter().any(VariantResults::exposed) {
+        true => ("exposed_targets", "clusters"),
+        false => ("peak_pulls", "pulls"),
+    };
     let world = |variant: &VariantResults<'_>| Setting::in_short(Setting::of_world(&variant.info.settings));
-    let worlds = grouped(variants.iter().map(|variant| (world(variant), mark_of(variant, &naming))));
+    let worlds = grouped(variants.iter().map(|variant| (world(variant), mark_of(variant, &naming, measure))));
     let panels: Vec<WorldPanel> = worlds.into_iter().map(|(title, marks)| WorldPanel { title, marks }).collect();
     let has_choice = |panel: &&WorldPanel| panel.marks.iter().filter(|mark| mark.time.is_some()).count() > 1;
     if !(2..=MOST_WORLDS).contains(&panels.len()) || panels.iter().filter(has_choice).count() < 2 {
         return None;
     }
     let key = naming.key();
-    let load =
-        LoadAxis { measure: "peak_pulls".to_owned(), unit: "pulls".to_owned(), at_most: None, time_at_most: None };
+    let load = LoadAxis { measure: measure.to_owned(), unit: unit.to_owned(), at_most: None, time_at_most: None };
     let axes = FrontAxes { load: &load, time: "completion time".to_owned() };
     let subtitle = format!("{}; {key}medians; lines: 95% CI of the median time, p5–p95 of the load", extent(&variants));
     let optimal: Vec<(usize, usize)> =
         panels.iter().map(|panel| (mark::pareto_front(&panel.marks).len(), panel.marks.len())).collect();
-    let subject = "Pareto-optimal settings: completion time against load";
+    let subject = match measure {
+        "peak_pulls" => "Pareto-optimal settings: completion time against load",
+        _ => "Pareto-optimal settings: completion time against exposed clusters",
+    };
     let head = Head { subject, findings: findings::front(&optimal), note: subtitle };
     Some(draw(&panels, &axes, &results.provenance, [head.title(), &head.subtitle()], TOP - 22.0))
 }
 
-fn mark_of(variant: &VariantResults<'_>, naming: &Naming) -> Mark {
+fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: &str) -> Mark {
     let span = |measure: &str, ends: fn(&SummaryRow) -> (Option<f64>, Option<f64>)| {
         let row = variant.summary(measure)?;
         let value = row.median?;
@@ -123,7 +129,7 @@ fn mark_of(variant: &VariantResults<'_>, naming: &Naming) -> Mark {
     Mark {
         name: naming.name(&variant.info.strategy, &variant.info.settings),
         time: span(READY_TIME, |row| (row.median_ci95_low, row.median_ci95_high)),
-        load: span("peak_pulls", |row| (row.p5, row.p95)).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
+        load: span(measure, |row| (row.p5, row.p95)).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
         style: MarkStyle::Meets,
         weight: 1.0,
     }
