@@ -10,6 +10,7 @@
 //! after the end changes nothing; all but that one time is recorded before.
 
 mod draws;
+mod emulated;
 mod path;
 mod progress;
 mod reach;
@@ -26,6 +27,7 @@ use crate::scenario::{Scenario, Variant};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterFacts, ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World};
 pub use draws::draw_shares;
+pub use emulated::{Laboratory, Moment, run_emulated};
 use path::{PeoplesWaits, RolloutPath};
 use progress::Progress;
 use reach::{Obstacle, Reach};
@@ -75,6 +77,18 @@ fn simulate<O: Observer<Event>>(
     }
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, observer, horizon, Sim::is_over);
+    conclude(sim, &mut queue, end, variant, replicate)
+}
+
+/// Records a run that has ended, after which the product goes on until it reports completion.
+fn conclude(
+    mut sim: Sim<'_>,
+    queue: &mut Queue,
+    end: End,
+    variant: &Variant,
+    replicate: u32,
+) -> Result<RunRecord, ProcessError> {
+    let horizon = SimTime::ZERO + variant.scenario.horizon;
     let (end, outcome) = match end {
         _ if sim.progress.is_complete() => (queue.now(), RunOutcome::Complete),
         End::Horizon => (horizon, RunOutcome::Horizon),
@@ -83,9 +97,9 @@ fn simulate<O: Observer<Event>>(
     let mut record = sim.record(variant, replicate, end, outcome, queue.handled());
     if outcome == RunOutcome::Complete {
         sim.is_world_over = true;
-        sim.control.conclude(&mut sim.world, &mut queue);
+        sim.control.conclude(&mut sim.world, queue);
         if sim.control.traits.reports_completion {
-            engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, _| !sim.control.may_report(&sim.world));
+            engine::run(&mut sim, queue, &mut (), horizon, |sim, _| !sim.control.may_report(&sim.world));
         }
         record.run.reported_s = sim.reported_s();
     }

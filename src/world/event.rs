@@ -7,6 +7,7 @@ use crate::engine::EventQueue;
 use crate::rollout::Revision;
 use crate::units::SimTime;
 use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
+use crate::world::nodes::pull_error::PullError;
 use crate::world::registry::request::{HostRole, Request, Response};
 
 /// The queue of a world's events.
@@ -205,6 +206,8 @@ pub enum PullEvent {
     Deadline,
     /// The image is complete on its node.
     Completed,
+    /// Real machines have carried it out, or it has failed there.
+    OrderEnds(Option<PullError>),
 }
 
 /// An event of the distribution of images.

@@ -50,6 +50,7 @@ pub use event::*;
 pub use faults::spec::*;
 pub use ids::{ClusterId, NEW, NodeId, OLD, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
+pub use nodes::order::PullOrder;
 pub use nodes::pull_error::{PullError, PullFacts};
 pub use nodes::runtime::spec::*;
 pub use nodes::spec::*;
@@ -70,6 +71,7 @@ use faults::FaultProcesses;
 use faults::strata::FaultDraws;
 use nodes::catalog::Catalog;
 use nodes::node::{KnownContents, NodeContent, NodeState};
+use nodes::order::PullOrders;
 use nodes::pull::Pull;
 use registry::Registry;
 use transfers::Transfers;
@@ -98,6 +100,8 @@ pub struct World<'s> {
     /// Pending events of pods that can never become ready.
     inert_events: usize,
     watches_progress: bool,
+    /// Of pulls that real machines carry out. `None`: they are simulated.
+    orders: Option<Box<PullOrders>>,
 }
 
 impl<'s> World<'s> {
@@ -129,6 +133,7 @@ impl<'s> World<'s> {
             reports: Vec::new(),
             inert_events: 0,
             watches_progress: false,
+            orders: None,
             catalog,
         };
         for cluster in &spec.clusters {

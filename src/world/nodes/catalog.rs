@@ -23,6 +23,11 @@ impl ImageRef {
     pub(crate) fn index(self) -> usize {
         usize::from(self.0 / 2)
     }
+
+    /// Whether it is the new revision.
+    pub(crate) fn is_new(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
 }
 
 /// One layer of one image.

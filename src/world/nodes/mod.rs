@@ -5,6 +5,7 @@
 //! | `node` | the state of one node: disk contents, pull queue, slots |
 //! | `catalog` | images as blobs and chains of layers |
 //! | `pull`, `pull_progress`, `pull_error` | one attempt to pull an image, and its outcome |
+//! | `order` | pulls that real machines carry out |
 //! | `unpack`, `disk` | unpacking layers, and the disk that they are written to |
 //! | `runtime` | requests of a pull, retries, and pulls that stall |
 //! | `spec` | the settings |
@@ -12,6 +13,7 @@
 pub(super) mod catalog;
 pub(super) mod disk;
 pub(super) mod node;
+pub(super) mod order;
 pub(super) mod pull;
 pub(super) mod pull_error;
 pub(super) mod pull_progress;

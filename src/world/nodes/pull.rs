@@ -105,6 +105,7 @@ impl World<'_> {
             PullEvent::Stalled => self.cancel_stalled(pull, queue),
             PullEvent::Deadline => self.pull_deadline(pull, queue),
             PullEvent::Completed => self.pulled(pull, queue),
+            PullEvent::OrderEnds(error) => self.ordered_pull_ended(pull, error, queue),
         }
     }
 
@@ -170,7 +171,11 @@ impl World<'_> {
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
-        self.send(pull, Request::Challenge, queue);
+        if self.orders.is_some() {
+            self.order(pull, queue);
+        } else {
+            self.send(pull, Request::Challenge, queue);
+        }
     }
 
     /// The missing bytes of a layer, or the part of them that arrives before a planned failure.
@@ -336,7 +341,7 @@ impl World<'_> {
     }
 
     /// All layers are committed: the image is on the node.
-    fn pulled(&mut self, id: PullId, queue: &mut Queue) {
+    pub(super) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
             return;
@@ -368,7 +373,11 @@ impl World<'_> {
         }
         let others = std::mem::take(&mut pull.others);
         pull.progress = None;
-        let node = &mut self.nodes[pull.node.index()];
+        let (on, order) = (pull.node, pull.order.take());
+        if let Some(end) = order {
+            self.close_order(on, end, queue);
+        }
+        let node = &mut self.nodes[on.index()];
         node.pulls.retain(|&other| other != id);
         node.merged_pulls -= others.len();
         node.shrink();

@@ -51,6 +51,8 @@ pub(crate) struct PullProgress {
     pub(crate) finishing: bool,
     /// Its pending deadline.
     pub(super) deadline: Option<EventId>,
+    /// The pending event of its end, if real machines carry it out.
+    pub(super) order: Option<EventId>,
     pub(crate) config: Option<TransferId>,
     pub(crate) blob_host_known: bool,
     /// Slots of this pull, if slots are counted per image.
@@ -78,6 +80,7 @@ impl PullProgress {
             unpacked: Vec::new(),
             finishing: false,
             deadline: None,
+            order: None,
             config: None,
             blob_host_known: false,
             slots_taken: 0,

@@ -110,7 +110,9 @@ impl World<'_> {
     pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
         self.admit_waiting(queue);
         self.follow_load(queue.now());
-        self.meter.set_egress(self.transfers.egress());
+        if self.orders.is_none() {
+            self.meter.set_egress(self.transfers.egress());
+        }
         self.transfers.schedule_completion(queue);
     }
 

@@ -1,0 +1,110 @@
+//! One rollout in real time: the product drives pulls that real machines carry out.
+//!
+//! Control plane, agents, pods and kubelets are those of a simulated run, with the same random numbers; an event
+//! happens when its time has come on the laboratory's clock. A pull is ordered from the laboratory and ends when the
+//! laboratory says so. The records are those of a simulated run, but bytes and requests are measured.
+//!
+//! Left out: the time that the program itself takes for an event. The time of an event is when it was due, so a program
+//! that is late makes pulls look longer; the laboratory knows how late it was.
+
+use super::{Sim, conclude};
+use crate::engine::{End, EventQueue, Model, Observer};
+use crate::process::ProcessError;
+use crate::results::RunRecord;
+use crate::scenario::Variant;
+use crate::units::{BytesPerSec, SimTime};
+use crate::world::{Event, PullError, PullId, PullOrder, Queue, Totals};
+
+/// Real machines that pull images, and the clock that they go by. It sees every event just before it happens.
+pub trait Laboratory: Observer<Event> {
+    /// Why it cannot go on.
+    type Error: From<ProcessError>;
+
+    /// Starts a pull.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn begin(&mut self, order: PullOrder) -> Result<(), Self::Error>;
+
+    /// Waits until `due`, or until something has happened before.
+    ///
+    /// # Errors
+    /// When the run must not go on.
+    fn wait(&mut self, due: SimTime) -> Result<Moment, Self::Error>;
+
+    /// What was measured since the beginning, as [`crate::world::World::measure_totals`] takes it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn totals(&mut self) -> Result<Totals, Self::Error>;
+}
+
+/// What a laboratory has seen when it returns from a wait.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// The time on its clock.
+    pub now: SimTime,
+    /// Pulls that have ended, when, and why they failed.
+    pub ended: Vec<(PullId, SimTime, Option<PullError>)>,
+    /// The rate at which the registry sends now, and whether that is its capacity. `None`: not measured again.
+    pub egress: Option<(BytesPerSec, bool)>,
+}
+
+/// Runs one variant in real time, with pulls by `laboratory`.
+///
+/// # Errors
+/// When the laboratory cannot go on, or the strategy is a process that fails.
+pub fn run_emulated<L: Laboratory>(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+    laboratory: &mut L,
+) -> Result<RunRecord, L::Error> {
+    let mut queue = EventQueue::new();
+    let label = format!("{}, replicate {replicate}", variant.label);
+    let mut sim = Sim::new(&variant.scenario, &label, seed, replicate, &mut queue);
+    sim.world.order_pulls();
+    sim.control.record_statuses();
+    let horizon = SimTime::ZERO + variant.scenario.horizon;
+    let end = drive(&mut sim, &mut queue, laboratory, horizon)?;
+    sim.world.measure_totals(laboratory.totals()?);
+    Ok(conclude(sim, &mut queue, end, variant, replicate)?)
+}
+
+/// Handles events as their times come, until the run is over.
+fn drive<L: Laboratory>(
+    sim: &mut Sim<'_>,
+    queue: &mut Queue,
+    laboratory: &mut L,
+    horizon: SimTime,
+) -> Result<End, L::Error> {
+    let mut now = SimTime::ZERO;
+    let mut egress = None;
+    loop {
+        while !sim.is_over(queue)
+            && let Some((at, event)) = queue.pop_until(now)
+        {
+            laboratory.observe(at, &event);
+            sim.handle(event, queue);
+            for order in sim.world.take_orders() {
+                laboratory.begin(order)?;
+            }
+        }
+        if sim.is_over(queue) {
+            return Ok(End::Stopped);
+        }
+        if now == horizon {
+            return Ok(End::Horizon);
+        }
+        if let Some((rate, at_capacity)) = egress.take() {
+            sim.world.measure_egress(now, rate, at_capacity);
+        }
+        let moment = laboratory.wait(queue.peek_time().map_or(horizon, |next| next.min(horizon)))?;
+        // Nothing happens before what the meters have seen.
+        for (pull, at, error) in moment.ended {
+            sim.world.order_ends(pull, at.max(now), error, queue);
+        }
+        now = moment.now.clamp(now, horizon);
+        egress = moment.egress;
+    }
+}
