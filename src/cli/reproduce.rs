@@ -42,6 +42,13 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
     restore(folder)?;
     let provenance = Provenance::of_results(folder)?;
     let command = provenance.command;
+    if provenance.emulated.is_some() {
+        let fix = format!("run `{command}` to measure again");
+        return Err(Failure::Usage(format!(
+            "{} was measured, and simulating cannot repeat it; {fix}",
+            folder.display()
+        )));
+    }
     if provenance.shard.is_some() {
         let fix = format!("run `{command}` again instead");
         return Err(Failure::Usage(format!("{} is a shard, not the results of a study; {fix}", folder.display())));

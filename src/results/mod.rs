@@ -60,8 +60,8 @@ pub use plan::{
     StrategyAnswer, WithinLimits, plan_tables,
 };
 pub use provenance::{
-    BuildInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE, PrecisionAsked, PrecisionFound,
-    Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo, sha256, to_json,
+    BuildInfo, EMULATED, EmulationInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE,
+    PrecisionAsked, PrecisionFound, Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo, sha256, to_json,
 };
 pub use reach::ReachRange;
 pub use rows::*;

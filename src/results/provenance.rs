@@ -84,6 +84,9 @@ pub struct Provenance {
     /// Only of a shard: which part of the study's runs it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,
+    /// Only of results whose emulated variants were measured on a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated: Option<EmulationInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
     pub files: Vec<FileDigest>,
 }
@@ -131,6 +134,36 @@ pub struct LimitInfo {
     /// The strategy it applies to. `None`: all.
     pub strategy: Option<String>,
 }
+
+/// How emulated variants were measured: on which machine, and how quiet it was. Of several runs, the worst value.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct EmulationInfo {
+    /// The version of the kernel.
+    pub kernel: String,
+    /// The registry and its version.
+    pub registry: String,
+    /// The container runtime's client and its version.
+    pub client: String,
+    /// The number of processors.
+    pub processors: usize,
+    /// Whether the kernel can delay and drop packets.
+    pub has_netem: bool,
+    /// It measured although the machine was not quiet.
+    pub anyway: bool,
+    /// Mean number of processes that were ready to run, in the minute before.
+    pub load_before: f64,
+    /// Share of the processors that others used before.
+    pub busy_before_share: f64,
+    /// Share of the processors that was used during the runs, by the emulation itself too.
+    pub busy_share: f64,
+    /// Share of the processors that other guests of the machine took during the runs.
+    pub steal_share: f64,
+    /// Longest time between an event's time and its turn.
+    pub late_max_s: f64,
+}
+
+/// What the labels of emulated variants, their strategies and their experiments end in.
+pub const EMULATED: &str = "emulated";
 
 /// One variant: a strategy with one choice of swept settings.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

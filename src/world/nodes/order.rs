@@ -75,7 +75,8 @@ impl World<'_> {
     /// Orders an attempt that has just begun.
     pub(super) fn order(&mut self, pull: PullId, queue: &mut Queue) {
         let (node, image) = (self.pulls[pull.index()].node, self.pulls[pull.index()].image);
-        self.pulls[pull.index()].order = Some(queue.schedule(SimTime::MAX, Event::Pull(pull, PullEvent::OrderEnds(None))));
+        self.pulls[pull.index()].order =
+            Some(queue.schedule(SimTime::MAX, Event::Pull(pull, PullEvent::OrderEnds(None))));
         self.note_download_begins(node);
         let cluster = self.nodes[node.index()].cluster;
         let orders = self.orders.as_mut().expect("asked by the caller");

@@ -1,0 +1,54 @@
+//! Why the laboratory cannot do what it is asked for.
+
+use std::path::Path;
+
+use fleetsim::process::ProcessError;
+use fleetsim::results::ResultsError;
+use fleetsim::scenario::LoadError;
+
+/// Why a set-up was not measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LabError {
+    /// The experiment is invalid.
+    #[error("the experiment is invalid: {0:?}")]
+    Experiment(#[from] LoadError),
+    /// The laboratory cannot emulate parts of the experiment.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The machine lacks what the laboratory needs, or is busy.
+    #[error("{0}")]
+    Machine(String),
+    /// A program failed.
+    #[error("`{command}` failed: {message}")]
+    Program {
+        /// As a person would type it.
+        command: String,
+        /// The last of what it said.
+        message: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Results cannot be written.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// The process that decides has failed.
+    #[error("{0}")]
+    Process(#[from] ProcessError),
+    /// Ctrl-C or a request to end.
+    #[error("interrupted; nothing of this set-up was written")]
+    Interrupted,
+}
+
+impl LabError {
+    /// A closure for `map_err` of an operation on `path`.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.display().to_string();
+        move |error| Self::File { path, error }
+    }
+}

@@ -1,0 +1,358 @@
+//! A set-up that is built, and one run in it: the clock, the pulls, and what is measured.
+//!
+//! The clock begins when the run does. A pull is a thread that waits for its client. The registry's rate is read from
+//! the counters of its interface a few times a second; it is what the link carried in the span before, so the curve is
+//! late by that span. Bytes of headers are taken off it, so that it can be compared with the program's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fleetsim::engine::Observer;
+use fleetsim::sim::{Laboratory, Moment};
+use fleetsim::units::{Bytes, BytesPerSec, SimTime};
+use fleetsim::world::{
+    CutKind, DistributionKind, Event, FaultEvent, PullError, PullId, PullOrder, Queue, Totals, World, WorldSpec,
+};
+
+use crate::command::run;
+use crate::error::LabError;
+use crate::image::{self, TAGS, reference};
+use crate::net::{Network, REGISTRY, address, sent_bytes};
+use crate::node::{Clients, Node, Pulling, end_all};
+use crate::registry::{PORT, RegistryServer};
+use crate::subset::OLD;
+
+/// Set by the first signal.
+pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Time between two readings of the registry's counters.
+const SAMPLING: Duration = Duration::from_millis(200);
+
+/// Bytes of data in a packet of 1,514 bytes on the wire. Source: Ethernet's header has 14 bytes, IPv4's 20, TCP's 20 with
+/// 12 of time stamps (RFC 894, 791, 9293, 7323).
+const DATA_SHARE: f64 = 1448.0 / 1514.0;
+
+/// A link counts as busy above this share of its rate: a sample has whole packets only.
+const BUSY_SHARE: f64 = 0.97;
+
+/// Nodes that start, or pull the old images, at the same time.
+const AT_ONCE: usize = 8;
+
+/// A set-up that is built: dropped, everything is ended and removed, the nodes before the network.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    world: WorldSpec,
+    /// By cluster.
+    nodes: Vec<Vec<Node>>,
+    registry: RegistryServer,
+    /// By cluster, if images come through caches.
+    caches: Vec<RegistryServer>,
+    network: Network,
+    scratch: PathBuf,
+}
+
+impl Setup {
+    /// Builds namespaces, registry, images and nodes in a folder that is removed afterwards.
+    pub(crate) fn build(world: &WorldSpec, scratch: &Path) -> Result<Self, LabError> {
+        let network = Network::build(world.clusters.len())?;
+        let namespace = network.registry();
+        let registry = RegistryServer::start(&namespace, REGISTRY, &scratch.join("registry"), None)?;
+        image::push(&world.images, &scratch.join("images"), &namespace, &format!("{REGISTRY}:{PORT}"))?;
+        let mut setup = Self {
+            world: world.clone(),
+            nodes: Vec::new(),
+            registry,
+            caches: Vec::new(),
+            network,
+            scratch: scratch.to_owned(),
+        };
+        setup.start_nodes()?;
+        setup.preload()?;
+        Ok(setup)
+    }
+
+    fn start_nodes(&mut self) -> Result<(), LabError> {
+        for (at, cluster) in self.world.clusters.iter().enumerate() {
+            let namespace = self.network.site(at);
+            let start = |node| Node::start(&namespace, &self.scratch.join(format!("site-{at}-{node}")));
+            let nodes: Vec<Node> = (0..cluster.nodes).map(start).collect::<Result<_, _>>()?;
+            self.nodes.push(nodes);
+            if self.nodes.iter().map(Vec::len).sum::<usize>().is_multiple_of(AT_ONCE) {
+                self.nodes[at].iter().try_for_each(Node::wait)?;
+            }
+            check_interrupt()?;
+        }
+        self.nodes.iter().flatten().try_for_each(Node::wait)
+    }
+
+    /// Pulls the images that run before an update, over links that are not shaped yet.
+    fn preload(&self) -> Result<(), LabError> {
+        let clients = Clients::default();
+        let mut pulls = Vec::new();
+        for (at, nodes) in self.nodes.iter().enumerate().filter(|(at, _)| self.world.installed(*at).is_some()) {
+            for image in self.world.images.iter().filter(|image| !image.previous.is_empty()) {
+                let reference = self.reference(at, &image.name, TAGS[1]);
+                pulls.extend(nodes.iter().map(|node| node.pulling(&reference, 3)));
+            }
+        }
+        for chunk in pulls.chunks(AT_ONCE) {
+            check_interrupt()?;
+            let pulled: Vec<_> = thread::scope(|scope| {
+                let pull = |pulling: &'_ Pulling| pulling.run(u64::MAX, &clients);
+                let threads: Vec<_> = chunk.iter().map(|pulling| scope.spawn(move || pull(pulling))).collect();
+                threads.into_iter().map(|thread| thread.join().expect("a pull does not panic")).collect()
+            });
+            for (_, message) in pulled.into_iter().filter_map(Result::err) {
+                return Err(LabError::Program { command: "ctr images pull".to_owned(), message });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a node of a cluster finds an image: in its cluster's cache, if there is one.
+    fn reference(&self, cluster: usize, image: &str, tag: &str) -> String {
+        let host = match self.world.distribution.kind {
+            DistributionKind::Cache(_) => address(cluster),
+            _ => REGISTRY.to_owned(),
+        };
+        format!("{host}:{PORT}/{}", reference(image, tag))
+    }
+
+    /// Prepares a run: shapes the links as they are drawn for it, and starts empty caches.
+    pub(crate) fn prepare(&mut self, links: &[BytesPerSec]) -> Result<(), LabError> {
+        self.network.shape_egress(self.world.registry.egress)?;
+        for (at, rate) in links.iter().enumerate() {
+            self.network.shape_downlink(at, *rate)?;
+            self.network.connect(at, true)?;
+        }
+        self.caches.clear();
+        if matches!(self.world.distribution.kind, DistributionKind::Cache(_)) {
+            for at in 0..self.world.clusters.len() {
+                let folder = self.scratch.join(format!("cache-{at}"));
+                // Left from the run before.
+                let _ = std::fs::remove_dir_all(&folder);
+                let upstream = format!("{REGISTRY}:{PORT}");
+                let cache = RegistryServer::start(&self.network.site(at), &address(at), &folder, Some(&upstream))?;
+                self.caches.push(cache);
+            }
+        }
+        self.registry.forget()?;
+        self.caches.iter_mut().try_for_each(RegistryServer::forget)
+    }
+
+    /// Removes the new images from all nodes, so that another run finds them as the first did.
+    pub(crate) fn reset(&self) -> Result<(), LabError> {
+        for (at, nodes) in self.nodes.iter().enumerate() {
+            check_interrupt()?;
+            for image in &self.world.images {
+                let reference = self.reference(at, &image.name, TAGS[0]);
+                for node in nodes {
+                    // It may have failed to arrive.
+                    let _ = node.remove(&reference);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        self.nodes.iter().flatten().for_each(Node::ask_to_end);
+        self.caches.clear();
+        self.nodes.clear();
+    }
+}
+
+/// A pull that has ended: which, when, and why it failed.
+type Ended = (PullId, Instant, Option<PullError>);
+
+/// One run in a set-up.
+#[derive(Debug)]
+pub(crate) struct LabRun<'s> {
+    setup: &'s Setup,
+    links: Vec<BytesPerSec>,
+    began: Instant,
+    sender: Sender<Ended>,
+    receiver: Receiver<Ended>,
+    clients: Clients,
+    pulls: BTreeMap<u64, thread::JoinHandle<()>>,
+    sampled: (Instant, u64),
+    egress: BytesPerSec,
+    /// The longest time between an event's time and its turn.
+    pub(crate) late: Duration,
+    failed: Option<LabError>,
+}
+
+impl<'s> LabRun<'s> {
+    /// Starts the clock. `links` are the clusters' downlinks.
+    pub(crate) fn begin(setup: &'s Setup, links: Vec<BytesPerSec>) -> Self {
+        let (sender, receiver) = channel();
+        let began = Instant::now();
+        let sent = sent_bytes(setup.registry.id()).unwrap_or(0);
+        Self {
+            setup,
+            links,
+            began,
+            sender,
+            receiver,
+            clients: Clients::default(),
+            pulls: BTreeMap::new(),
+            sampled: (began, sent),
+            egress: setup.world.registry.egress,
+            late: Duration::ZERO,
+            failed: None,
+        }
+    }
+
+    fn time(&self, at: Instant) -> SimTime {
+        let nanos = at.saturating_duration_since(self.began).as_nanos();
+        SimTime::from_nanos(u64::try_from(nanos).expect("a run is shorter than 500 years"))
+    }
+
+    /// The registry's rate since the last sample, and whether that is its link's.
+    fn sample(&mut self, now: Instant) -> Option<(BytesPerSec, bool)> {
+        let sent = sent_bytes(self.setup.registry.id())?;
+        let (since, before) = std::mem::replace(&mut self.sampled, (now, sent));
+        let rate = sent.saturating_sub(before) as f64 / (now - since).as_secs_f64();
+        Some((BytesPerSec::new(rate * DATA_SHARE), rate >= self.egress.get() * BUSY_SHARE))
+    }
+
+    /// Changes links as the world does.
+    fn follow(&mut self, event: &Event) -> Result<(), LabError> {
+        let world = &self.setup.world;
+        match *event {
+            Event::RegistryWindow { window, begins, .. } => {
+                let share = if begins { world.registry.windows[window as usize].egress.get() } else { 1.0 };
+                self.egress = BytesPerSec::new(world.registry.egress.get() * share);
+                self.setup.network.shape_egress(self.egress)
+            }
+            Event::Fault(FaultEvent::RegionalBegins(at) | FaultEvent::RegionalEnds(at)) => {
+                let begins = matches!(event, Event::Fault(FaultEvent::RegionalBegins(_)));
+                let outage = &world.faults.regional[at as usize];
+                outage.clusters.iter().try_for_each(|&cluster| match (outage.cuts, outage.downlink) {
+                    (CutKind::Brownout { downlink }, _) | (_, Some(downlink)) => {
+                        let share = if begins { downlink.get() } else { 1.0 };
+                        let rate = BytesPerSec::new(self.links[cluster].get() * share);
+                        self.setup.network.shape_downlink(cluster, rate)
+                    }
+                    _ => self.setup.network.connect(cluster, !begins),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Observer<Event> for LabRun<'_> {
+    fn observe(&mut self, at: SimTime, event: &Event) {
+        let now = self.time(Instant::now());
+        self.late = self.late.max(Duration::from_nanos(now.saturating_since(at).as_nanos()));
+        if let Err(error) = self.follow(event) {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Laboratory for LabRun<'_> {
+    type Error = LabError;
+
+    fn begin(&mut self, order: PullOrder) -> Result<(), LabError> {
+        let (cluster, world) = (order.cluster.index(), &self.setup.world);
+        let tag = if order.revision == OLD { TAGS[1] } else { TAGS[0] };
+        let reference = self.setup.reference(cluster, &world.images[order.image].name, tag);
+        let pulling = self.setup.nodes[cluster][order.node].pulling(&reference, world.node.runtime.download_slots);
+        let number = order.pull.index() as u64;
+        let (sender, clients) = (self.sender.clone(), Clients::clone(&self.clients));
+        let thread = thread::spawn(move || {
+            let error = pulling.run(number, &clients).err();
+            if let Some((_, message)) = &error {
+                eprintln!("note: a pull of {reference} failed: {}", crate::command::last_line(message));
+            }
+            // Nobody listens after the end of the run.
+            let _ = sender.send((order.pull, Instant::now(), error.map(|(kind, _)| kind)));
+        });
+        self.pulls.insert(number, thread);
+        Ok(())
+    }
+
+    fn wait(&mut self, due: SimTime) -> Result<Moment, LabError> {
+        check_interrupt()?;
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let due = self.began + Duration::from_nanos(due.as_nanos());
+        let until = due.min(self.sampled.0 + SAMPLING);
+        let mut moment = Moment::default();
+        match self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(ended) => {
+                let all = std::iter::once(ended).chain(self.receiver.try_iter());
+                moment.ended = all.map(|(pull, at, error)| (pull, self.time(at), error)).collect();
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => unreachable!("the run has a sender itself"),
+        }
+        let now = Instant::now();
+        if now >= self.sampled.0 + SAMPLING {
+            moment.egress = self.sample(now);
+        }
+        moment.now = self.time(now);
+        Ok(moment)
+    }
+
+    fn totals(&mut self) -> Result<Totals, LabError> {
+        // Responses are logged when their last byte is on its way.
+        thread::sleep(Duration::from_millis(200));
+        let served = self.setup.registry.served()?;
+        let from_caches = self.setup.caches.iter().map(RegistryServer::served);
+        let from_caches: u64 = from_caches.collect::<Result<Vec<_>, _>>()?.iter().map(|cache| cache.bytes).sum();
+        let sent = Bytes::new(served.bytes);
+        Ok(Totals {
+            sent,
+            upstream: if self.setup.caches.is_empty() { Bytes::ZERO } else { sent },
+            from_caches: Bytes::new(from_caches),
+            requests: served.requests,
+            responses_429: served.responses_429,
+            responses_503: served.responses_503,
+            ..Totals::default()
+        })
+    }
+}
+
+impl Drop for LabRun<'_> {
+    fn drop(&mut self) {
+        end_all(&self.clients);
+        for (_, thread) in std::mem::take(&mut self.pulls) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The clusters' downlinks in one replicate.
+pub(crate) fn links(variant: &fleetsim::scenario::Variant, seed: u64, replicate: u32) -> Vec<BytesPerSec> {
+    let mut queue = Queue::new();
+    let scenario = &variant.scenario;
+    let world = World::new(&scenario.world, &scenario.platform, seed, replicate, &mut queue);
+    world.links().map(|(rate, _)| rate).collect()
+}
+
+/// Fails after a signal.
+pub(crate) fn check_interrupt() -> Result<(), LabError> {
+    if INTERRUPTED.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+}
+
+/// Removes everything that a killed laboratory left in the folder for scratch.
+pub(crate) fn remove_stale(folder: &Path, prefix: &str) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let id = name.strip_prefix(prefix).and_then(|rest| rest.split('-').next().map(str::to_owned));
+        if id.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+            let _ = run(&["rm", "-rf", "--one-file-system", &entry.path().display().to_string()], "");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The machine that measures: what it has, how busy it is, and whether others disturb.
+//!
+//! Shares of processor time come from `/proc/stat` (proc(5)): steal is time in which the machine could have run but
+//! another guest did. The load of `/proc/loadavg` is recorded only, because it remembers the set-up before.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use fleetsim::results::EmulationInfo;
+
+use crate::command::run;
+use crate::error::LabError;
+use crate::net::has_netem;
+
+/// Others may use this share of the processors before a measurement. Guess; with a load of ten, times grow by a third.
+const BUSY_MAX: f64 = 0.10;
+
+/// Other guests may take this share. Guess.
+const STEAL_MAX: f64 = 0.02;
+
+/// How long the machine is watched before a measurement.
+const WATCHED: Duration = Duration::from_secs(2);
+
+/// How long a machine may take to become quiet.
+const QUIET_WITHIN: Duration = Duration::from_secs(30);
+
+/// Processor time since the machine started, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuTime {
+    busy: u64,
+    steal: u64,
+    all: u64,
+}
+
+impl CpuTime {
+    /// Now.
+    pub(crate) fn now() -> Self {
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = text.lines().next().unwrap_or_default();
+        let ticks: Vec<u64> = line.split_whitespace().skip(1).map(|word| word.parse().unwrap_or(0)).collect();
+        let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        // user, nice, system, idle, iowait, irq, softirq, steal
+        let idle = at(3) + at(4);
+        let all: u64 = (0..8).map(at).sum();
+        Self { busy: all - idle - at(7), steal: at(7), all }
+    }
+
+    /// Shares of busy and of stolen time since `earlier`.
+    pub(crate) fn shares_since(self, earlier: Self) -> (f64, f64) {
+        let all = (self.all - earlier.all).max(1) as f64;
+        ((self.busy - earlier.busy) as f64 / all, (self.steal - earlier.steal) as f64 / all)
+    }
+}
+
+/// Checks that the laboratory can work here, and returns what it works with.
+pub(crate) fn check() -> Result<EmulationInfo, LabError> {
+    let mut missing = Vec::new();
+    let tools = ["docker-registry", "containerd", "ctr", "skopeo", "ip", "tc", "setpriv"];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for tool in tools {
+        if !std::env::split_paths(&path).any(|folder| folder.join(tool).is_file()) {
+            missing.push(tool);
+        }
+    }
+    if !missing.is_empty() {
+        return Err(LabError::Machine(format!(
+            "the laboratory needs {}; run: apt-get install docker-registry containerd skopeo iproute2 util-linux",
+            missing.join(", ")
+        )));
+    }
+    if let Err(error) = run(&["ip", "netns", "list"], "").and_then(|_| run(&["ip", "netns", "add", PROBE], "")) {
+        return Err(LabError::Machine(format!(
+            "the laboratory must be allowed to make network namespaces ({error}); run it as root"
+        )));
+    }
+    run(&["ip", "netns", "del", PROBE], "")?;
+    let version = |words: &[&str]| run(words, "").map(|text| text.trim().to_owned()).unwrap_or_default();
+    Ok(EmulationInfo {
+        kernel: version(&["uname", "-r"]),
+        registry: version(&["docker-registry", "--version"]),
+        client: version(&["ctr", "--version"]),
+        processors: std::thread::available_parallelism().map_or(0, usize::from),
+        has_netem: has_netem(),
+        ..EmulationInfo::default()
+    })
+}
+
+const PROBE: &str = "fleetsim-lab-may-i";
+
+/// Waits until the machine is quiet. Returns the shares of busy and stolen time.
+///
+/// # Errors
+/// When it stays busy, unless `anyway`.
+pub(crate) fn wait_until_quiet(anyway: bool) -> Result<(f64, f64), LabError> {
+    let until = Instant::now() + QUIET_WITHIN;
+    loop {
+        let before = CpuTime::now();
+        std::thread::sleep(WATCHED);
+        let (busy, steal) = CpuTime::now().shares_since(before);
+        if anyway || (busy <= BUSY_MAX && steal <= STEAL_MAX) {
+            return Ok((busy, steal));
+        }
+        if Instant::now() > until {
+            return Err(LabError::Machine(format!(
+                "the machine must be quiet to measure: others use {:.0} % of it (at most {:.0} %), and {:.0} % is stolen \
+                 (at most {:.0} %); end other work, or measure with --anyway, which the results record",
+                busy * 100.0,
+                BUSY_MAX * 100.0,
+                steal * 100.0,
+                STEAL_MAX * 100.0
+            )));
+        }
+    }
+}
+
+/// The mean number of processes that were ready to run in the last minute.
+pub(crate) fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}

@@ -1,0 +1,120 @@
+//! The registry (CNCF Distribution), pull-through caches (the same in proxy mode), and what their access logs say.
+//!
+//! Bytes are those of response bodies, as the log has them: blobs and manifests, also of responses that broke off.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::command::{Server, last_line, run};
+use crate::error::LabError;
+
+/// The port of every registry.
+pub(crate) const PORT: u16 = 5000;
+
+/// How long a registry may take to answer first.
+const STARTS_WITHIN: Duration = Duration::from_secs(20);
+
+/// A running registry.
+#[derive(Debug)]
+pub(crate) struct RegistryServer {
+    server: Server,
+    log: PathBuf,
+    /// Bytes of the log that belong to what was before.
+    skipped: usize,
+}
+
+/// What a registry has served.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Served {
+    /// Bytes of the bodies of responses.
+    pub(crate) bytes: u64,
+    /// Requests.
+    pub(crate) requests: u64,
+    /// Responses 429.
+    pub(crate) responses_429: u64,
+    /// Responses 503.
+    pub(crate) responses_503: u64,
+}
+
+impl RegistryServer {
+    /// Starts a registry at `address` in a namespace, with its files in `folder`. With `upstream` it is a cache of it.
+    pub(crate) fn start(
+        namespace: &str,
+        address: &str,
+        folder: &Path,
+        upstream: Option<&str>,
+    ) -> Result<Self, LabError> {
+        fs::create_dir_all(folder).map_err(LabError::file(folder))?;
+        let proxy = upstream.map_or_else(String::new, |url| format!("proxy: {{remoteurl: \"http://{url}\"}}\n"));
+        let storage = format!("storage: {{filesystem: {{rootdirectory: \"{}/store\"}}}}\n", folder.display());
+        let text =
+            format!("version: 0.1\nlog: {{level: error}}\n{storage}http: {{addr: \"{address}:{PORT}\"}}\n{proxy}");
+        let config = folder.join("config.yml");
+        fs::write(&config, text).map_err(LabError::file(&config))?;
+        let log = folder.join("log");
+        let server = Server::start(namespace, &["docker-registry", "serve", &config.display().to_string()], &log)?;
+        let until = Instant::now() + STARTS_WITHIN;
+        // Debian's skopeo has no command that only asks whether a registry is there.
+        let probe = format!("exec 3<>/dev/tcp/{address}/{PORT}");
+        while run(&["ip", "netns", "exec", namespace, "bash", "-c", &probe], "").is_err() {
+            if Instant::now() > until {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                return Err(LabError::Program {
+                    command: "docker-registry serve".to_owned(),
+                    message: last_line(&said),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(Self { server, log, skipped: 0 })
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Forgets what was served before.
+    pub(crate) fn forget(&mut self) -> Result<(), LabError> {
+        self.skipped = self.read()?.len();
+        Ok(())
+    }
+
+    /// What was served since it last forgot.
+    pub(crate) fn served(&self) -> Result<Served, LabError> {
+        Ok(self.read()?[self.skipped..].lines().filter_map(status_and_bytes).fold(
+            Served::default(),
+            |sum, (status, bytes)| Served {
+                bytes: sum.bytes + bytes,
+                requests: sum.requests + 1,
+                responses_429: sum.responses_429 + u64::from(status == 429),
+                responses_503: sum.responses_503 + u64::from(status == 503),
+            },
+        ))
+    }
+
+    fn read(&self) -> Result<String, LabError> {
+        let bytes = fs::read(&self.log).map_err(LabError::file(&self.log))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Status and bytes of a line of the access log (Apache's common format): `… "GET /v2/ HTTP/1.1" 200 2 …`.
+fn status_and_bytes(line: &str) -> Option<(u16, u64)> {
+    let (_, rest) = line.split_once(" HTTP/1.1\" ")?;
+    let mut words = rest.split_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_access_log_has_status_and_bytes() {
+        let line = r#"10.77.1.1 - - [23/Nov/2026:20:00:00 +0000] "GET /v2/lab/app/blobs/sha256:ab HTTP/1.1" 200 2000000 "" "containerd/1.6.20~ds1""#;
+        assert_eq!(status_and_bytes(line), Some((200, 2_000_000)));
+        assert_eq!(status_and_bytes(r#"time="2026" level=error msg="x""#), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! The part of experiments that can be emulated. Anything else is refused, with the field, the reason and the fix.
+//!
+//! Emulated are fleets with their downlinks, one registry with its egress, images of fixed sizes, updates with shared
+//! layers, download slots, pull-through caches in clusters, brownouts of the registry, and cuts and brownouts of
+//! clusters at given times. Agents, pods, kubelets and controllers are the program's own, in real time.
+
+use fleetsim::rollout::Revision;
+use fleetsim::scenario::{Experiment, Variant};
+use fleetsim::units::{Bytes, Share, SimDuration};
+use fleetsim::world::{
+    CachePlace, ClusterSpec, CutKind, DistributionKind, DurationModel, FaultSpec, HostSpec, ImageSpec, NodeSpec,
+    RegistrySpec, SizeModel, SlotScope, TcpSpec, WorldSpec,
+};
+
+use crate::error::LabError;
+use crate::image::LAYER_MIN;
+
+/// More nodes than this do not fit on a small machine: each has a containerd.
+const NODES_MAX: u32 = 128;
+
+/// Emulated in memory, so nothing larger.
+const LAYER_MAX: Bytes = Bytes::new(1_000_000_000);
+
+/// The revision before the one that is rolled out.
+pub(crate) const OLD: Revision = fleetsim::world::OLD;
+
+/// What is refused: the field, why, and what to write.
+struct Refusals(Vec<String>);
+
+impl Refusals {
+    fn unless(&mut self, is_fine: bool, field: &str, reason: &str, fix: &str) {
+        if !is_fine {
+            self.0.push(format!("{field}: {reason}; {fix}"));
+        }
+    }
+}
+
+/// Checks that all of an experiment can be emulated on a machine with or without netem.
+pub(crate) fn check(experiment: &Experiment, file: &str, has_netem: bool) -> Result<(), LabError> {
+    let mut refusals = Refusals(Vec::new());
+    refusals.unless(experiment.precision.is_none(), "precision", "runs take real time", "write `replicates`");
+    for variant in &experiment.variants {
+        check_variant(variant, has_netem, &mut refusals);
+    }
+    refusals.0.sort();
+    refusals.0.dedup();
+    if refusals.0.is_empty() {
+        return Ok(());
+    }
+    let list: String = refusals.0.iter().map(|refusal| format!("\n  {refusal}")).collect();
+    Err(LabError::Unsupported(format!("{file}: parts of the experiment cannot be emulated{list}")))
+}
+
+fn check_variant(variant: &Variant, has_netem: bool, refusals: &mut Refusals) {
+    let world = &*variant.scenario.world;
+    let is_own = variant.scenario.strategy.command().is_none();
+    refusals.unless(is_own, "strategies", "processes have a clock of their own", "use a strategy of the program");
+    check_fleet(world, has_netem, refusals);
+    check_registry(&world.registry, refusals);
+    refusals.unless(world.registries.is_empty(), "registries", "there is one registry", "remove it");
+    check_distribution(world, refusals);
+    check_node(&world.node, refusals);
+    world.images.iter().for_each(|image| check_image(image, refusals));
+    check_faults(&world.faults, refusals);
+}
+
+fn check_fleet(world: &WorldSpec, has_netem: bool, refusals: &mut Refusals) {
+    let nodes: u32 = world.clusters.iter().map(|cluster| cluster.nodes).sum();
+    let most = format!("there must be at most {NODES_MAX} nodes, because each is a containerd, not {nodes}");
+    refusals.unless(nodes <= NODES_MAX, "fleet", &most, "take a smaller fleet with proportionally smaller links");
+    refusals.unless(world.regions.is_empty(), "regions", "links of regions are not built", "remove them");
+    for ClusterSpec { rtt, loss, .. } in &world.clusters {
+        let is_zero = *rtt == DurationModel::Constant(SimDuration::ZERO);
+        let why =
+            if has_netem { "round trips are not emulated yet" } else { "this kernel has no netem to delay packets" };
+        refusals.unless(is_zero, "fleet.rtt", why, "write `rtt: 0 s`");
+        let why = if has_netem { "loss is not emulated yet" } else { "this kernel has no netem to drop packets" };
+        refusals.unless(*loss == Share::NONE, "fleet.loss", why, "remove it");
+    }
+}
+
+fn check_registry(registry: &RegistrySpec, refusals: &mut Refusals) {
+    let mut unless = |is_fine, field: &str, reason: &str, fix: &str| {
+        refusals.unless(is_fine, &format!("registry.{field}"), reason, fix);
+    };
+    unless(registry.egress.get().is_finite(), "egress", "the link must have a rate", "write e.g. `egress: 100 Mbit/s`");
+    let fix = "write `perConnection: unlimited`";
+    unless(registry.per_connection.is_none(), "perConnection", "connections are limited by links alone", fix);
+    unless(registry.cdn.is_none(), "cdn", "there is no delivery network", "remove it");
+    let TcpSpec { window, slow_start, .. } = registry.tcp;
+    unless(window.is_none() && !slow_start, "tcp", "the kernel's TCP decides", "leave out window and slowStart");
+    unless(!registry.blobs.redirect, "blobs.redirect", "Distribution sends blobs itself", "write `redirect: false`");
+    unless(registry.blobs.overload.is_none(), "blobs.overload", "the registry's own behaviour counts", "remove it");
+    let is_free =
+        |host: &HostSpec| host.request_limit.is_none() && host.connections.is_none() && host.workers.is_none();
+    let hosts = [&registry.api, &registry.token, &registry.blobs.host];
+    let no_limit = "Distribution has no such limit";
+    unless(hosts.into_iter().all(is_free), "requests, connections, workers", no_limit, "remove them");
+    let is_unlimited = registry.manifest_limit.is_none() && registry.blob_limit.is_none();
+    unless(is_unlimited && registry.pull_quota.is_none(), "limits and quotas", no_limit, "remove them");
+    let is_brownout = registry.windows.iter().all(|window| !window.down && window.egress > Share::NONE);
+    unless(is_brownout, "windows", "only the link can get narrower", "write `egress` above 0%, and not `down`");
+    let are_requests_whole = registry.windows.iter().all(|window| window.requests == Share::ALL);
+    unless(are_requests_whole, "windows.requests", no_limit, "remove it");
+}
+
+fn check_distribution(world: &WorldSpec, refusals: &mut Refusals) {
+    let distribution = &world.distribution;
+    refusals.unless(distribution.lazy.is_none(), "distribution.lazy", "containerd unpacks images", "remove it");
+    refusals.unless(distribution.pre_pull.is_none(), "distribution.prePull", "it is not emulated yet", "remove it");
+    refusals.unless(distribution.mirrors.is_empty(), "mirrors", "mirrors are not built yet", "remove them");
+    match &distribution.kind {
+        DistributionKind::Direct => {}
+        DistributionKind::Cache(cache) => {
+            let is_inside = cache.per == CachePlace::Cluster && cache.per_connection.is_none();
+            let reason = "caches are in clusters, without a limit of connections";
+            refusals.unless(is_inside, "distribution.cache", reason, "write `per: cluster` and no `perConnection`");
+            let are_free = cache.upstream_connections.is_none();
+            let reason = "Distribution has no such limit";
+            refusals.unless(are_free, "distribution.cache.upstreamConnections", reason, "remove it");
+        }
+        _ => refusals.unless(false, "distribution", "only `direct` and `cache` are built", "write `{direct: {}}`"),
+    }
+}
+
+fn check_node(node: &NodeSpec, refusals: &mut Refusals) {
+    refusals.unless(node.pull_deadline.is_none(), "node.pullDeadline", "containerd has none", "remove it");
+    let is_of_image = node.runtime.slot_scope == SlotScope::Image;
+    let fix = "write `runtime: containerd-1.7`";
+    refusals.unless(is_of_image, "node.slotScope", "the client counts the slots of each image", fix);
+}
+
+fn check_image(image: &ImageSpec, refusals: &mut Refusals) {
+    let field = format!("release.images.{}", image.name);
+    let constant = |size: &SizeModel| match size {
+        SizeModel::Constant(bytes) => Some(*bytes),
+        _ => None,
+    };
+    let layers = image.layers.iter().chain(&image.previous);
+    let mut sizes = layers.map(|layer| constant(&layer.compressed));
+    let is_built = sizes.all(|size| size.is_some_and(|size| (Bytes::new(LAYER_MIN)..=LAYER_MAX).contains(&size)));
+    refusals.unless(
+        is_built && constant(&image.config).is_some(),
+        &field,
+        "sizes must be fixed, and those of layers between 8 192 B and 1 GB",
+        "write e.g. `{size: 2 MB}`",
+    );
+    refusals.unless(image.registry == 0, &field, "there is one registry", "remove `registry`");
+}
+
+fn check_faults(faults: &FaultSpec, refusals: &mut Refusals) {
+    let nothing =
+        FaultSpec { regional: faults.regional.clone(), defect: faults.defect.clone(), ..FaultSpec::default() };
+    let reason = "only `regional` windows and defects of containers are emulated";
+    refusals.unless(*faults == nothing, "faults", reason, "remove the others");
+    for regional in &faults.regional {
+        let is_given = regional.between.is_none() && regional.repair.is_none() && regional.cuts != CutKind::Management;
+        let fix = "write `windows`, and leave out `between`, `repair` and `cuts: management`";
+        refusals.unless(is_given, "faults.regional", "links change at given times", fix);
+    }
+}
