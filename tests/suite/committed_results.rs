@@ -195,11 +195,11 @@ fn committed_plans_are_what_this_version_decides_from_their_runs() {
     }
 }
 
-/// The folders of results, apart from the times that docs/performance.md shows, which differ from machine to machine.
+/// The folders of results, apart from those that were measured, which differ from machine to machine.
 fn of_runs() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("results")).expect("the results");
     let folders = entries.map(|entry| entry.expect("an entry").path());
-    folders.filter(|folder| !folder.ends_with("performance")).collect()
+    folders.filter(|folder| !folder.ends_with("performance") && !folder.ends_with("lab")).collect()
 }
 
 #[test]
@@ -275,9 +275,12 @@ fn only_tables_shown_charts_and_one_example_are_committed() {
     ];
     for file in &files {
         let is_table = tables.iter().any(|table| file.ends_with(&format!("/{table}")));
-        // Times of the benches, which docs/performance.md explains.
-        let is_time = file.starts_with("results/performance/") && file.ends_with(".csv");
-        let is_kept = is_table || is_time || shown.contains(file) || file.starts_with(&format!("results/{EXAMPLE}/"));
+        // What was measured: docs/performance.md explains the benches, docs/lab.md the laboratory.
+        let is_measured = ["results/performance/", "results/lab/"].iter().any(|folder| file.starts_with(folder));
+        let is_kept = is_table
+            || (is_measured && file.ends_with(".csv"))
+            || shown.contains(file)
+            || file.starts_with(&format!("results/{EXAMPLE}/"));
         assert!(is_kept, "{file} is committed, but no page shows it");
     }
     let bytes: u64 = files.iter().filter_map(|file| root().join(file).metadata().ok()).map(|file| file.len()).sum();

@@ -41,7 +41,7 @@ impl World<'_> {
     fn set_downlink(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &self.clusters[id.index()];
         let capacity = BytesPerSec::new(cluster.downlink.get() * cluster.cuts.downlink_share());
-        let link = self.transfers.links.downlink(id);
+        let (link, capacity) = (self.transfers.links.downlink(id), self.transfers.links.data(capacity));
         let nodes = cluster.nodes.clone();
         if self.transfers.network.capacity(link) != capacity {
             self.set_link(link, capacity, nodes, queue);

@@ -71,6 +71,16 @@ mod tests {
     }
 
     #[test]
+    fn headers_take_their_share_of_every_link() {
+        let mut world = bare_world(1);
+        world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
+        world.registry.tcp.headers = Some(Share::new(0.2));
+        // As above, but 100 MB at 80 MB/s: 2.5 s - 1 s + 1.25 s.
+        let found = play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
+        assert!((found - 2.75).abs() < 1e-6, "{found} s");
+    }
+
+    #[test]
     fn a_connection_carries_the_least_of_cap_window_and_loss() {
         let mut world = bare_world(1);
         let cap = |world: &crate::world::WorldSpec| {

@@ -63,14 +63,15 @@ impl World<'_> {
             self.dial(pull, request, role, queue);
         }
         let all = 0..self.nodes.len();
-        self.set_link(self.transfers.links.egress[from], self.registries[from].capacity(), all, queue);
+        let capacity = self.transfers.links.data(self.registries[from].capacity());
+        self.set_link(self.transfers.links.egress[from], capacity, all, queue);
     }
 
     /// Adjusts the egress of registries that slow down under load to the number of blobs that they send.
     pub(crate) fn follow_load(&mut self, now: SimTime) {
         for (registry, &egress) in self.registries.iter().zip(&self.transfers.links.egress) {
             if registry.spec.blobs.overload.is_some() {
-                let capacity = registry.capacity();
+                let capacity = self.transfers.links.data(registry.capacity());
                 if capacity != self.transfers.network.capacity(egress) {
                     self.transfers.network.set_capacity(now, egress, capacity);
                 }

@@ -3,6 +3,9 @@
 //! Each registry has an egress link; behind it are the links of regions, the downlinks of clusters and the network
 //! cards of nodes. The links of the first registry form a tree, which the flow model solves fast; transfers from
 //! another registry name every link that they cross.
+//!
+//! Headers take a share of each of these links, if the experiment says so. Left out: headers on the links of caches,
+//! mirrors and peers, which are seldom a limit.
 
 use crate::flow::{LinkId, Network};
 use crate::units::BytesPerSec;
@@ -30,6 +33,8 @@ pub(crate) struct Leg {
 /// All links between registries and nodes.
 #[derive(Debug)]
 pub(crate) struct Links {
+    /// The share of their rates that is data.
+    data_share: f64,
     /// By registry.
     pub(crate) egress: Vec<LinkId>,
     regions: Vec<LinkId>,
@@ -42,15 +47,18 @@ pub(crate) struct Links {
 impl Links {
     /// The egress of the first registry, and the regions behind it.
     pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
-        let egress = network.add_link(None, spec.registry.egress);
-        let region = |bandwidth| network.add_link(Some(egress), bandwidth);
+        let data_share = spec.registry.tcp.data_share();
+        let data = |rate: BytesPerSec| BytesPerSec::new(rate.get() * data_share);
+        let egress = network.add_link(None, data(spec.registry.egress));
+        let region = |bandwidth| network.add_link(Some(egress), data(bandwidth));
         let regions = spec.regions.iter().map(|region| region.bandwidth).map(region).collect();
-        Self { egress: vec![egress], regions, clusters: Vec::new(), nodes: Vec::new() }
+        Self { data_share, egress: vec![egress], regions, clusters: Vec::new(), nodes: Vec::new() }
     }
 
     /// Adds the egress of the other registries.
     pub(crate) fn add_registries(&mut self, spec: &WorldSpec, network: &mut Network) {
-        self.egress.extend(spec.registries.iter().map(|other| network.add_link(None, other.spec.egress)));
+        let others = spec.registries.iter().map(|other| network.add_link(None, self.data(other.spec.egress)));
+        self.egress.extend(others.collect::<Vec<_>>());
     }
 
     /// Adds a cluster's downlink, behind `uplink` if that is given, else behind its region or the first registry.
@@ -62,14 +70,19 @@ impl Links {
         network: &mut Network,
     ) -> LinkId {
         let uplink = uplink.unwrap_or_else(|| region.map_or(self.egress[0], |region| self.regions[region]));
-        let downlink = network.add_link(Some(uplink), capacity);
+        let downlink = network.add_link(Some(uplink), self.data(capacity));
         self.clusters.push((region, downlink));
         downlink
     }
 
     /// Adds a node's network card behind `uplink`.
     pub(crate) fn add_node(&mut self, cluster: ClusterId, uplink: LinkId, nic: BytesPerSec, network: &mut Network) {
-        self.nodes.push((cluster, network.add_link(Some(uplink), nic)));
+        self.nodes.push((cluster, network.add_link(Some(uplink), self.data(nic))));
+    }
+
+    /// What a link of this rate carries beside headers.
+    pub(crate) fn data(&self, rate: BytesPerSec) -> BytesPerSec {
+        BytesPerSec::new(rate.get() * self.data_share)
     }
 
     pub(crate) fn downlink(&self, cluster: ClusterId) -> LinkId {

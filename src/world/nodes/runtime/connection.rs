@@ -41,7 +41,7 @@ impl World<'_> {
         }
         let cluster = &self.clusters[self.cluster_of(pull)];
         let card = self.transfers.links.card(self.pulls[pull.index()].node);
-        let links = cluster.downlink.get().min(self.transfers.network.capacity(card).get());
+        let links = self.transfers.links.data(cluster.downlink).get().min(self.transfers.network.capacity(card).get());
         let rate = self.connection_cap(pull, None).map_or(links, |cap| cap.get().min(links));
         tcp::slow_start_delay(tcp, cluster.rtt, rate, size)
     }
