@@ -1,7 +1,7 @@
 //! Programs that the laboratory starts: short ones, and servers that end with it.
 //!
-//! Every program is the leader of a process group, so that a signal from the terminal reaches the laboratory alone, which
-//! then ends all others. A server also ends when the laboratory is killed (`setpriv --pdeathsig`).
+//! Every program is the leader of a process group, so that a signal from the terminal reaches the laboratory alone,
+//! which then ends all others. A server also ends when the laboratory is killed (`setpriv --pdeathsig`).
 
 use std::fs::File;
 use std::io::Write;

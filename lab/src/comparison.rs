@@ -1,7 +1,7 @@
 //! The comparison of predicted and measured results, as a table in Markdown.
 //!
-//! Each number is the mean over the runs of a variant; the spread is the difference of the largest and the smallest end,
-//! as a share of the mean. Differences are relative to the prediction.
+//! Each number is the mean over the runs of a variant; the spread is the difference of the largest and the smallest
+//! end, as a share of the mean. Differences are relative to the prediction.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! Images whose layers have the sizes that an experiment states, as an OCI layout that skopeo copies.
 //!
-//! A layer is a tar archive of one file: bytes that nothing compresses, then zeros, which hardly take room. Compressed it
-//! has the stated size to the byte: the extra field of gzip's header fills it up. On disk it has the stated size within
-//! some hundred bytes. Equal digests of the experiment are equal layers.
+//! A layer is a tar archive of one file: bytes that nothing compresses, then zeros, which hardly take room. Compressed
+//! it has the stated size to the byte: the extra field of gzip's header fills it up. On disk it has the stated size
+//! within some hundred bytes. Equal digests of the experiment are equal layers.
 //!
 //! Left out: many small files in a layer, which take longer to unpack than one large one.
 

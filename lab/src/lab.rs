@@ -32,8 +32,8 @@ pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Time between two readings of the registry's counters.
 const SAMPLING: Duration = Duration::from_millis(200);
 
-/// Bytes of data in a packet of 1,514 bytes on the wire. Source: Ethernet's header has 14 bytes, IPv4's 20, TCP's 20 with
-/// 12 of time stamps (RFC 894, 791, 9293, 7323).
+/// Bytes of data in a packet of 1,514 bytes on the wire. Source: Ethernet's header has 14 bytes, IPv4's 20, TCP's 20
+/// with 12 of time stamps (RFC 894, 791, 9293, 7323).
 const DATA_SHARE: f64 = 1448.0 / 1514.0;
 
 /// A link counts as busy above this share of its rate: a sample has whole packets only.

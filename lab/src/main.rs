@@ -1,7 +1,7 @@
 //! The laboratory: real registries, clients and TCP connections judge the simulated physics.
 //!
-//! An ordinary experiment is built in network namespaces of this machine, and the program's own controllers drive it in
-//! real time ([`fleetsim::sim::run_emulated`]). `docs/lab.md` says what it can show.
+//! An ordinary experiment is built in network namespaces of this machine, and the program's own controllers drive it
+//! in real time ([`fleetsim::sim::run_emulated`]). `docs/lab.md` says what it can show.
 //!
 //! | file | contents |
 //! |---|---|

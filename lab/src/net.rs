@@ -4,8 +4,8 @@
 //! filter (`tc tbf`) shapes the registry's sending and each site's receiving; it counts bytes with their headers. A
 //! packet waits at most `QUEUE`, and is dropped beyond that.
 //!
-//! Left out: what the way back to the registry carries (requests and acknowledgements), and round trips and loss unless
-//! the kernel has netem.
+//! Left out: what the way back to the registry carries (requests and acknowledgements), and round trips and loss
+//! unless the kernel has netem.
 
 use std::fmt::Write;
 use std::fs;

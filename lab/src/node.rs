@@ -3,7 +3,8 @@
 //! All nodes of a site are in one namespace, so they share its downlink. A pull is `ctr images pull`, the client of
 //! containerd, with the images' layers unpacked by the overlay snapshotter. Its beginning is the start of the client.
 //!
-//! Left out: the kubelet and containerd's CRI plugin. The client resolves, downloads and unpacks with the same library.
+//! Left out: the kubelet and containerd's CRI plugin. The client resolves, downloads and unpacks with the same
+//! library.
 
 use std::collections::BTreeMap;
 use std::fs;

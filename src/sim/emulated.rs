@@ -4,8 +4,8 @@
 //! happens when its time has come on the laboratory's clock. A pull is ordered from the laboratory and ends when the
 //! laboratory says so. The records are those of a simulated run, but bytes and requests are measured.
 //!
-//! Left out: the time that the program itself takes for an event. The time of an event is when it was due, so a program
-//! that is late makes pulls look longer; the laboratory knows how late it was.
+//! Left out: the time that the program itself takes for an event. The time of an event is when it was due, so a
+//! program that is late makes pulls look longer; the laboratory knows how late it was.
 
 use super::{Sim, conclude};
 use crate::engine::{End, EventQueue, Model, Observer};
