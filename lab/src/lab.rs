@@ -89,13 +89,13 @@ impl Setup {
         self.nodes.iter().flatten().try_for_each(Node::wait)
     }
 
-    /// Pulls the images that run before an update, over links that are not shaped yet.
+    /// Pulls the images that run before an update from the registry, over links that are not shaped yet.
     fn preload(&self) -> Result<(), LabError> {
         let clients = Clients::default();
         let mut pulls = Vec::new();
-        for (at, nodes) in self.nodes.iter().enumerate().filter(|(at, _)| self.world.installed(*at).is_some()) {
+        for (_, nodes) in self.nodes.iter().enumerate().filter(|(at, _)| self.world.installed(*at).is_some()) {
             for image in self.world.images.iter().filter(|image| !image.previous.is_empty()) {
-                let reference = self.reference(at, &image.name, TAGS[1]);
+                let reference = format!("{REGISTRY}:{PORT}/{}", reference(&image.name, TAGS[1]));
                 pulls.extend(nodes.iter().map(|node| node.pulling(&reference, 3)));
             }
         }
@@ -106,7 +106,7 @@ impl Setup {
                 let threads: Vec<_> = chunk.iter().map(|pulling| scope.spawn(move || pull(pulling))).collect();
                 threads.into_iter().map(|thread| thread.join().expect("a pull does not panic")).collect()
             });
-            for (_, message) in pulled.into_iter().filter_map(Result::err) {
+            if let Some((_, message)) = pulled.into_iter().find_map(Result::err) {
                 return Err(LabError::Program { command: "ctr images pull".to_owned(), message });
             }
         }
