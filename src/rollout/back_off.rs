@@ -1,7 +1,7 @@
 //! The wait of a key that failed in a controller's work queue.
 //!
-//! Follows `DefaultTypedControllerRateLimiter` of kubernetes/client-go (`util/workqueue/default_rate_limiters.go`), which
-//! controller-runtime uses where a controller sets none. Its bucket over all keys is not here.
+//! Follows `DefaultTypedControllerRateLimiter` of kubernetes/client-go (`util/workqueue/default_rate_limiters.go`),
+//! which controller-runtime uses where a controller sets none. Its bucket over all keys is not here.
 
 use crate::units::SimDuration;
 

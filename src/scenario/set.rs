@@ -1,7 +1,8 @@
 //! `--set PATH=VALUE`: values of the command line that take the place of those in the experiment's file.
 //!
 //! Each is put into the tree of the file before anything else is read from it, so that it is checked like a value of
-//! the file. The arguments stand behind the file's text in its source, one in each line: problems with them point there.
+//! the file. The arguments stand behind the file's text in its source, one in each line, and problems with them point
+//! there.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What Argo CD's proposed `RollingUpdate` sees of the world.
 //!
 //! A pass changes the Application objects whose turn it is, and each then syncs by its own policy: its cluster is
-//! instructed when the object is written. The sync has succeeded when the cluster reports the revision as applied; health follows
-//! what it reports. Any change of either starts a pass. Text:
+//! instructed when the object is written. The sync has succeeded when the cluster reports the revision as applied;
+//! health follows what it reports. Any change of either starts a pass. Text:
 //! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` of argoproj/argo-cd at
 //! 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!

@@ -1,7 +1,7 @@
 //! The trade-off at a glance: completion time against load on the registry, or against the clusters that received a
-//! defective revision. One dot for each variant, at the medians; a thin line joins the settings of one strategy. Overlapping dots are drawn as
-//! rings around a dot, with their names in one block. Many variants are numbered instead, in the order of their
-//! completion times, with a key below.
+//! defective revision. One dot for each variant, at the medians; a thin line joins the settings of one strategy.
+//! Overlapping dots are drawn as rings around a dot, with their names in one block. Many variants are numbered instead,
+//! in the order of their completion times, with a key below.
 
 use crate::report::charts::key_table;
 use crate::report::charts::prelude::*;

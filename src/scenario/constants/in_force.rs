@@ -142,11 +142,12 @@ impl Lines<'_> {
         self.line(&path.to_string(), &node.short_text(), &format!("default{of}{basis}"));
     }
 
-    /// Whether a constant is set at this place, or in a part of its value.
+    /// Whether a constant is set at this place, or in a part of its value, without being written.
     fn is_at(&self, constant: &Constant, place: &str) -> bool {
         let place = places::steps(place);
+        let mut own = constant.places.iter().filter(|known| !known.starts_with('?'));
         constant.is_of(self.product.key)
-            && constant.places.iter().any(|known| places::steps(&places::plain(known)).starts_with(&place))
+            && own.any(|known| places::steps(&places::plain(known)).starts_with(&place))
     }
 
     fn line(&mut self, path: &str, value: &str, origin: &str) {

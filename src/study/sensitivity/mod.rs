@@ -49,7 +49,7 @@ pub struct SensitivityRules {
     pub variants: Vec<String>,
     /// Most runs of the screening.
     pub budget: u64,
-    /// Halvings of a range in which a decision changes, such as [`HALVINGS`]. 0: only the ends of the range are compared.
+    /// Halvings of a range in which a decision changes, such as [`HALVINGS`]. 0: only its ends are compared.
     pub halvings: u32,
 }
 
