@@ -346,7 +346,8 @@ pub struct TcpSpec {
     #[serde(deserialize_with = "positive")]
     pub handshake_round_trips: u32,
     /// Share of the bytes on the links between registries and nodes that are headers, below 50%. Without it, links
-    /// carry nothing but data. Ethernet: 4.36%, 66 of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time stamps).
+    /// carry nothing but data. Ethernet: 4.36%, 66 of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time
+    /// stamps).
     #[serde(deserialize_with = "headers")]
     pub headers: Option<Share>,
 }
