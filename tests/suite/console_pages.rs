@@ -65,6 +65,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("curl ", "needs a Prometheus"),
     ("fleetsim run examples/external-scheduler", "needs Python; `external_scheduler` runs it"),
     ("controllers/build", "needs Go"),
+    ("apt-get ", "installs packages"),
+    ("lab/run ", "needs root, a registry and containerd; `.ci/run` emulates one set-up where it may"),
     ("fleetsim run my-experiment --allow-commands", "needs the built controllers; `upstream_controllers` runs them"),
     ("fleetsim sensitivity ", "takes minutes in a test's build; `sensitivity` runs smaller ones"),
     ("fleetsim run my-rollout.yaml", "takes minutes in a test's build; `committed_results` runs the same experiment"),

@@ -83,8 +83,9 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let subject = "Concurrent image pulls on common axes";
     let head = Head { subject, findings: findings::tradeoff(&variants), note: subtitle };
     let mut canvas = page_of_run(results, head.title(), &head.subtitle(), bottom + 62.0 + FOOTER);
-    let note = "concurrent image pulls; above each panel: median peak · median completion time";
-    write(&mut canvas, note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) { "" } else { " (no run pulls an image)" };
+    let note = format!("concurrent image pulls{pulls}; above each panel: median peak · median completion time");
+    write(&mut canvas, &note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
     if !grid.title.is_empty() {
         write(&mut canvas, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
         for (at, column) in grid.columns.iter().enumerate() {
