@@ -146,8 +146,7 @@ impl Lines<'_> {
     fn is_at(&self, constant: &Constant, place: &str) -> bool {
         let place = places::steps(place);
         let mut own = constant.places.iter().filter(|known| !known.starts_with('?'));
-        constant.is_of(self.product.key)
-            && own.any(|known| places::steps(&places::plain(known)).starts_with(&place))
+        constant.is_of(self.product.key) && own.any(|known| places::steps(&places::plain(known)).starts_with(&place))
     }
 
     fn line(&mut self, path: &str, value: &str, origin: &str) {
