@@ -73,7 +73,11 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let subtitle =
         format!("{}; medians; darker: higher; hatched: half of the runs unfinished, or more", extent(&variants));
     let subject = format!("Medians by {} and {}", y.title, x.title);
-    let head = Head { subject: &subject, findings: findings::completion(&variants), note: subtitle };
+    let findings = match measures[0].name {
+        "exposed_targets" => findings::exposure(&variants),
+        _ => findings::completion(&variants),
+    };
+    let head = Head { subject: &subject, findings, note: subtitle };
     let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
     for (at, measure) in measures.iter().enumerate() {
         key(&mut canvas, measure, (left + (width + GAP) * at as f64, TOP), width);
@@ -255,7 +259,9 @@ fn draw_cell(
 ) {
     let (right, bottom) = (left + width - 1.5, top + CELL - 1.5);
     let (finished, runs) = (variant.finished(), variant.runs.len());
-    let is_late = variant.ready_time().is_none();
+    // A rollout that stops is what one wants of exposure.
+    let needs_an_end = measure.name != "exposed_targets";
+    let is_late = needs_an_end && variant.ready_time().is_none();
     let median = variant.median(measure.name);
     let share = median.map_or(0.0, |median| measure.share(median));
     if median.is_some() {
@@ -266,7 +272,7 @@ fn draw_cell(
         hatch(canvas, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
     }
     let mut lines = vec![median.map_or_else(|| format!("{finished} of {runs} runs"), |median| (measure.text)(median))];
-    if median.is_some() && finished > 0 && finished < runs {
+    if needs_an_end && median.is_some() && finished > 0 && finished < runs {
         lines.push(format!("{finished} of {runs} runs"));
     }
     let (x, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
