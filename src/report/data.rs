@@ -121,7 +121,9 @@ impl Results {
             |run: &RunRow, info: &VariantInfo| run.variant == info.variant && Some(run.replicate) == replicate;
         let settings: Vec<&[Setting]> =
             self.provenance.variants.iter().map(|variant| variant.settings.as_slice()).collect();
-        let styles = CurveStyle::of(&compared(&settings), settings.len());
+        let product = |info: &'r VariantInfo| (info.product.as_str(), info.is_bound);
+        let products: Vec<(&str, bool)> = self.provenance.variants.iter().map(product).collect();
+        let styles = CurveStyle::of(&compared(&settings), &products);
         let of = |(index, info): (usize, &'r VariantInfo)| VariantResults {
             style: styles[index],
             displayed: runs.iter().find(|run| is_displayed(run, info)),
@@ -189,6 +191,11 @@ impl<'r> VariantResults<'r> {
         let (runs, timeline, clusters, summary) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (style, draws, uncertain) = (CurveStyle::default(), Vec::new(), Vec::new());
         Self { index, style, info, runs, draws, timeline, clusters, displayed: None, summary, uncertain }
+    }
+
+    /// The name of its product, and whether it is a bound.
+    pub(super) fn product(&self) -> (&'r str, bool) {
+        (&self.info.product, self.info.is_bound)
     }
 
     /// The name to show.

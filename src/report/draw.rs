@@ -5,7 +5,9 @@ use std::path::Path;
 
 use super::calibration::{self, calibration_text};
 use super::canvas::Canvas;
-use super::charts::{completion, exposure, front, heat, multiples, over_time, path, ready, states, sweep, tradeoff};
+use super::charts::{
+    completion, exposure, front, heat, load, multiples, over_time, path, ready, states, sweep, tradeoff,
+};
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
@@ -127,6 +129,8 @@ pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
         ("states", is_small.then(|| states::draw(results))),
         ("heat", heat::draw(results)),
         ("exposure", exposure::draw(results)),
+        ("exposure-over-time", exposure::over_time(results)),
+        ("load", load::draw(results)),
         ("multiples", multiples),
         ("front", front),
         ("path", path::draw(results)),

@@ -14,7 +14,7 @@ use super::text::{Weight, text_width};
 use crate::results::READY_TIME;
 
 /// A link whose peak is at least this share of its capacity is full.
-const FULL: f64 = 0.98;
+pub(super) const FULL: f64 = 0.98;
 /// Medians that differ by less than this factor are alike.
 const ALIKE: f64 = 1.02;
 
@@ -159,25 +159,20 @@ pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     }
 }
 
-/// When half of the clusters are ready, in the displayed run; `ready` has the sorted times of each variant.
-pub(super) fn half_ready(variants: &[VariantResults<'_>], ready: &[Vec<f64>]) -> Vec<String> {
-    let half = |variant: &VariantResults<'_>| {
-        let middle = variant.clusters.len().div_ceil(2).checked_sub(1)?;
-        ready.get(variants.iter().position(|other| other.index == variant.index)?)?.get(middle).copied()
-    };
-    let Some(((first, low), (last, high))) = extremes(variants, half) else { return Vec::new() };
-    let never = match variants.iter().filter(|variant| half(variant).is_none()).count() {
+/// `Half of the clusters are ready after 40 s (fast) to 5 min (slow)`: a time of each variant, if it has one.
+pub(super) fn times(variants: &[VariantResults<'_>], what: &str, times: &[Option<f64>]) -> Vec<String> {
+    let of =
+        |variant: &VariantResults<'_>| *times.get(variants.iter().position(|other| other.index == variant.index)?)?;
+    let Some(((first, low), (last, high))) = extremes(variants, of) else { return Vec::new() };
+    let never = match times.iter().filter(|time| time.is_none()).count() {
         0 => String::new(),
         some => format!(", and never in {some} of {} variants", variants.len()),
     };
     let (from, to) = (time(low), time(high));
     if variants.len() == 1 || alike(low, high) {
-        return vec![format!("Half of the clusters are ready after {from}{never}")];
+        return vec![format!("{what} {from}{never}")];
     }
-    vec![
-        format!("Half of the clusters are ready after {from} ({first}) to {to} ({last}){never}"),
-        format!("Half of the clusters are ready after {from} to {to}{never}"),
-    ]
+    vec![format!("{what} {from} ({first}) to {to} ({last}){never}"), format!("{what} {from} to {to}{never}")]
 }
 
 /// Most clusters that are updating at once, in the displayed run.

@@ -41,8 +41,6 @@ pub(super) struct KeyEntry {
     /// The order of the entries, greatest first.
     pub(super) value: f64,
     pub(super) colour: Colour,
-    /// The pattern of the entry's line.
-    pub(super) dash: &'static [f64],
     pub(super) name: String,
     pub(super) detail: String,
 }
@@ -135,16 +133,16 @@ pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
     KEY_INDENT + names.max(details).clamp(100.0, KEY_NAME) * 7.0 / 6.0 + 10.0
 }
 
-/// The key at the right of `area`, greatest value first. Many entries take one line each.
-pub(super) fn key(canvas: &mut Canvas, area: Area, mut entries: Vec<KeyEntry>) {
+/// The key between `area` and `right`, greatest value first. Many entries take one line each.
+pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
     let left = area.right + 26.0;
     let text_left = area.right + KEY_INDENT;
-    let width = (PAGE_WIDTH - 10.0 - text_left) * 6.0 / 7.0 + 0.5;
+    let width = (right - text_left) * 6.0 / 7.0 + 0.5;
     let step = ((area.bottom - area.top + 30.0) / entries.len().max(1) as f64).min(50.0);
     for (at, entry) in entries.iter().enumerate() {
         let top = area.top + at as f64 * step;
-        let stroke = Stroke { colour: entry.colour, width: 2.6, dash: entry.dash };
+        let stroke = Stroke::solid(entry.colour, 2.6);
         canvas.line((left, top + 6.0), (left + 24.0, top + 6.0), stroke);
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
         write_bold(canvas, &name, (text_left, top + 10.5), LABEL, INK);

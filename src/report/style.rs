@@ -1,8 +1,8 @@
 //! The look of charts: colours, line patterns, sizes and the font, in one place, so that all charts match.
 //!
 //! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey
-//! replaces their yellow, which is hard to see on white paper. Line patterns distinguish series in grey and beyond the
-//! palette.
+//! replaces their yellow, which is hard to see on white paper. The colour of a variant is that of its product, its
+//! lightness that of its setting; lines in charts have no patterns.
 
 use std::sync::LazyLock;
 
@@ -25,10 +25,10 @@ const BLACK: Colour = Colour(0x00, 0x00, 0x00);
 /// The ground.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
-/// Number of variants with distinct colours.
-pub(super) const SERIES_COLOURS: usize = 8;
+/// Number of distinct colours.
+const SERIES_COLOURS: usize = 8;
 
-/// One colour for each variant; after the last, colours repeat with other patterns.
+/// One hue for each product, and the series of charts that show no variants.
 const SERIES: [Colour; SERIES_COLOURS] = [
     Colour(0x00, 0x72, 0xB2),
     Colour(0xD5, 0x5E, 0x00),
@@ -52,78 +52,72 @@ const SERIES_DARK: [Colour; SERIES_COLOURS] = [
     Colour(0xA3, 0xAB, 0xB5),
 ];
 
-/// Lengths of ink and gap in turn; empty for a solid line.
-const DASHES: [&[f64]; 8] = [
-    &[],
-    &[9.0, 4.0],
-    &[2.5, 3.0],
-    &[12.0, 3.5, 2.5, 3.5],
-    &[5.0, 3.0],
-    &[14.0, 3.0, 2.5, 3.0, 2.5, 3.0],
-    &[7.0, 7.0],
-    &[6.0, 9.0],
-];
+/// Lengths of ink and gap in turn; empty for a solid line. They tell worlds apart on the page, where all share one plot.
+const DASHES: [&[f64]; 4] = [&[], &[9.0, 4.0], &[2.5, 3.0], &[12.0, 3.5, 2.5, 3.5]];
 
-/// The look of a variant in all charts and on the page. Variants of one group, which are compared with each other,
-/// differ in colour; the same strategy and settings have one colour in all groups.
+/// The starts of the names of products, and the places of their colours in [`SERIES`].
+const PRODUCTS: [(&str, usize); 4] = [("Rancher Fleet", 0), ("Argo CD", 1), ("KubeFleet", 2), ("Cloud Foundry", 3)];
+/// The colour of a product with another name, and that of bounds that no product ships.
+const OTHER: usize = 4;
+const BOUND: usize = 7;
+
+/// The look of a variant in all charts and on the page: the colour of its product, darker or lighter by its place among
+/// the product's variants that it is compared with. So a strategy with its settings looks the same in all worlds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct CurveStyle {
-    group: usize,
-    member: usize,
+    product: usize,
+    place: usize,
+    /// The product's variants in the group.
+    of: usize,
+    world: usize,
 }
 
 impl CurveStyle {
-    /// The styles of variants in the order of their places, which the groups list.
-    pub(super) fn of(groups: &[Vec<usize>], variants: usize) -> Vec<Self> {
-        let mut styles = vec![Self::default(); variants];
-        for (group, members) in groups.iter().enumerate() {
-            for (member, &at) in members.iter().enumerate() {
-                styles[at] = Self { group, member };
+    /// The styles of variants in the order of their places, which the groups list. Each has the name of its product, and
+    /// whether it is a bound.
+    pub(super) fn of(groups: &[Vec<usize>], products: &[(&str, bool)]) -> Vec<Self> {
+        let colour = |&(product, is_bound): &(&str, bool)| {
+            let known = PRODUCTS.iter().find(|(start, _)| product.starts_with(start));
+            if is_bound { BOUND } else { known.map_or(OTHER, |(_, colour)| *colour) }
+        };
+        let colours: Vec<usize> = products.iter().map(colour).collect();
+        let mut styles = vec![Self::default(); products.len()];
+        for (world, members) in groups.iter().enumerate() {
+            for (at, &member) in members.iter().enumerate() {
+                let product = colours[member];
+                let alike = |members: &[usize]| members.iter().filter(|&&other| colours[other] == product).count();
+                styles[member] = Self { product, place: alike(&members[..at]), of: alike(members), world };
             }
         }
         styles
     }
 
     /// The colour.
-    pub(super) const fn colour(self) -> Colour {
-        series_colour(self.member)
+    pub(super) fn colour(self) -> Colour {
+        self.shaded(series_colour(self.product))
     }
 
     /// The colour on a dark ground.
-    pub(super) const fn colour_on_dark(self) -> Colour {
-        series_colour_on_dark(self.member)
+    pub(super) fn colour_on_dark(self) -> Colour {
+        self.shaded(SERIES_DARK[self.product])
     }
 
-    /// A line pattern that differs where colours repeat.
+    /// From dark for the first to light for the last; the colour itself in the middle, and where it is alone.
+    fn shaded(self, colour: Colour) -> Colour {
+        const REACH: f64 = 0.55;
+        let share = if self.of > 1 { 2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0 } else { 0.0 };
+        mixed(colour, if share < 0.0 { BLACK } else { WHITE }, REACH * share.abs())
+    }
+
+    /// A line pattern for its world.
     pub(super) const fn dash(self) -> &'static [f64] {
-        dash(self.group + self.member / SERIES.len())
-    }
-
-    /// A line pattern that differs between neighbours too, for curves that lie over each other and for grey print.
-    /// Colour and pattern repeat together only after 64 variants of a group, or 8 groups.
-    pub(super) const fn dash_in_grey(self) -> &'static [f64] {
-        dash(self.group + self.member + self.member / SERIES.len())
+        DASHES[self.world % DASHES.len()]
     }
 }
 
 /// The `index`-th colour of series.
 pub(super) const fn series_colour(index: usize) -> Colour {
     SERIES[index % SERIES.len()]
-}
-
-/// The same on a dark ground.
-pub(super) const fn series_colour_on_dark(index: usize) -> Colour {
-    SERIES_DARK[index % SERIES_DARK.len()]
-}
-
-/// The `index`-th line pattern, of solid first.
-pub(super) const fn dash(index: usize) -> &'static [f64] {
-    DASHES[index % DASHES.len()]
-}
-
-/// The line pattern of the `index`-th line of a chart.
-pub(super) const fn series_dash(index: usize) -> &'static [f64] {
-    CurveStyle { group: 0, member: index }.dash_in_grey()
 }
 
 /// States of clusters over time, from the bottom of the stack.
@@ -148,8 +142,13 @@ pub(super) fn shade(share: f64) -> Colour {
     let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
     let (a, b) = (SHADES[below], SHADES[below + 1]);
-    let mixed = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * (at - below as f64)).round() as u8;
-    Colour(mixed(a.0, b.0), mixed(a.1, b.1), mixed(a.2, b.2))
+    mixed(a, b, at - below as f64)
+}
+
+/// The colour that has this share of `b`, the rest of `a`.
+fn mixed(a: Colour, b: Colour, share: f64) -> Colour {
+    let channel = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
+    Colour(channel(a.0, b.0), channel(a.1, b.1), channel(a.2, b.2))
 }
 
 /// The colour of text on a shade: the one of black and white that is further from it.
@@ -279,24 +278,19 @@ mod tests {
     }
 
     #[test]
-    fn compared_variants_differ_in_colour_or_pattern_and_a_strategy_keeps_its_colour_in_each_world() {
-        let ten = CurveStyle::of(&[(0..10).collect()], 10);
-        assert_eq!((ten[1].colour(), ten[1].dash()), (series_colour(1), dash(0)));
-        assert_eq!((ten[9].colour(), ten[9].dash()), (series_colour(1), dash(1)));
-        let two = CurveStyle::of(&[vec![0, 2], vec![1, 3]], 4);
-        let looks: Vec<_> = two.iter().map(|style| (style.colour(), style.dash())).collect();
-        let [blue, red] = [series_colour(0), series_colour(1)];
-        assert_eq!(looks, [(blue, dash(0)), (blue, dash(1)), (red, dash(0)), (red, dash(1))]);
-        let many = CurveStyle::of(&(0..8).map(|group| (8 * group..8 * group + 8).collect()).collect::<Vec<_>>(), 64);
-        let looks: Vec<_> = many.iter().map(|style| (style.colour(), style.dash_in_grey())).collect();
-        assert!(looks.iter().enumerate().all(|(at, look)| !looks[..at].contains(look)), "no look is used twice");
-    }
-
-    #[test]
-    fn no_two_of_sixty_four_variants_share_both_colour_and_pattern() {
-        let looks: Vec<_> = (0..64).map(|at| (series_colour(at), series_dash(at))).collect();
-        for (at, look) in looks.iter().enumerate() {
-            assert!(!looks[..at].contains(look), "{at}");
-        }
+    fn colour_is_the_product_and_lightness_the_setting_in_each_world() {
+        let products = [("Rancher Fleet", false), ("Rancher Fleet", false), ("KubeFleet, staged", false), ("", true)];
+        let styles = CurveStyle::of(&[(0..4).collect()], &products);
+        let lightness = |style: &CurveStyle| seen(style.colour(), &VISIONS[0])[0];
+        assert!(lightness(&styles[1]) - lightness(&styles[0]) > 25.0, "the first of two is darker");
+        assert_eq!([styles[2].colour(), styles[3].colour()], [series_colour(2), series_colour(BOUND)]);
+        let fleet = ("Rancher Fleet", false);
+        let six = CurveStyle::of(&[(0..6).collect()], &[fleet; 6]);
+        assert!(six.windows(2).all(|pair| lightness(&pair[1]) - lightness(&pair[0]) > 4.5), "each step can be seen");
+        assert!(six.iter().all(|style| lightness(style) < 82.0), "and the last differs from paper");
+        let worlds = CurveStyle::of(&[vec![0, 2], vec![1, 3]], &[fleet; 4]);
+        assert_eq!(worlds[0].colour(), worlds[1].colour(), "the same strategy in two worlds");
+        assert_ne!(worlds[0].dash(), worlds[1].dash());
+        assert_ne!(worlds[0].colour(), worlds[2].colour());
     }
 }

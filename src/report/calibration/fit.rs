@@ -4,7 +4,7 @@ use crate::report::axis::{AxisTick, Scale, decimate, log_ticks, scaled, staircas
 use crate::report::canvas::{Canvas, Position, Stroke};
 use crate::report::format::{count, number, time};
 use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_width, page, value_axis};
-use crate::report::style::{INK, series_colour, series_dash};
+use crate::report::style::{INK, PAGE_WIDTH, series_colour};
 use crate::results::{Provenance, SampleRecord};
 
 /// Draws the chart.
@@ -36,12 +36,12 @@ pub(super) fn draw(sample: &SampleRecord, provenance: &Provenance) -> Canvas {
             .map(|(v, share)| (x.at(*v), y.at(100.0 * share)))
             .collect();
         let width = if fit.distribution == sample.chosen { 2.6 } else { 1.6 };
-        canvas.path(points, Stroke { colour: series_colour(at), width, dash: series_dash(at) });
+        canvas.path(points, Stroke::solid(series_colour(at), width));
     }
     let curve = sample.curve.iter().map(|(value, share)| (*value, 100.0 * share));
     let steps = staircase(curve, &x, &y);
     canvas.path(decimate(&steps, 2.0), Stroke::solid(INK, 1.4));
-    key(&mut canvas, area, entries);
+    key(&mut canvas, area, PAGE_WIDTH - 10.0, entries);
     canvas
 }
 
@@ -93,14 +93,12 @@ fn entries(sample: &SampleRecord) -> Vec<KeyEntry> {
     let data = KeyEntry {
         value: 100.0,
         colour: INK,
-        dash: &[],
         name: "measured".to_owned(),
         detail: format!("{} to {}", time(sample.min_s), time(sample.max_s)),
     };
     let fits = sample.fits.iter().enumerate().map(|(at, fit)| KeyEntry {
         value: -(at as f64),
         colour: series_colour(at),
-        dash: series_dash(at),
         name: if fit.distribution == sample.chosen {
             format!("{} (chosen)", fit.distribution)
         } else {

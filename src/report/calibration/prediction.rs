@@ -4,7 +4,7 @@ use crate::report::axis::{Scale, decimate, staircase, ticks_from_zero, ticks_of_
 use crate::report::canvas::{Canvas, Position, Stroke};
 use crate::report::format::{count, time};
 use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_width, page, value_axis};
-use crate::report::style::{INK, series_colour, series_dash};
+use crate::report::style::{INK, PAGE_WIDTH, series_colour};
 use crate::results::{PredictionRecord, Provenance};
 
 /// Draws the chart.
@@ -44,19 +44,14 @@ pub(super) fn draw(prediction: &PredictionRecord, provenance: &Provenance) -> Ca
     canvas.path(of(|point| point.1), Stroke::solid(series_colour(0), 2.4));
     let steps = staircase(prediction.real.iter().copied(), &x, &y);
     let steps: Vec<Position> = [(area.left, area.bottom)].into_iter().chain(steps).collect();
-    canvas.path(decimate(&steps, 2.0), Stroke { colour: INK, width: 1.8, dash: series_dash(0) });
-    key(&mut canvas, area, entries);
+    canvas.path(decimate(&steps, 2.0), Stroke::solid(INK, 1.8));
+    key(&mut canvas, area, PAGE_WIDTH - 10.0, entries);
     canvas
 }
 
 fn entries(prediction: &PredictionRecord) -> Vec<KeyEntry> {
-    let entry = |value: f64, colour, name: &str, detail: String| KeyEntry {
-        value,
-        colour,
-        dash: &[],
-        name: name.to_owned(),
-        detail,
-    };
+    let entry =
+        |value: f64, colour, name: &str, detail: String| KeyEntry { value, colour, name: name.to_owned(), detail };
     let predicted = format!(
         "complete {} to {}",
         time(prediction.predicted_completion_p5_s),

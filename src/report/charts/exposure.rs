@@ -4,6 +4,7 @@
 //! cluster was exposed in the displayed run.
 
 use super::completion::{dots, numbers_beside};
+use super::curves::{self, Axes, Curve, rising};
 use crate::report::charts::prelude::*;
 use crate::report::names;
 
@@ -50,6 +51,46 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
+/// Draws how many clusters have received the defective revision by any moment, in the displayed run of each variant.
+/// `None` where no cluster received one.
+pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
+    let variants = results.variants();
+    let exposed: Vec<Vec<f64>> = variants.iter().map(exposed_times).collect();
+    let all: Vec<f64> = exposed.iter().flatten().copied().filter(|time| *time > 0.0).collect();
+    let most = exposed.iter().map(Vec::len).max().filter(|most| *most > 0)?;
+    let x = time_scale(&all, 0.0, 1.0);
+    let counts: Vec<f64> = exposed.iter().map(|times| times.len() as f64).filter(|count| *count > 0.0).collect();
+    let (y, y_ticks) = count_scale(&counts, ([1.4, 1.25], 24.0), (most as f64, 5), (0.0, 190.0));
+    let last: Vec<Option<f64>> = exposed.iter().map(|times| times.last().copied()).collect();
+    let titles = ("{} since the rollout started", "time since the rollout started (logarithmic)");
+    let axes = Axes {
+        head: Head {
+            subject: "Clusters exposed to the defective revision over time",
+            findings: findings::times(&variants, "The last exposed cluster receives the defect after", &last),
+            note: extent(&variants) + &results.replicate_of("shown"),
+        },
+        x,
+        y,
+        x_titles: titles,
+        y_title: &format!("exposed clusters{}", y.note()),
+        y_ticks,
+        reference: None,
+    };
+    let curve = |times: &Vec<f64>| Curve {
+        points: rising(times, (!times.is_empty()).then_some(x.high)),
+        end: times.last().map(|&last| (last, times.len() as f64)),
+        detail: format!("{} exposed", count(times.len() as f64)),
+        order: times.len() as f64,
+    };
+    Some(curves::draw(results, &axes, &exposed.iter().map(curve).collect::<Vec<_>>()))
+}
+
+/// When each cluster where the revision is defective was promoted to it, sorted.
+fn exposed_times(variant: &VariantResults<'_>) -> Vec<f64> {
+    let defective = variant.clusters.iter().filter(|cluster| cluster.defective);
+    defective.filter_map(|cluster| cluster.told_s).sorted_by(f64::total_cmp).collect()
+}
+
 /// Logarithmic where exposures differ by a large factor and none is zero.
 fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
     let (_, high) = span(exposed);
@@ -80,9 +121,8 @@ fn headline(variant: &VariantResults<'_>) -> String {
 
 /// Ends of runs, and the time of the last exposed cluster.
 fn note(variant: &VariantResults<'_>) -> String {
-    let defective = variant.clusters.iter().filter(|cluster| cluster.defective);
-    let exposed = defective.filter_map(|cluster| cluster.told_s).reduce(f64::max);
-    let last = exposed.map_or_else(String::new, |last| format!("; last one after {} in this run", time(last)));
+    let last = exposed_times(variant).last().copied();
+    let last = last.map_or_else(String::new, |last| format!("; last one after {} in this run", time(last)));
     let (finished, runs) = (variant.finished(), variant.runs.len());
     let end = match variant.unfinished() {
         None => "completed".to_owned(),

@@ -1,10 +1,12 @@
 //! The charts of a results folder, one file each, drawn from its recorded files alone.
 
 pub(super) mod completion;
+mod curves;
 pub(super) mod exposure;
 pub(super) mod front;
 pub(super) mod heat;
 mod key_table;
+pub(super) mod load;
 pub(super) mod multiples;
 pub(super) mod over_time;
 mod panel;

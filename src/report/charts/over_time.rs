@@ -117,7 +117,9 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
     let overlay = variants.len() <= OVERLAY_MAX && alike;
     let heights: Vec<f64> = variants.iter().map(|variant| height_of(variant, quantity)).collect();
-    let own_values = !overlay && differ(&heights);
+    // Against the link that all share, a low curve says that it needs little of it.
+    let shares_link = shared_link(&variants, quantity).is_some_and(|link| link <= CAPACITY_SHOWN * span(&heights).1);
+    let own_values = !overlay && !shares_link && differ(&heights);
     let replicates = variants.iter().map(|variant| variant.runs.len()).max().unwrap_or(0);
     let mut note = extent(&variants) + &results.replicate_of("line");
     if replicates > 1 {
@@ -160,7 +162,6 @@ fn overlaid(
     let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
         value: quantity.peak_of(variant),
         colour: variant.style.colour(),
-        dash: variant.style.dash(),
         name,
         detail: quantity.detail(variant),
     };
@@ -173,11 +174,11 @@ fn overlaid(
     // High peaks first, so that low ones are drawn over them.
     let order = variants.iter().sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a))).collect_vec();
     order.iter().for_each(|variant| plot.band(&mut canvas, variant));
-    order.iter().for_each(|variant| plot.line(&mut canvas, variant, 2.0, variant.style.dash()));
+    order.iter().for_each(|variant| plot.line(&mut canvas, variant, 2.0));
     plot.capacities(&mut canvas, variants, true);
     let (times, unit) = time_ticks(plot.x.high, 8);
     bottom_axis(&mut canvas, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
-    key(&mut canvas, area, entries);
+    key(&mut canvas, area, PAGE_WIDTH - 10.0, entries);
     canvas
 }
 
@@ -217,7 +218,7 @@ fn in_panels(
         let labelled = own_values || area.left < MARGIN + 60.0;
         panel_frame(&mut canvas, area, &plot.y, ticks, &Heading { name: &names[at], detail: &detail, labelled });
         plot.band(&mut canvas, variant);
-        plot.line(&mut canvas, variant, 1.6, &[]);
+        plot.line(&mut canvas, variant, 1.6);
         plot.capacities(&mut canvas, std::slice::from_ref(variant), false);
         panel_time(&mut canvas, area, &plot.x);
     }
@@ -256,11 +257,7 @@ fn value_ticks(
 
 /// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
 fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuantity) -> String {
-    let capacities: Vec<Option<f64>> = variants.iter().map(quantity.capacity).collect();
-    let Some(&Some(capacity)) = capacities.first() else { return String::new() };
-    if capacities.iter().any(|other| other.is_none_or(|other| other.total_cmp(&capacity).is_ne())) {
-        return String::new();
-    }
+    let Some(capacity) = shared_link(variants, quantity) else { return String::new() };
     let drawn = tops.iter().filter(|top| capacity <= **top).count();
     let dashed = match drawn {
         0 => "",
@@ -268,6 +265,12 @@ fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuan
         _ => "dashed where in range: ",
     };
     format!(" ({dashed}link {})", rate(capacity))
+}
+
+/// The capacity that all variants share, if they do.
+fn shared_link(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Option<f64> {
+    let capacity = |variant: &VariantResults<'_>| (quantity.capacity)(variant);
+    variants.iter().map(capacity).dedup().exactly_one().ok()?
 }
 
 fn rate(bytes_per_s: f64) -> String {
@@ -352,13 +355,13 @@ impl<'q> Plot<'q> {
         }
     }
 
-    fn line(&self, canvas: &mut Canvas, variant: &VariantResults<'_>, width: f64, dash: &'static [f64]) {
+    fn line(&self, canvas: &mut Canvas, variant: &VariantResults<'_>, width: f64) {
         let colour = variant.style.colour();
         if let Some(dense) = self.envelope(variant) {
             canvas.between(dense.upper, dense.lower, colour, 0.35);
             return canvas.path(dense.mean, Stroke::solid(colour, width));
         }
-        canvas.path(self.steps(variant, self.quantity.value), Stroke { colour, width, dash });
+        canvas.path(self.steps(variant, self.quantity.value), Stroke::solid(colour, width));
     }
 
     /// The distinct capacities of the variants as reference lines, with a label where `labelled`.

@@ -68,14 +68,42 @@ pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePan
     MeasurePanel { measure, title, capacities, scale, ticks }
 }
 
+/// The share of runs that finish, which is no measure of a run.
+pub(super) const FINISHING: &str = "finishing";
+
+/// The share of runs that finish, with its exact 95% interval.
+pub(super) fn finishing(_: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+    let tick = |percent: u32| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") };
+    MeasurePanel {
+        measure: FINISHING,
+        title: "runs that finish, with the 95% CI of their share".to_owned(),
+        capacities: Vec::new(),
+        scale: Scale::from_zero(1.0, area.bottom, area.top),
+        ticks: [0, 25, 50, 75, 100].map(tick).into(),
+    }
+}
+
+/// For how long the registry's link is full, of each run.
+pub(super) fn full_link(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+    of_time(
+        variants,
+        "egress_busy_s",
+        ("time with a full registry link in {}", "time with a full registry link (logarithmic)"),
+        area,
+    )
+}
+
 /// The completion time of finished runs.
 pub(super) fn completion(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    let measure = READY_TIME;
+    of_time(variants, READY_TIME, ("completion time in {}", "completion time (logarithmic)"), area)
+}
+
+/// A time, with the titles of its linear and its logarithmic axis.
+fn of_time(variants: &[&VariantResults<'_>], measure: &'static str, titles: (&str, &str), area: Area) -> MeasurePanel {
     let values = values(variants, measure);
     let (_, high) = span(&values);
     let from_zero = || Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, area.bottom, area.top);
     let scale = Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top).unwrap_or_else(from_zero);
-    let titles = ("completion time in {}", "completion time (logarithmic)");
     let (ticks, title) = ticks_of_time(&scale, (22.0, 5), titles);
     MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
 }

@@ -10,4 +10,4 @@ pub(super) use crate::report::format::*;
 pub(super) use crate::report::frame::*;
 pub(super) use crate::report::style::*;
 pub(super) use crate::report::text::*;
-pub(super) use crate::results::READY_TIME;
+pub(super) use crate::results::{READY_TIME, grouped};

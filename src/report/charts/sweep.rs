@@ -3,9 +3,10 @@
 //! One chart for each swept path, and one line for each strategy and combination of the other swept settings. A line
 //! joins medians over runs of values that are quantities, the shade contains 90% of all runs, whiskers are 95%
 //! confidence intervals of the median. Values that are not quantities are spaced evenly, with their dots side by side.
-//! Unfinished runs are counted in a strip above the completion times.
+//! Where runs did not finish, the first panel has the share that did: without it, the other panels mislead. A link that
+//! a variant fills bounds the peak of egress, so the time for which it is full takes its place.
 
-use crate::report::charts::panel::{MeasurePanel, completion, egress, exposed, pulls};
+use crate::report::charts::panel::{FINISHING, MeasurePanel, completion, egress, exposed, finishing, full_link, pulls};
 use crate::report::charts::prelude::*;
 use crate::report::swept::{SweepAxis, SweepLine};
 
@@ -17,8 +18,6 @@ const PANEL: f64 = 168.0;
 const LABEL_LINE: f64 = 16.0;
 /// Room above a panel.
 const ABOVE: f64 = 34.0;
-/// Height of a row of the strip for unfinished runs.
-const STRIP_ROW: f64 = 17.0;
 /// Room for the second line of labels below the last panel.
 const SECOND_LINE: f64 = 14.0;
 /// Least room for a label: with less, only some of the labels are written.
@@ -65,28 +64,39 @@ fn draw(
     }
     let names: Vec<String> = lines.iter().map(|line| fitted_name(&line.name, LABEL, Weight::Bold, NAME)).collect();
     let widest = widest(&names, LABEL, Weight::Bold).max(60.0);
-    let stragglers: Vec<usize> =
-        (0..lines.len()).filter(|&at| lines[at].points.iter().any(|(_, v)| unfinished(v))).collect();
-    let strip = if stragglers.is_empty() { 0.0 } else { STRIP_ROW * stragglers.len() as f64 + 8.0 };
     let panel = PANEL.max(LABEL_LINE * lines.len() as f64);
     let top = TOP + 30.0;
     let left = MARGIN + 56.0;
     let right = PAGE_WIDTH - MARGIN - widest - 34.0;
     let area = |at: usize| {
-        let top = top + (panel + ABOVE) * at as f64 + if at == 2 { strip } else { 0.0 };
+        let top = top + (panel + ABOVE) * at as f64;
         Area { left, top, right, bottom: top + panel }
     };
     let shown: Vec<&VariantResults<'_>> =
         lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
     let is_exposed = shown.iter().any(|variant| variant.exposed());
-    let [first, second] = match is_exposed {
-        true => [exposed(&shown, area(0)), pulls(&shown, area(1))],
-        false => [pulls(&shown, area(0)), egress(&shown, area(1))],
+    let is_full = |variant: &&VariantResults<'_>| {
+        let peak = variant.median("egress_peak_1s_bytes_per_s");
+        variant.info.registry_egress_bytes_per_s.zip(peak).is_some_and(|(link, peak)| peak >= findings::FULL * link)
     };
-    let panels = [first, second, completion(&shown, area(2))];
+    let of = |quantity: fn(&[&VariantResults<'_>], Area) -> MeasurePanel| quantity;
+    let quantities = [
+        shown.iter().any(|variant| unfinished(variant)).then_some(of(finishing)),
+        is_exposed.then_some(of(exposed)),
+        Some(of(pulls)),
+        (!is_exposed).then_some(of(if shown.iter().any(is_full) { full_link } else { egress })),
+        shown.iter().any(|variant| variant.ready_time().is_some()).then_some(of(completion)),
+    ];
+    let panels: Vec<MeasurePanel> =
+        quantities.into_iter().flatten().enumerate().map(|(at, quantity)| quantity(&shown, area(at))).collect();
+    let last = panels.len() - 1;
     let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
-    let drawing =
-        Drawing { axis, lines: &lines, names: &names, x: axis.scale(left + inset, right - inset), step, strip };
+    let places = (0..lines.len()).collect();
+    let first = lines.iter().map(|line| line.points.first());
+    let products = first.map(|point| point.map_or(("", false), |(_, variant)| variant.product())).collect_vec();
+    let styles = CurveStyle::of(&[places], &products);
+    let x = axis.scale(left + inset, right - inset);
+    let drawing = Drawing { axis, lines: &lines, names: &names, styles, x, step };
 
     let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
     let subtitle = format!("{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs", extent(variants));
@@ -98,12 +108,11 @@ fn draw(
         false => findings::effect(&axis.subject(), &along),
     };
     let head = Head { subject: &subject, findings, note: subtitle };
-    let height = area(2).bottom + 58.0 + second_line(axis) + FOOTER;
+    let height = area(last).bottom + 58.0 + second_line(axis) + FOOTER;
     let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
     for (at, panel) in panels.iter().enumerate() {
-        drawing.panel(&mut canvas, area(at), panel, at == 2);
+        drawing.panel(&mut canvas, area(at), panel, at == last);
     }
-    drawing.strip(&mut canvas, &stragglers, area(2));
     Some(canvas)
 }
 
@@ -135,8 +144,8 @@ struct Drawing<'d> {
     x: Scale,
     /// From the dot of a line to that of the next.
     step: f64,
-    /// Height of the strip for unfinished runs.
-    strip: f64,
+    /// The look of each line.
+    styles: Vec<CurveStyle>,
 }
 
 impl Drawing<'_> {
@@ -152,9 +161,7 @@ impl Drawing<'_> {
             canvas.line((x, area.top), (x, area.bottom), Stroke::solid(GRID, 1.0));
         }
         value_axis(canvas, area, &panel.scale, &panel.ticks, "");
-        // Above the strip, where there is one.
-        let strip = if last { self.strip } else { 0.0 };
-        let title_at = (MARGIN, area.top - strip - 12.0);
+        let title_at = (MARGIN, area.top - 12.0);
         write_fitted(canvas, &panel.title, title_at, SMALL, INK, area.right - MARGIN);
         if last {
             self.bottom(canvas, area);
@@ -202,18 +209,23 @@ impl Drawing<'_> {
         panel: &MeasurePanel,
         (value, variant): &(usize, &VariantResults<'_>),
     ) -> Option<[f64; 6]> {
-        let row = variant.summary(panel.measure)?;
-        let median = row.median?;
         let y = |value: f64| panel.scale.at(value);
         let x = self.at(at, *value);
-        // An end that is missing lies behind every finished run.
-        let (p5, p95) = (row.p5.unwrap_or(median), row.p95.unwrap_or(f64::INFINITY));
+        if panel.measure == FINISHING {
+            let share = variant.finishing_share()?;
+            let [middle, low, high] = [share.estimate, share.low, share.high].map(y);
+            return Some([x, middle, middle, middle, low, high]);
+        }
+        let row = variant.summary(panel.measure)?;
+        let median = row.median?;
+        // Where some runs did not finish, the upper ends lie behind every finished one: the first panel counts those.
+        let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).unwrap_or(median);
         let (low, high) = median_interval(row).unwrap_or((median, median));
-        Some([x, y(median), y(p5), y(p95), y(low), y(high)])
+        Some([x, y(median), y(finite(row.p5)), y(finite(row.p95)), y(low), y(finite(Some(high)))])
     }
 
     fn spread(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
-        let colour = series_colour(at);
+        let colour = self.styles[at].colour();
         for piece in self.pieces(at, panel) {
             if self.axis.numeric && self.lines.len() <= SHADED_MAX && piece.len() > 1 {
                 let upper = piece.iter().map(|&[x, _, _, p95, ..]| (x, p95)).collect();
@@ -227,13 +239,12 @@ impl Drawing<'_> {
     }
 
     fn line(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
-        let colour = series_colour(at);
+        let colour = self.styles[at].colour();
         let pieces = self.pieces(at, panel);
-        let dash = if self.lines.len() > 1 { series_dash(at) } else { &[] };
         // Values that are no quantities have no order that a line could follow.
         for piece in pieces.iter().filter(|_| self.axis.numeric) {
             let points = piece.iter().map(|&[x, median, ..]| (x, median)).collect();
-            canvas.path(points, Stroke { colour, width: 2.0, dash });
+            canvas.path(points, Stroke::solid(colour, 2.0));
         }
         for [x, median, _, _, low, high] in pieces.into_iter().flatten() {
             for end in [low, high] {
@@ -256,46 +267,8 @@ impl Drawing<'_> {
         for ((at, (x, y)), place) in ends.into_iter().zip(places) {
             let left = area.right + 14.0;
             canvas.path(vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)], Stroke::solid(AXIS, 0.7));
-            mark(canvas, (left + 8.0, place), at, series_colour(at));
+            mark(canvas, (left + 8.0, place), at, self.styles[at].colour());
             write_bold(canvas, &self.names[at], (left + 18.0, place + 4.5), LABEL, INK);
-        }
-    }
-
-    /// A row for each line with unfinished runs: how many finished, above each value.
-    fn strip(&self, canvas: &mut Canvas, stragglers: &[usize], area: Area) {
-        if stragglers.is_empty() {
-            return;
-        }
-        let top = area.top - 4.0 - STRIP_ROW * stragglers.len() as f64;
-        canvas.rectangle((area.left, top - 1.0), (area.right, area.top - 5.0), GRID, 0.45);
-        let room = (self.x.to - self.x.from) / (self.axis.values.len() - 1).max(1) as f64;
-        for (row, &at) in stragglers.iter().enumerate() {
-            let y = top + STRIP_ROW * (row as f64 + 0.5);
-            let left = area.right + 14.0;
-            mark(canvas, (left + 8.0, y), at, series_colour(at));
-            write(canvas, &self.names[at], (left + 18.0, y + 4.0), SMALL, MUTED, Align::Left);
-            self.finished_runs(canvas, at, y, room > 12.0);
-        }
-        let title = "finished runs, if not all";
-        let width = text_width(title, SMALL, Weight::Regular);
-        write(canvas, title, (area.right - width, top - 7.0), SMALL, MUTED, Align::Left);
-    }
-
-    /// The finished runs of one line at height `y`: as numbers where there is room, else as dots.
-    fn finished_runs(&self, canvas: &mut Canvas, line: usize, y: f64, has_room: bool) {
-        let mut taken = f64::NEG_INFINITY;
-        for (value, variant) in self.lines[line].points.iter().filter(|(_, variant)| unfinished(variant)) {
-            let x = self.x.at(self.axis.values[*value].place);
-            let text = format!("{} of {}", variant.finished(), variant.runs.len());
-            let half = text_width(&text, SMALL, Weight::Regular) / 2.0;
-            if x - half > taken && has_room {
-                write(canvas, &text, (x, y + 4.0), SMALL, INK, Align::Middle);
-                taken = x + half + 4.0;
-            } else {
-                canvas.dot((x, y), 3.0, INK, 1.0);
-                canvas.dot((x, y), 1.6, WHITE, 1.0);
-                taken = taken.max(x + 4.0);
-            }
         }
     }
 }

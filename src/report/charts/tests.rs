@@ -1,7 +1,7 @@
 //! Charts that appear only for what an experiment has: when they do, and that values lie where they belong.
 
 use crate::report::canvas::Canvas;
-use crate::report::data::Results;
+use crate::report::data::{Results, VariantResults};
 use crate::report::draw::charts_of;
 use crate::report::style::series_colour;
 use crate::report::swept::SweepAxis;
@@ -30,7 +30,7 @@ fn texts(canvas: &Canvas) -> Vec<String> {
 
 /// The charts beyond those that every experiment has.
 fn extra(results: &Results) -> Vec<String> {
-    let always = ["tradeoff", "pulls", "egress", "ready", "completion", "states"];
+    let always = ["tradeoff", "pulls", "egress", "ready", "completion", "states", "load"];
     let names = charts_of(results).into_iter().map(|(name, _)| name);
     names.filter(|name| !always.contains(&name.as_str())).collect()
 }
@@ -42,7 +42,7 @@ fn a_chart_appears_when_the_results_have_what_it_shows() {
     let four = fleet(50, (1..=4).map(|at| Wave::new(&format!("strategy {at}"), 10 * at, 0)).collect());
     assert_eq!(extra(&readable_quietly(&four)), ["multiples"]);
     assert_eq!(extra(&of("one value")), [""; 0], "one value is no sweep");
-    assert_eq!(extra(&of("defects")), ["sweep", "exposure", "multiples"]);
+    assert_eq!(extra(&of("defects")), ["sweep", "exposure", "exposure-over-time", "multiples"]);
     assert_eq!(extra(&of("two settings")), ["sweep-maxUnavailable", "sweep-egress", "heat", "multiples", "front"]);
     assert_eq!(extra(&of("two strategies in two worlds")), ["sweep", "heat", "multiples", "front"]);
     assert_eq!(extra(&of("two settings, no run")), [""; 0]);
@@ -133,12 +133,14 @@ fn a_pattern_of_names_is_told_by_the_clusters_that_it_makes() {
 }
 
 #[test]
-fn what_did_not_finish_is_counted_where_its_time_would_be() {
+fn what_did_not_finish_is_shown_before_what_did() {
     let results = of("two settings, some stall");
     // Replicates 0 and 2 of three stall in every third variant, and all in every third.
     let sweep = texts(&chart(&results, "sweep-maxUnavailable"));
-    let counted = |text: &str| sweep.iter().filter(|other| *other == text).count();
-    assert_eq!((counted("1 of 3"), counted("0 of 3")), (3, 2), "{sweep:?}");
+    let place = |start: &str| sweep.iter().position(|text| text.starts_with(start));
+    assert!(place("runs that finish").is_some_and(|first| place("peak concurrent").is_some_and(|next| first < next)));
+    let all_finish = texts(&chart(&of("two settings"), "sweep-maxUnavailable"));
+    assert!(!all_finish.iter().any(|text| text.starts_with("runs that finish")), "{all_finish:?}");
     let heat = texts(&chart(&results, "heat"));
     let counted = |text: &str| heat.iter().filter(|other| *other == text).count();
     assert_eq!(counted("0 of 3 runs"), 2, "only in the map of completion times: {heat:?}");
@@ -153,8 +155,8 @@ fn a_line_is_broken_where_nothing_finished() {
     let waves = grid("fleet", 5, &[(LIMIT, &["1", "2", "3", "4", "5"])]);
     let broken = waves.into_iter().enumerate().map(|(at, wave)| Wave { stalls: u32::from(at == 2), ..wave }).collect();
     let dots = chart(&readable_quietly(&fleet(60, broken)), "sweep").dots_of(series_colour(0));
-    // Five dots and a mark in each of the first panels; in the last four, its mark, and the one of the strip.
-    assert_eq!(dots.len(), 6 + 6 + 5 + 1);
+    // Five dots and a mark in each of the first panels; in the last four and its mark.
+    assert_eq!(dots.len(), 6 + 6 + 6 + 5);
 }
 
 #[test]
@@ -185,7 +187,11 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
         let (place, _) = canvas.text_boxes().into_iter().find(|(_, other)| other == text).expect("a tick");
         f64::midpoint(place[0], place[2])
     };
-    let ((x, _), _) = canvas.dots_of(series_colour(1)).into_iter().find(|(_, radius)| *radius > 4.0).expect("a median");
+    let fifty = |variant: &&VariantResults<'_>| {
+        variant.median("exposed_targets").is_some_and(|median| (median - 50.0).abs() < 1e-9)
+    };
+    let colour = results.variants().iter().find(fifty).expect("it is there").style.colour();
+    let ((x, _), _) = canvas.dots_of(colour).into_iter().find(|(_, radius)| *radius > 4.0).expect("a median");
     let share = (x - tick("0")) / (tick("100") - tick("0"));
     assert!((share - 0.5).abs() < 1e-3, "{share}");
 }
