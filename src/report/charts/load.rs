@@ -1,6 +1,6 @@
 //! The load-duration curve of the registry's egress: for how long it is at least so high, in the displayed run.
 //!
-//! A peak cannot size a link, since the link itself bounds it. This curve says for how long a link of any lower capacity
+//! A peak cannot size a link, since the link itself bounds it. This curve says for how long a link of any lower
 //! would be full. Bins of the timeline are the resolution: within a bin, the mean is shown.
 
 use super::curves::{self, Axes, Curve};
