@@ -52,7 +52,7 @@ const SERIES_DARK: [Colour; SERIES_COLOURS] = [
     Colour(0xA3, 0xAB, 0xB5),
 ];
 
-/// Lengths of ink and gap in turn; empty for a solid line. They tell worlds apart on the page, where all share one plot.
+/// Lengths of ink and gap in turn; empty for a solid line. They tell worlds apart on the page, where all share a plot.
 const DASHES: [&[f64]; 4] = [&[], &[9.0, 4.0], &[2.5, 3.0], &[12.0, 3.5, 2.5, 3.5]];
 
 /// The starts of the names of products, and the places of their colours in [`SERIES`].
@@ -73,8 +73,8 @@ pub(super) struct CurveStyle {
 }
 
 impl CurveStyle {
-    /// The styles of variants in the order of their places, which the groups list. Each has the name of its product, and
-    /// whether it is a bound.
+    /// The styles of variants in the order of their places, which the groups list. Each has the name of its product,
+    /// and whether it is a bound.
     pub(super) fn of(groups: &[Vec<usize>], products: &[(&str, bool)]) -> Vec<Self> {
         let colour = |&(product, is_bound): &(&str, bool)| {
             let known = PRODUCTS.iter().find(|(start, _)| product.starts_with(start));
