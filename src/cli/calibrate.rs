@@ -237,7 +237,7 @@ pub(super) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     publication.write(SNIPPET_FILE, calibrated.record.snippet.as_bytes())?;
     publication.write(CALIBRATION_FILE, &to_json(&calibrated.record))?;
     if !args.no_charts {
-        report::draw_calibration(publication.folder())?;
+        report::draw_calibration(publication.folder(), report::ChartWidth::default())?;
     }
     if !finish(&target, publication, args.reproduce)? {
         return Ok(());

@@ -49,7 +49,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         }
         publication.write(PLAN_FILE, &to_json(&found.plan))?;
         begins("chart");
-        report::draw_plan(publication.folder())?;
+        report::draw_plan(publication.folder(), report::ChartWidth::default())?;
         Ok(())
     })?;
     if !recording.finish("")? {

@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use fleetsim::report;
+use clap::{Args, ValueEnum};
+use fleetsim::report::{self, ChartWidth};
 use fleetsim::results::{CALIBRATION_FILE, PLAN_FILE, Provenance, Publication, SENSITIVITY_FILE, restore};
 
 use super::simulation::place_of;
@@ -19,9 +19,29 @@ pub(super) struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
+    /// Width that charts are drawn for: a column of a paper (85 mm), a page of a report (170 mm), or a slide
+    #[arg(long, value_enum, default_value_t = Width::Page)]
+    width: Width,
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Width {
+    Column,
+    Page,
+    Slide,
+}
+
+impl From<Width> for ChartWidth {
+    fn from(width: Width) -> Self {
+        match width {
+            Width::Column => Self::Column,
+            Width::Page => Self::Page,
+            Width::Slide => Self::Slide,
+        }
+    }
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
@@ -36,15 +56,15 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let (folder, format) = (publication.folder(), args.format);
+    let (folder, format, width) = (publication.folder(), args.format, args.width.into());
     let text = if has(PLAN_FILE) {
-        format.record(&report::draw_plan(folder)?, report::plan_text)
+        format.record(&report::draw_plan(folder, width)?, report::plan_text)
     } else if has(SENSITIVITY_FILE) {
-        format.record(&report::draw_sensitivity(folder)?, report::sensitivity_text)
+        format.record(&report::draw_sensitivity(folder, width)?, report::sensitivity_text)
     } else if has(CALIBRATION_FILE) {
-        format.record(&report::draw_calibration(folder)?, report::calibration_text)
+        format.record(&report::draw_calibration(folder, width)?, report::calibration_text)
     } else {
-        let results = report::draw_folder(folder)?;
+        let results = report::draw_folder(folder, width)?;
         output::junit(args.junit.as_deref(), &results, std::slice::from_ref(&args.results))?;
         format.comparison(&results)
     };

@@ -79,7 +79,7 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
         recording.publication.write(name, &bytes)?;
     }
     recording.publication.write(SENSITIVITY_FILE, &to_json(&record))?;
-    report::draw_sensitivity(recording.publication.folder())?;
+    report::draw_sensitivity(recording.publication.folder(), report::ChartWidth::default())?;
     if !recording.finish("")? {
         return Ok(());
     }

@@ -62,6 +62,8 @@ enum Shape {
 pub(super) struct Canvas {
     pub(super) width: f64,
     pub(super) height: f64,
+    /// How far below its place a shape is drawn: by what the head of the page is higher than usual.
+    pub(super) down: f64,
     title: String,
     shapes: Vec<Shape>,
 }
@@ -76,7 +78,7 @@ impl Stroke {
 impl Canvas {
     /// A white page. `title` is the SVG's text for screen readers.
     pub(super) fn new(title: &str, width: f64, height: f64) -> Self {
-        Self { width, height, title: title.to_owned(), shapes: Vec::new() }
+        Self { width, height, down: 0.0, title: title.to_owned(), shapes: Vec::new() }
     }
 
     /// Draws a line through `points`, if there are at least two.
@@ -84,6 +86,7 @@ impl Canvas {
         if points.len() < 2 {
             return;
         }
+        let points = self.placed(points);
         if stroke.dash.is_empty() {
             self.shapes.push(Shape::Path(points, stroke));
         } else {
@@ -101,8 +104,14 @@ impl Canvas {
     /// Fills a polygon; `opacity` is between 0 and 1.
     pub(super) fn area(&mut self, points: Vec<Position>, colour: Colour, opacity: f64) {
         if points.len() >= 3 {
+            let points = self.placed(points);
             self.shapes.push(Shape::Area(points, colour, opacity));
         }
+    }
+
+    fn placed(&self, mut points: Vec<Position>) -> Vec<Position> {
+        points.iter_mut().for_each(|(_, y)| *y += self.down);
+        points
     }
 
     /// Fills the area between two lines that both run to the right.
@@ -117,12 +126,13 @@ impl Canvas {
 
     /// Fills a circle.
     pub(super) fn dot(&mut self, center: Position, radius: f64, colour: Colour, opacity: f64) {
-        self.shapes.push(Shape::Dot(center, radius, colour, opacity));
+        self.shapes.push(Shape::Dot((center.0, center.1 + self.down), radius, colour, opacity));
     }
 
     /// Writes a text.
-    pub(super) fn text(&mut self, label: Label) {
+    pub(super) fn text(&mut self, mut label: Label) {
         if !label.text.is_empty() {
+            label.at.1 += self.down;
             self.shapes.push(Shape::Text(label));
         }
     }
@@ -374,6 +384,12 @@ impl Canvas {
             _ => None,
         };
         self.shapes.iter().filter_map(dot).collect()
+    }
+
+    /// The size of the smallest text, in logical pixels.
+    pub(super) fn smallest_text(&self) -> f64 {
+        let size = |shape: &Shape| if let Shape::Text(label) = shape { label.size } else { f64::INFINITY };
+        self.shapes.iter().map(size).fold(f64::INFINITY, f64::min)
     }
 
     /// Asserts that no text leaves the page or touches another, and that nothing else leaves the page.

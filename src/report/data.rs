@@ -5,6 +5,7 @@ use std::path::Path;
 use itertools::Itertools;
 
 use super::format::count;
+use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
     ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError, RunRow,
@@ -28,6 +29,8 @@ pub struct Results {
     pub constants: Vec<DrawnConstant>,
     /// Settings that are guesses, by `resolved.yaml`; empty where it is missing.
     pub guesses: Vec<String>,
+    /// The width that charts are drawn for.
+    pub width: ChartWidth,
 }
 
 /// One variant's part of the results.
@@ -73,7 +76,13 @@ impl Results {
             draws,
             constants,
             guesses: guesses_of(&resolved),
+            width: ChartWidth::default(),
         })
+    }
+
+    /// The page of a chart.
+    pub(super) const fn sheet(&self) -> Sheet<'_> {
+        Sheet { provenance: &self.provenance, width: self.width }
     }
 
     /// The moment that times of series and clusters count from.

@@ -12,6 +12,7 @@ use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
 use super::sensitivity::{self, sensitivity_text};
+use super::sheet::{ChartWidth, Sheet};
 use crate::io::create;
 use crate::results::{CalibrationRecord, PlanRecord, Provenance, ResultsError, SensitivityRecord};
 
@@ -32,8 +33,8 @@ const PLAN_TEXT_WIDTH: usize = 100;
 /// # Errors
 /// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be
 /// written.
-pub fn draw_folder(folder: &Path) -> Result<Results, ResultsError> {
-    let results = Results::read(folder)?;
+pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsError> {
+    let results = Results { width, ..Results::read(folder)? };
     draw_all(folder, &results, |_| {})?;
     Ok(results)
 }
@@ -61,39 +62,39 @@ pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) 
 ///
 /// # Errors
 /// When the folder has no plan, or the file system fails.
-pub fn draw_plan(folder: &Path) -> Result<PlanRecord, ResultsError> {
-    let charts =
-        |plan: &PlanRecord, provenance: &Provenance| vec![("front".to_owned(), front::of_plan(plan, provenance))];
-    draw_record(folder, PlanRecord::read(folder)?, charts, (PLAN_TEXT_FILE, plan_text as fn(&_, _) -> _))
+pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, ResultsError> {
+    let charts = |plan: &PlanRecord, sheet: Sheet<'_>| vec![("front".to_owned(), front::of_plan(plan, sheet))];
+    draw_record((folder, width), PlanRecord::read(folder)?, charts, (PLAN_TEXT_FILE, plan_text as fn(&_, _) -> _))
 }
 
 /// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
 ///
 /// # Errors
 /// When the folder has no such analysis, or the file system fails.
-pub fn draw_sensitivity(folder: &Path) -> Result<SensitivityRecord, ResultsError> {
+pub fn draw_sensitivity(folder: &Path, width: ChartWidth) -> Result<SensitivityRecord, ResultsError> {
     let text = (SENSITIVITY_TEXT_FILE, sensitivity_text as fn(&_, _) -> _);
-    draw_record(folder, SensitivityRecord::read(folder)?, sensitivity::charts, text)
+    draw_record((folder, width), SensitivityRecord::read(folder)?, sensitivity::charts, text)
 }
 
 /// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
 ///
 /// # Errors
 /// When the folder has no calibration, or the file system fails.
-pub fn draw_calibration(folder: &Path) -> Result<CalibrationRecord, ResultsError> {
+pub fn draw_calibration(folder: &Path, width: ChartWidth) -> Result<CalibrationRecord, ResultsError> {
     let text = (CALIBRATION_TEXT_FILE, calibration_text as fn(&_, _) -> _);
-    draw_record(folder, CalibrationRecord::read(folder)?, calibration::charts, text)
+    draw_record((folder, width), CalibrationRecord::read(folder)?, calibration::charts, text)
 }
 
 /// Draws the charts of a record, and writes it in words to a file. Returns the record.
 fn draw_record<Record>(
-    folder: &Path,
+    (folder, width): (&Path, ChartWidth),
     record: Record,
-    charts: impl Fn(&Record, &Provenance) -> Vec<(String, Canvas)>,
+    charts: impl Fn(&Record, Sheet<'_>) -> Vec<(String, Canvas)>,
     (file, text): (&str, fn(&Record, usize) -> String),
 ) -> Result<Record, ResultsError> {
     let (charts_folder, mut memory) = (folder.join(CHARTS_FOLDER), Vec::new());
-    for (name, canvas) in charts(&record, &Provenance::of_results(folder)?) {
+    let provenance = &Provenance::of_results(folder)?;
+    for (name, canvas) in charts(&record, Sheet { provenance, width }) {
         write_chart(&charts_folder, &name, &canvas, &mut memory)?;
     }
     write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;

@@ -9,8 +9,7 @@ use itertools::Itertools;
 use super::data::VariantResults;
 use super::format::{RateUnit, count, number, time};
 use super::names;
-use super::style::{MARGIN, PAGE_WIDTH, TITLE};
-use super::text::{Weight, text_width};
+use super::sheet::Sheet;
 use crate::results::READY_TIME;
 
 /// A link whose peak is at least this share of its capacity is full.
@@ -29,15 +28,13 @@ pub(super) struct Head<'h> {
 }
 
 impl Head<'_> {
-    /// The first finding that fits in one line; otherwise the subject.
-    pub(super) fn title(&self) -> &str {
-        let fits = |finding: &&String| text_width(finding, TITLE, Weight::Bold) <= PAGE_WIDTH - 2.0 * MARGIN;
-        self.findings.iter().find(fits).map_or(self.subject, String::as_str)
-    }
-
-    /// The subject, unless it is the title, and the note.
-    pub(super) fn subtitle(&self) -> String {
-        if self.title() == self.subject { self.note.clone() } else { format!("{}: {}", self.subject, self.note) }
+    /// The first finding that the page has room for, otherwise the subject; and the subject, unless it is the title, with
+    /// the note.
+    pub(super) fn on(&self, sheet: Sheet<'_>) -> (&str, String) {
+        match self.findings.iter().find(|finding| sheet.has_room_for(finding)) {
+            Some(finding) => (finding, format!("{}: {}", self.subject, self.note)),
+            None => (self.subject, self.note.clone()),
+        }
     }
 }
 
@@ -319,8 +316,10 @@ pub(super) fn front(optimal: &[(usize, usize)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::sheet::ChartWidth;
     use crate::report::synthetic::{Fleet, Wave, six_settings};
     use crate::report::tests::readable_quietly;
+    use crate::results::Provenance;
 
     fn said(waves: Vec<Wave>, finding: fn(&[VariantResults<'_>]) -> Vec<String>) -> Vec<String> {
         let results = readable_quietly(&Fleet { waves, replicates: 6, ..six_settings() });
@@ -347,8 +346,13 @@ mod tests {
             |findings: &[String]| Head { subject: "Egress", findings: findings.to_vec(), note: "3 runs".to_owned() };
         let wide = "wide ".repeat(60);
         let short = head(&[wide.clone(), "short".to_owned()]);
-        assert_eq!((short.title(), short.subtitle().as_str()), ("short", "Egress: 3 runs"));
-        let none = head(&[wide]);
-        assert_eq!((none.title(), none.subtitle().as_str()), ("Egress", "3 runs"));
+        let provenance = &Provenance::new("waves", "How long?", 1, 5);
+        let sheet = Sheet { provenance, width: ChartWidth::Page };
+        assert_eq!(short.on(sheet), ("short", "Egress: 3 runs".to_owned()));
+        assert_eq!(head(&[wide]).on(sheet), ("Egress", "3 runs".to_owned()));
+        let two_lines = "In a column, titles have several lines where a page has one; this one would not fit into one.";
+        let long = head(&[two_lines.to_owned(), "short".to_owned()]);
+        assert_eq!(long.on(Sheet { width: ChartWidth::Column, ..sheet }).0, two_lines);
+        assert_eq!(long.on(sheet).0, "short");
     }
 }

@@ -3,7 +3,9 @@
 use super::axis::{AxisTick, Scale};
 use super::canvas::{Align, Canvas, Label, Position, Stroke};
 use super::data::{DisplayedRun, Results};
-use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, SUBTITLE, TITLE};
+use super::findings::Head;
+use super::sheet::{Sheet, is_narrow};
+use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, SMALL, SUBTITLE};
 use super::text::{Weight, fitted, fitted_name, in_lines, text_width, widest};
 use crate::results::Provenance;
 
@@ -13,8 +15,6 @@ pub(super) const TOP: f64 = 108.0;
 pub(super) const FOOTER: f64 = 40.0;
 /// Distance of the key's texts to the plot: a gap and the line of the entry.
 pub(super) const KEY_INDENT: f64 = 58.0;
-/// Widest name or detail in a key.
-pub(super) const KEY_NAME: f64 = 280.0;
 /// Least height of an entry of a key.
 pub(super) const KEY_LINE: f64 = 17.0;
 
@@ -30,8 +30,8 @@ pub(super) struct Area {
 impl Area {
     /// That of a page of this height, with `left` px for the labels of an axis and `right` px for what stands beside
     /// it.
-    pub(super) fn of_page(height: f64, left: f64, right: f64) -> Self {
-        Self { left: MARGIN + left, top: TOP + 28.0, right: PAGE_WIDTH - right, bottom: height - FOOTER - 58.0 }
+    pub(super) fn of_page(sheet: Sheet<'_>, height: f64, left: f64, right: f64) -> Self {
+        Self { left: MARGIN + left, top: TOP + 28.0, right: sheet.px() - right, bottom: height - FOOTER - 58.0 }
     }
 }
 
@@ -61,29 +61,43 @@ pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f6
 }
 
 /// A page with title, subtitle and footer, for a chart of the displayed run: the footer names that run.
-pub(super) fn page_of_run(results: &Results, title: &str, subtitle: &str, height: f64) -> Canvas {
+pub(super) fn page_of_run(results: &Results, head: &Head<'_>, height: f64) -> Canvas {
     let named = |run: DisplayedRun| format!(" · replicate {}: {}", run.replicate, run.conditions());
     let run = results.displayed().map_or_else(String::new, named);
-    page_with_footer(&results.provenance, title, subtitle, &run, height)
+    let (title, subtitle) = head.on(results.sheet());
+    page_with_footer(results.sheet(), title, &subtitle, &run, height)
 }
 
 /// A page with title, subtitle and footer.
-pub(super) fn page(provenance: &Provenance, title: &str, subtitle: &str, height: f64) -> Canvas {
-    page_with_footer(provenance, title, subtitle, "", height)
+pub(super) fn page(sheet: Sheet<'_>, head: &Head<'_>, height: f64) -> Canvas {
+    let (title, subtitle) = head.on(sheet);
+    page_with_footer(sheet, title, &subtitle, "", height)
 }
 
-fn page_with_footer(provenance: &Provenance, title: &str, subtitle: &str, more: &str, height: f64) -> Canvas {
-    let mut canvas = Canvas::new(&format!("{title}: {subtitle}"), PAGE_WIDTH, height);
-    let width = PAGE_WIDTH - 2.0 * MARGIN;
-    write_bold(&mut canvas, &fitted(title, TITLE, Weight::Bold, width), (MARGIN, 36.0), TITLE, INK);
-    for (at, line) in in_lines(subtitle, SUBTITLE, width, 2).iter().enumerate() {
-        write(&mut canvas, line, (MARGIN, 59.0 + 17.0 * at as f64), SUBTITLE, MUTED, Align::Left);
+/// A page with `height` for what is neither a further line of the title, of the subtitle nor of the footer. All that is
+/// drawn later stands below those lines.
+fn page_with_footer(sheet: Sheet<'_>, title: &str, subtitle: &str, more: &str, height: f64) -> Canvas {
+    let Provenance { experiment, program, program_version, seed, .. } = sheet.provenance;
+    let footer = format!("{experiment} · {program} {program_version} · seed {seed}{more}");
+    let narrow = sheet.is_narrow();
+    let (size, titles) = sheet.title_lines(title);
+    let notes = in_lines(subtitle, SUBTITLE, Weight::Regular, sheet.inner(), if narrow { 7 } else { 2 });
+    let footers = in_lines(&footer, SMALL, Weight::Regular, sheet.inner(), if narrow { 4 } else { 1 });
+    let title_step = size + 4.0;
+    let of_title = title_step * titles.len().saturating_sub(1) as f64;
+    let down = of_title + 17.0 * notes.len().saturating_sub(2) as f64;
+    let of_footer = 15.0 * footers.len().saturating_sub(1) as f64;
+    let mut canvas = Canvas::new(&format!("{title}: {subtitle}"), sheet.px(), height + down + of_footer);
+    for (at, line) in titles.iter().enumerate() {
+        write_bold(&mut canvas, line, (MARGIN, 36.0 + title_step * at as f64), size, INK);
     }
-    let footer = format!(
-        "{} · {} {} · seed {}{more}",
-        provenance.experiment, provenance.program, provenance.program_version, provenance.seed
-    );
-    write_fitted(&mut canvas, &footer, (MARGIN, height - 16.0), SMALL, MUTED, width);
+    for (at, line) in notes.iter().enumerate() {
+        write(&mut canvas, line, (MARGIN, 59.0 + of_title + 17.0 * at as f64), SUBTITLE, MUTED, Align::Left);
+    }
+    for (at, line) in footers.iter().enumerate() {
+        write(&mut canvas, line, (MARGIN, height + down - 16.0 + 15.0 * at as f64), SMALL, MUTED, Align::Left);
+    }
+    canvas.down = down;
     canvas
 }
 
@@ -125,17 +139,39 @@ pub(super) fn bottom_axis(canvas: &mut Canvas, area: Area, scale: &Scale, ticks:
     }
 }
 
-/// Width that a key needs, its distance to the plot included; bounded, as the plot needs room too.
-pub(super) fn key_width(entries: &[KeyEntry]) -> f64 {
+/// Room that a key needs at the right of its plot, the distance included, and below the plot. The first is bounded, as
+/// the plot needs room too. On a narrow page, the key stands below.
+pub(super) fn key_room(sheet: Sheet<'_>, entries: &[KeyEntry]) -> (f64, f64) {
+    if sheet.is_narrow() {
+        return (MARGIN, entries.iter().map(height_below).sum());
+    }
     let names = widest(entries.iter().map(|entry| &entry.name), LABEL, Weight::Bold);
     let details = widest(entries.iter().map(|entry| &entry.detail), SMALL, Weight::Regular);
     // A viewer of an SVG without the font may take one that is wider by a sixth.
-    KEY_INDENT + names.max(details).clamp(100.0, KEY_NAME) * 7.0 / 6.0 + 10.0
+    (KEY_INDENT + names.max(details).clamp(100.0, sheet.key_name()) * 7.0 / 6.0 + 10.0, 0.0)
 }
 
-/// The key between `area` and `right`, greatest value first. Many entries take one line each.
+/// Height of an entry of a key below its plot.
+fn height_below(entry: &KeyEntry) -> f64 {
+    KEY_LINE + if entry.detail.is_empty() { 0.0 } else { 16.0 }
+}
+
+/// The key between `area` and `right`, or below the area on a narrow page, greatest value first. Many entries take one
+/// line each.
 pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
+    if is_narrow(canvas.width) {
+        let mut top = area.bottom + 52.0;
+        for entry in &entries {
+            canvas.line((area.left, top + 6.0), (area.left + 24.0, top + 6.0), Stroke::solid(entry.colour, 2.6));
+            let width = area.right - area.left - 32.0;
+            let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
+            write_bold(canvas, &name, (area.left + 32.0, top + 10.5), LABEL, INK);
+            write_fitted(canvas, &entry.detail, (area.left + 32.0, top + 26.5), SMALL, MUTED, width);
+            top += height_below(entry);
+        }
+        return;
+    }
     let left = area.right + 26.0;
     let text_left = area.right + KEY_INDENT;
     let width = (right - text_left) * 6.0 / 7.0 + 0.5;
@@ -154,17 +190,18 @@ pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<
 
 /// Cells of a grid of panels, row by row, for small multiples, and the page's height. Only the first of a row has room
 /// for labels at its left, as all share one value axis; with `labels`, each has that much.
-pub(super) fn panels(count: usize, labels: Option<f64>) -> (Vec<Area>, f64) {
+pub(super) fn panels(sheet: Sheet<'_>, count: usize, labels: Option<f64>) -> (Vec<Area>, f64) {
     const PANEL: f64 = 124.0;
     const ROW: f64 = PANEL + 82.0;
     let gap = labels.map_or(26.0, |labels| labels + 26.0);
     let columns = match count {
         0..=4 => 2,
+        _ if sheet.is_narrow() => 2,
         _ => 3,
     }
     .min(count.max(1));
     let left = MARGIN + 44.0;
-    let right = PAGE_WIDTH - MARGIN;
+    let right = sheet.px() - MARGIN;
     let width = (right - left - gap * (columns - 1) as f64) / columns as f64;
     let top = TOP + 54.0;
     let cell = |at: usize| {
@@ -174,4 +211,18 @@ pub(super) fn panels(count: usize, labels: Option<f64>) -> (Vec<Area>, f64) {
     };
     let rows = count.max(1).div_ceil(columns);
     ((0..count).map(cell).collect(), top + ROW * rows as f64 - 48.0 + FOOTER)
+}
+
+/// Writes entries of a colour and a name one after the other, in as many lines as they need, from a baseline on.
+pub(super) fn legend(canvas: &mut Canvas, (from, mut baseline): Position, entries: &[(&str, Colour)]) {
+    let mut left = from;
+    for &(name, colour) in entries {
+        let width = 20.0 + text_width(name, SMALL, Weight::Regular);
+        if left > from && left + width > canvas.width - MARGIN {
+            (left, baseline) = (from, baseline + 17.0);
+        }
+        canvas.rectangle((left, baseline - 11.0), (left + 14.0, baseline + 3.0), colour, 1.0);
+        write(canvas, name, (left + 20.0, baseline), SMALL, INK, Align::Left);
+        left += width + 22.0;
+    }
 }

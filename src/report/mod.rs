@@ -28,6 +28,7 @@ mod limits;
 mod names;
 mod plan;
 mod sensitivity;
+mod sheet;
 mod style;
 mod swept;
 #[cfg(test)]
@@ -49,6 +50,7 @@ pub use junit::junit;
 pub use limits::verdicts;
 pub use plan::plan_text;
 pub use sensitivity::sensitivity_text;
+pub use sheet::ChartWidth;
 pub use table::{SCHEMA_VERSION, json, table};
 pub use uncertainty::uncertainty_text;
 pub use wrap::wrapped;

@@ -3,7 +3,6 @@
 use itertools::Itertools;
 
 use super::data::VariantResults;
-use super::style::LABEL;
 use super::swept::SweepAxis;
 use super::text::{Weight, common_start, fitted_name, widest};
 
@@ -44,11 +43,11 @@ pub(super) fn in_short(variants: &[VariantResults<'_>]) -> Vec<String> {
     if short.iter().any(|name| name.starts_with('…')) { full } else { short }
 }
 
-/// Bold names for a column of at most `width`, and their size: smaller before anything is left out.
-pub(super) fn column(variants: &[VariantResults<'_>], width: f64) -> (Vec<String>, f64) {
+/// Bold names for a column of at most `width`, and their size: a smaller one of these before anything is left out.
+pub(super) fn column(variants: &[VariantResults<'_>], width: f64, sizes: &[f64]) -> (Vec<String>, f64) {
     let mut lengths: Vec<Vec<String>> = lengths(variants).into();
     lengths.extend(lengths.last().map(|brief| without_start(brief)));
-    fitting(lengths, &[LABEL, 11.0], Weight::Bold, width)
+    fitting(lengths, sizes, Weight::Bold, width)
 }
 
 /// The first of these names that all fit, in the first size in which they do; otherwise the middle of the last is cut.
@@ -93,6 +92,7 @@ fn lengths(variants: &[VariantResults<'_>]) -> [Vec<String>; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::style::LABEL;
     use crate::report::text::text_width;
 
     #[test]

@@ -94,19 +94,19 @@ impl CurveStyle {
 
     /// The colour.
     pub(super) fn colour(self) -> Colour {
-        self.shaded(series_colour(self.product))
+        self.shaded(series_colour(self.product), 0.55)
     }
 
     /// The colour on a dark ground.
     pub(super) fn colour_on_dark(self) -> Colour {
-        self.shaded(SERIES_DARK[self.product])
+        self.shaded(SERIES_DARK[self.product], 0.3)
     }
 
-    /// From dark for the first to light for the last; the colour itself in the middle, and where it is alone.
-    fn shaded(self, colour: Colour) -> Colour {
-        const REACH: f64 = 0.55;
+    /// From dark for the first, with this share of black, to light for the last; the colour itself in the middle, and
+    /// where it is alone.
+    fn shaded(self, colour: Colour, black: f64) -> Colour {
         let share = if self.of > 1 { 2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0 } else { 0.0 };
-        mixed(colour, if share < 0.0 { BLACK } else { WHITE }, REACH * share.abs())
+        if share < 0.0 { mixed(colour, BLACK, -black * share) } else { mixed(colour, WHITE, 0.55 * share) }
     }
 
     /// A line pattern for its world.
@@ -174,8 +174,6 @@ pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
     ("defective", Colour(0xB3, 0x26, 0x1E), Colour(0xF0, 0x60, 0x50)),
 ];
 
-/// Width of a page.
-pub(super) const PAGE_WIDTH: f64 = 960.0;
 /// White border of a page.
 pub(super) const MARGIN: f64 = 24.0;
 /// Font sizes: pixels per em.

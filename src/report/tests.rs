@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::canvas::Canvas;
 use super::draw::charts_of;
+use super::sheet::LEAST_PT;
 use super::synthetic::{Fleet, Wave, six_settings, sweeps};
 use super::*;
 
@@ -25,16 +26,26 @@ fn read_all(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Publishes, reads, and checks that every chart is readable. Returns the results.
+/// Publishes, reads, and checks that every chart is readable in each width. Returns the results.
 fn readable(fleet: &Fleet) -> Results {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
     fleet.publish(&folder);
-    let results = Results::read(&folder).expect("readable");
-    for (_, canvas) in charts_of(&results) {
-        canvas.assert_readable();
+    let mut results = Results::read(&folder).expect("readable");
+    for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
+        results.width = width;
+        charts_of(&results).iter().for_each(|(_, canvas)| assert_printable(canvas, width));
     }
     results
+}
+
+/// Checks that texts neither overlap nor leave the page, and that they are large enough in print.
+pub(super) fn assert_printable(canvas: &Canvas, width: ChartWidth) {
+    canvas.assert_readable();
+    let pt = canvas.smallest_text() / canvas.width * width.mm() / 25.4 * 72.0;
+    // Details in the panels of a page may be smaller.
+    let least = if width == ChartWidth::Page { LEAST_PT - 1.0 } else { LEAST_PT };
+    assert!(pt >= least, "{width:?}: a text of {pt:.1} pt");
 }
 
 /// The fleets that charts and table must handle.
@@ -94,8 +105,8 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
     ] {
         std::fs::copy(folder.join(file), copy.join(file)).expect("copied");
     }
-    draw_folder(&folder).expect("drawn");
-    draw_folder(&copy).expect("drawn");
+    draw_folder(&folder, ChartWidth::Page).expect("drawn");
+    draw_folder(&copy, ChartWidth::Page).expect("drawn");
     let drawn = read_all(&folder);
     assert_eq!(drawn.len(), 16, "the charts of one world");
     let page = |folder: &Path| std::fs::read(folder.join(PAGE_FILE)).expect("readable");
@@ -143,7 +154,7 @@ fn axes_carry_their_units() {
 #[test]
 fn a_folder_without_results_is_an_error_that_names_the_file() {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let error = draw_folder(home.path()).expect_err("nothing there").to_string();
+    let error = draw_folder(home.path(), ChartWidth::Page).expect_err("nothing there").to_string();
     assert!(error.contains("is not a results folder: provenance.json is missing"), "{error}");
 }
 
@@ -351,7 +362,7 @@ fn charts_can_be_inspected() {
         let folder = Path::new(&folder).join(name.replace([' ', ','], "-"));
         if fleet.replicates > 0 {
             fleet.publish(&folder);
-            draw_folder(&folder).expect("drawn");
+            draw_folder(&folder, ChartWidth::Page).expect("drawn");
             std::fs::write(folder.join(CHARTS_FOLDER).join("table.txt"), table(&readable_quietly(&fleet), 100))
                 .expect("written");
         }

@@ -76,8 +76,8 @@ pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> Strin
 }
 
 /// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis where it is too wide.
-pub(super) fn in_lines(text: &str, size: f64, width: f64, most: usize) -> Vec<String> {
-    let fits = |line: &str| text_width(line, size, Weight::Regular) <= width;
+pub(super) fn in_lines(text: &str, size: f64, weight: Weight, width: f64, most: usize) -> Vec<String> {
+    let fits = |line: &str| text_width(line, size, weight) <= width;
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let free = lines.len() < most;
@@ -89,7 +89,7 @@ pub(super) fn in_lines(text: &str, size: f64, width: f64, most: usize) -> Vec<St
             _ => lines.push(word.to_owned()),
         }
     }
-    lines.iter().map(|line| fitted(line, size, Weight::Regular, width)).collect()
+    lines.iter().map(|line| fitted(line, size, weight, width)).collect()
 }
 
 /// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_long_text_takes_more_lines_and_only_the_last_is_cut() {
-        let in_two = |text: &str| in_lines(text, LABEL_SIZE, 100.0, 2);
+        let in_two = |text: &str| in_lines(text, LABEL_SIZE, Weight::Regular, 100.0, 2);
         assert_eq!(in_two("one"), ["one"]);
         assert_eq!(in_two("maxUnavailable 5 percent"), ["maxUnavailable", "5 percent"]);
         let cut = in_two("maxUnavailable of five percent, or of every cluster at once");

@@ -134,6 +134,7 @@ pub(super) mod tests {
             draws: Vec::new(),
             constants: Vec::new(),
             guesses: Vec::new(),
+            width: crate::report::ChartWidth::default(),
             uncertainty: vec![
                 row("quick", READY_TIME, "s", [540.0, 546.0, 560.0], some([300.0, 600.0, 5400.0])),
                 row("careful", READY_TIME, "s", [3000.0, 3100.0, 3200.0], [Some(2000.0), Some(4000.0), None]),

@@ -2,24 +2,28 @@
 
 use crate::report::axis::{AxisTick, Scale, decimate, log_ticks, scaled, staircase, ticks_from_zero, ticks_of_time};
 use crate::report::canvas::{Canvas, Position, Stroke};
+use crate::report::findings::Head;
 use crate::report::format::{count, number, time};
-use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_width, page, value_axis};
-use crate::report::style::{INK, PAGE_WIDTH, series_colour};
-use crate::results::{Provenance, SampleRecord};
+use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_room, page, value_axis};
+use crate::report::sheet::Sheet;
+use crate::report::style::{INK, series_colour};
+use crate::results::SampleRecord;
 
 /// Draws the chart.
-pub(super) fn draw(sample: &SampleRecord, provenance: &Provenance) -> Canvas {
+pub(super) fn draw(sample: &SampleRecord, sheet: Sheet<'_>) -> Canvas {
     let entries = entries(sample);
     let height = 540.0;
-    let area = Area::of_page(height, 50.0, key_width(&entries));
-    let subtitle = format!(
+    let (key_right, key_below) = key_room(sheet, &entries);
+    let area = Area::of_page(sheet, height, 50.0, key_right);
+    let note = format!(
         "{} value{} from {}; median {}",
         count(sample.count as f64),
         if sample.count == 1 { "" } else { "s" },
         sample.source,
         time(sample.median_s)
     );
-    let mut canvas = page(provenance, &heading(sample), &subtitle, height);
+    let head = Head { subject: &heading(sample), findings: Vec::new(), note };
+    let mut canvas = page(sheet, &head, height + key_below);
     let x = scale(sample, area);
     let y = Scale::from_zero(100.0, area.bottom, area.top);
     let shares: Vec<AxisTick> =
@@ -41,7 +45,7 @@ pub(super) fn draw(sample: &SampleRecord, provenance: &Provenance) -> Canvas {
     let curve = sample.curve.iter().map(|(value, share)| (*value, 100.0 * share));
     let steps = staircase(curve, &x, &y);
     canvas.path(decimate(&steps, 2.0), Stroke::solid(INK, 1.4));
-    key(&mut canvas, area, PAGE_WIDTH - 10.0, entries);
+    key(&mut canvas, area, sheet.px() - 10.0, entries);
     canvas
 }
 

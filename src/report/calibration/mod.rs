@@ -6,19 +6,18 @@ mod rates;
 
 use super::canvas::Canvas;
 use super::format::{count, number, percent, time};
+use super::sheet::Sheet;
 use super::wrap::{side_by_side, wrapped};
-use crate::results::{
-    CalibrationRecord, FitRecord, PredictionRecord, Provenance, RateParameter, RatesRecord, SampleRecord,
-};
+use crate::results::{CalibrationRecord, FitRecord, PredictionRecord, RateParameter, RatesRecord, SampleRecord};
 
 /// The charts with the names of their files.
-pub(super) fn charts(record: &CalibrationRecord, provenance: &Provenance) -> Vec<(String, Canvas)> {
+pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let of_samples = record.samples.iter().filter(|sample| sample.count > 1);
-    let fits = of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, provenance)));
-    let rates = record.rates.as_ref().and_then(|rates| rates::draw(rates, provenance));
+    let fits = of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, sheet)));
+    let rates = record.rates.as_ref().and_then(|rates| rates::draw(rates, sheet));
     let rates = rates.map(|canvas| ("rates".to_owned(), canvas));
     let prediction = record.prediction.as_ref();
-    let prediction = prediction.map(|found| ("prediction".to_owned(), prediction::draw(found, provenance)));
+    let prediction = prediction.map(|found| ("prediction".to_owned(), prediction::draw(found, sheet)));
     fits.chain(rates).chain(prediction).collect()
 }
 

@@ -2,16 +2,19 @@
 
 use crate::report::axis::{Scale, decimate, staircase, ticks_from_zero, ticks_of_time};
 use crate::report::canvas::{Canvas, Position, Stroke};
+use crate::report::findings::Head;
 use crate::report::format::{count, time};
-use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_width, page, value_axis};
-use crate::report::style::{INK, PAGE_WIDTH, series_colour};
-use crate::results::{PredictionRecord, Provenance};
+use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_room, page, value_axis};
+use crate::report::sheet::Sheet;
+use crate::report::style::{INK, series_colour};
+use crate::results::PredictionRecord;
 
 /// Draws the chart.
-pub(super) fn draw(prediction: &PredictionRecord, provenance: &Provenance) -> Canvas {
+pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
     let entries = entries(prediction);
     let height = 540.0;
-    let area = Area::of_page(height, 56.0, key_width(&entries));
+    let (key_right, key_below) = key_room(sheet, &entries);
+    let area = Area::of_page(sheet, height, 56.0, key_right);
     let error = prediction.predicted_completion_s / prediction.completion_s - 1.0;
     let title = format!(
         "The last pod started after {}; predicted {} ({:+.1}%)",
@@ -20,13 +23,13 @@ pub(super) fn draw(prediction: &PredictionRecord, provenance: &Provenance) -> Ca
         error * 100.0
     );
     let from = if prediction.is_in_sample { "the same events" } else { "other events" };
-    let subtitle = format!(
+    let note = format!(
         "{} pods; simulated: {}; rates from {from}; band: 90% of {} runs",
         count(prediction.pods as f64),
         prediction.simulated,
         prediction.runs
     );
-    let mut canvas = page(provenance, &title, &subtitle, height);
+    let mut canvas = page(sheet, &Head { subject: &title, findings: Vec::new(), note }, height + key_below);
     let last = prediction.predicted.last().map_or(0.0, |(_, _, _, high)| *high).max(prediction.completion_s);
     let x = Scale::from_zero(if last > 0.0 { last * 1.04 } else { 1.0 }, area.left, area.right);
     let most = prediction.predicted.last().map_or(0.0, |(pods, ..)| *pods).max(prediction.pods as f64);
@@ -45,7 +48,7 @@ pub(super) fn draw(prediction: &PredictionRecord, provenance: &Provenance) -> Ca
     let steps = staircase(prediction.real.iter().copied(), &x, &y);
     let steps: Vec<Position> = [(area.left, area.bottom)].into_iter().chain(steps).collect();
     canvas.path(decimate(&steps, 2.0), Stroke::solid(INK, 1.8));
-    key(&mut canvas, area, PAGE_WIDTH - 10.0, entries);
+    key(&mut canvas, area, sheet.px() - 10.0, entries);
     canvas
 }
 

@@ -4,27 +4,35 @@
 
 use crate::report::axis::{AxisTick, Scale, ticks_of_time};
 use crate::report::canvas::{Canvas, Position, Stroke};
+use crate::report::findings::Head;
 use crate::report::format::{percent, time};
 use crate::report::frame::{Area, bottom_grid, page, value_axis, write_bold, write_fitted};
-use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, PAGE_WIDTH, SMALL, WHITE, series_colour};
-use crate::results::{Provenance, RateParameter, RatesRecord};
+use crate::report::sheet::Sheet;
+use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, SMALL, WHITE, series_colour};
+use crate::results::{RateParameter, RatesRecord};
 
-/// Where the parameters are written.
-const TEXTS: f64 = 330.0;
+/// Width of the parameters beside the plot, as a share of the page, and height of each.
+const TEXTS: f64 = 0.344;
+const PARAMETER: f64 = 58.0;
 
 /// Draws the chart. `None` without an image.
-pub(super) fn draw(rates: &RatesRecord, provenance: &Provenance) -> Option<Canvas> {
+pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     let height = 560.0;
-    let area = Area::of_page(height, 60.0, MARGIN + TEXTS);
+    // The parameters stand beside the plot, on a narrow page below it.
+    let (beside, below) = match sheet.is_narrow() {
+        true => (MARGIN, PARAMETER * rates.parameters.len() as f64),
+        false => (MARGIN + TEXTS * sheet.px(), 0.0),
+    };
+    let area = Area::of_page(sheet, height, 60.0, beside);
     let title = format!("Fitted pull times differ from measured ones by {} (median)", percent(rates.median_error));
-    let subtitle = format!("{}; dot: median, line: least to greatest", super::extent(rates));
+    let note = format!("{}; dot: median, line: least to greatest", super::extent(rates));
     let ends = rates.images.iter().flat_map(|row| [row.pull_s_min, row.pull_s_max, row.fitted_s]);
     let ends: Vec<f64> = ends.filter(|time| *time > 0.0).collect();
     let low = ends.iter().copied().reduce(f64::min)? / 1.2;
     let high = ends.iter().copied().reduce(f64::max)? * 1.2;
     let x = Scale { low, high, from: area.left, to: area.right, log: true };
     let y = Scale { low, high, from: area.bottom, to: area.top, log: true };
-    let mut canvas = page(provenance, &title, &subtitle, height);
+    let mut canvas = page(sheet, &Head { subject: &title, findings: Vec::new(), note }, height + below);
     let corner = |factor: f64| -> Vec<Position> {
         [low, high].iter().map(|time| (x.at(*time), y.at((time * factor).clamp(low, high)))).collect()
     };
@@ -39,10 +47,11 @@ pub(super) fn draw(rates: &RatesRecord, provenance: &Provenance) -> Option<Canva
         canvas.dot((at, y.at(row.pull_s_median)), 5.0, WHITE, 1.0);
         canvas.dot((at, y.at(row.pull_s_median)), 4.0, series_colour(0), 0.85);
     }
-    let left = area.right + 28.0;
-    let width = PAGE_WIDTH - MARGIN - left;
+    let (left, from) =
+        if sheet.is_narrow() { (MARGIN, area.bottom + 62.0) } else { (area.right + 28.0, area.top + 8.0) };
+    let width = sheet.px() - MARGIN - left;
     for (at, parameter) in rates.parameters.iter().enumerate() {
-        let top = area.top + 8.0 + 58.0 * at as f64;
+        let top = from + PARAMETER * at as f64;
         write_bold(&mut canvas, &parameter.name, (left, top), LABEL, INK);
         write_fitted(&mut canvas, &value(parameter), (left, top + 18.0), LABEL, INK, width);
         write_fitted(&mut canvas, &parameter.note, (left, top + 35.0), SMALL, MUTED, width);

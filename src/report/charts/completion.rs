@@ -2,54 +2,43 @@
 //! median and its interval, and a note on those that may be the fastest (`comparison.csv`). Unfinished runs have no
 //! time; they are counted, with the rule that blocked them.
 
+use super::rows::Rows;
 use crate::report::charts::prelude::*;
-use crate::report::names;
 use crate::results::RunRow;
 
 const ROW: f64 = 46.0;
 /// Height of a row for more than [`MANY`] variants.
 const ROW_MANY: f64 = 34.0;
 const MANY: usize = 12;
-/// Widest column of names.
-const NAMES_MAX: f64 = 0.45 * PAGE_WIDTH;
-/// Widest column of numbers.
-const NUMBERS_MAX: f64 = 230.0;
+/// Widest columns of names and numbers, as shares of the page.
+const COLUMNS_MAX: [f64; 2] = [0.45, 0.24];
 
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
-    let top = TOP + 4.0;
-    let row_height = if variants.len() > MANY { ROW_MANY } else { ROW };
-    let bottom = top + row_height * variants.len().max(1) as f64;
-    let (names, name_size) = names::column(&variants, NAMES_MAX);
-    let headlines: Vec<String> = variants.iter().map(headline).collect();
-    let standing = |variant| results.standing(variant, READY_TIME, "the fastest").unwrap_or_default();
-    let notes = variants.iter().map(|variant| (standing(variant), unfinished_note(variant)));
-    let notes: Vec<String> =
-        notes.map(|(best, rest)| [best, rest].into_iter().filter(|part| !part.is_empty()).join("; ")).collect();
-    let numbers = widest(&headlines, LABEL, Weight::Regular).max(widest(&notes, SMALL, Weight::Regular));
-    let area = Area {
-        left: MARGIN + widest(&names, name_size, Weight::Bold).max(60.0) + 26.0,
-        top,
-        right: PAGE_WIDTH - MARGIN - 20.0 - numbers.clamp(80.0, NUMBERS_MAX),
-        bottom,
+    let note = |variant| {
+        let standing = results.standing(variant, READY_TIME, "the fastest").unwrap_or_default();
+        [standing, unfinished_note(variant)].into_iter().filter(|part| !part.is_empty()).join("; ")
     };
+    let numbers = variants.iter().map(|variant| [headline(variant), note(variant)]).collect();
+    let row = if variants.len() > MANY { ROW_MANY } else { ROW };
+    let rows = Rows::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, row), COLUMNS_MAX);
+    let area = rows.area;
     let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.reachable_ready_s).collect();
     let x = time_scale(&times, area.left, area.right);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
     let head = Head { subject: "Rollout completion time", findings: findings::completion(&variants), note: subtitle };
-    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), bottom + 56.0 + FOOTER);
+    let mut canvas = page(results.sheet(), &head, area.bottom + 56.0 + FOOTER);
     if !times.is_empty() {
         let titles = ("{} since the rollout started", "time since the rollout started (logarithmic)");
         let (ticks, title) = ticks_of_time(&x, (46.0, 6), titles);
         bottom_grid(&mut canvas, area, &x, &ticks, &title);
     }
     for (row, variant) in variants.iter().enumerate() {
-        let middle = top + row_height * (row as f64 + 0.5);
-        write_bold(&mut canvas, &names[row], (MARGIN, middle + 4.5), name_size, INK);
+        let middle = rows.middle(row);
+        rows.write(&mut canvas, row);
         let completions = variant.runs.iter().filter_map(|run| run.reachable_ready_s);
         dots(&mut canvas, variant, READY_TIME, completions, &x, (middle, 11.0));
-        numbers_beside(&mut canvas, area, middle, &headlines[row], &notes[row]);
         if variant.ready_time().is_none() && variant.finished() == 0 {
             let held = variant.unfinished().map_or_else(String::new, RunRow::held);
             let reason = fitted(&held, SMALL, Weight::Regular, area.right - area.left - 8.0);
@@ -82,15 +71,6 @@ pub(super) fn dots(
         canvas.dot((x.at(median), middle), 6.5, WHITE, 1.0);
         canvas.dot((x.at(median), middle), 5.0, colour, 1.0);
     }
-}
-
-/// Writes the numbers of a row at the right of the plot, the note below the headline.
-pub(super) fn numbers_beside(canvas: &mut Canvas, area: Area, middle: f64, headline: &str, note: &str) {
-    let left = area.right + 20.0;
-    let width = PAGE_WIDTH - 10.0 - left;
-    let headline_at = if note.is_empty() { middle + 4.5 } else { middle - 4.0 };
-    write_fitted(canvas, headline, (left, headline_at), LABEL, INK, width);
-    write_fitted(canvas, note, (left, middle + 13.0), SMALL, MUTED, width);
 }
 
 fn headline(variant: &VariantResults<'_>) -> String {

@@ -50,27 +50,30 @@ pub(super) fn draw(results: &Results, axes: &Axes<'_>, curves: &[Curve]) -> Canv
     let variants = results.variants();
     let plots = plots(&variants);
     let alone = plots.len() == 1;
-    let columns = if alone { 1 } else { 2 };
+    let sheet = results.sheet();
+    let columns = if alone || sheet.is_narrow() { 1 } else { 2 };
     let most = plots.iter().map(|(_, members)| members.len()).max().unwrap_or(0) as f64;
-    let height = if alone { ALONE } else { AMONG }.max(KEY_LINE * (most - 1.0));
-    let cell = (PAGE_WIDTH - 2.0 * MARGIN - GAP * (columns - 1) as f64) / columns as f64;
-    let row = ABOVE + height + BELOW;
-    let page_height = TOP - 30.0 + row * plots.len().div_ceil(columns) as f64 + FOOTER;
-    let mut canvas = page_of_run(results, axes.head.title(), &axes.head.subtitle(), page_height);
+    let height = if alone { ALONE } else { AMONG }.max(if sheet.is_narrow() { 0.0 } else { KEY_LINE * (most - 1.0) });
+    let cell = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
+    let plots_count = plots.len();
     let keys: Vec<(String, Vec<usize>, Vec<KeyEntry>)> = plots
         .into_iter()
         .map(|(heading, members)| {
-            let width = if alone { KEY_NAME } else { NAME * cell };
+            let width = if columns == 1 { sheet.key_name() } else { NAME * cell };
             let (settings, entries) = entries(&variants, &members, curves, width, alone);
             let heading = [Some(heading), settings].into_iter().flatten().filter(|part| !part.is_empty()).join(", by ");
             (heading, members, entries)
         })
         .collect();
-    let key_room = keys.iter().map(|(.., entries)| key_width(entries)).fold(0.0, f64::max);
+    let rooms = keys.iter().map(|(.., entries)| key_room(sheet, entries));
+    let (key_right, key_below) = rooms.fold((0.0, 0.0), |a, b| (f64::max(a.0, b.0), f64::max(a.1, b.1)));
+    let row = ABOVE + height + BELOW + key_below;
+    let page_height = TOP - 30.0 + row * plots_count.div_ceil(columns) as f64 + FOOTER;
+    let mut canvas = page_of_run(results, &axes.head, page_height);
     for (at, (heading, members, entries)) in keys.into_iter().enumerate() {
         let left = MARGIN + (cell + GAP) * (at % columns) as f64;
         let top = TOP - 30.0 + row * (at / columns) as f64 + ABOVE;
-        let area = Area { left: left + 50.0, top, right: left + cell - key_room, bottom: top + height };
+        let area = Area { left: left + 50.0, top, right: left + cell - key_right, bottom: top + height };
         write_bold(&mut canvas, &fitted_name(&heading, LABEL, Weight::Bold, cell), (left, top - 31.0), LABEL, INK);
         plot(&mut canvas, axes, area, members.iter().map(|&at| (&variants[at], &curves[at])));
         key(&mut canvas, area, left + cell, entries);

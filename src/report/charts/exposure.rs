@@ -3,50 +3,39 @@
 //! One row for each variant, the least exposed first: every run, the median and its interval, and when the last
 //! cluster was exposed in the displayed run.
 
-use super::completion::{dots, numbers_beside};
+use super::completion::dots;
 use super::curves::{self, Axes, Curve, rising};
+use super::rows::Rows;
 use crate::report::charts::prelude::*;
-use crate::report::names;
 
 const ROW: f64 = 46.0;
-/// Widest column of names.
-const NAMES_MAX: f64 = 0.36 * PAGE_WIDTH;
-/// Widest column of numbers.
-const NUMBERS_MAX: f64 = 330.0;
+/// Widest columns of names and numbers, as shares of the page.
+const COLUMNS_MAX: [f64; 2] = [0.36, 0.34];
 
 /// Draws the chart. `None` where no cluster received a defective revision.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
-    let variants = results.variants();
+    let mut variants = results.variants();
     if !variants.iter().any(VariantResults::exposed) {
         return None;
     }
-    let (names, size) = names::column(&variants, NAMES_MAX);
-    let names_width = widest(&names, size, Weight::Bold).max(60.0);
-    let texts = |of: fn(&VariantResults<'_>) -> String| variants.iter().map(of).collect_vec();
-    let headlines = widest(texts(headline), LABEL, Weight::Regular);
-    let numbers = headlines.max(widest(texts(note), SMALL, Weight::Regular)).min(NUMBERS_MAX);
-    let rows = variants.iter().zip(names).sorted_by(|(a, _), (b, _)| median(a).total_cmp(&median(b)));
-    let area = Area {
-        left: MARGIN + names_width + 26.0,
-        top: TOP + 4.0,
-        right: PAGE_WIDTH - MARGIN - 20.0 - numbers,
-        bottom: TOP + 4.0 + ROW * variants.len() as f64,
-    };
+    variants.sort_by(|a, b| median(a).total_cmp(&median(b)));
+    let numbers = variants.iter().map(|variant| [headline(variant), note(variant)]).collect();
+    let rows = Rows::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, ROW), COLUMNS_MAX);
+    let area = rows.area;
     let exposed: Vec<f64> = results.tables.runs.iter().map(|run| run.exposed_targets as f64).collect();
     let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);
     let subtitle = format!("{}; dot: median, line: its 95% CI, small dots: single runs", extent(&variants));
     let subject = "Clusters exposed to the defective revision";
     let head = Head { subject, findings: findings::exposure(&variants), note: subtitle };
-    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), area.bottom + 56.0 + FOOTER);
+    let mut canvas = page_of_run(results, &head, area.bottom + 56.0 + FOOTER);
     bottom_grid(&mut canvas, area, &x, &ticks, &format!("exposed clusters{}", x.note()));
-    for (at, (variant, name)) in rows.enumerate() {
-        let middle = area.top + ROW * (at as f64 + 0.5);
-        write_bold(&mut canvas, &name, (MARGIN, middle + 4.5), size, INK);
+    for (at, variant) in variants.iter().enumerate() {
+        let middle = rows.middle(at);
+        rows.write(&mut canvas, at);
         let stroke = Stroke { colour: AXIS, width: 0.8, dash: &[1.5, 3.0] };
         canvas.line((area.left, middle), (x.at(median(variant)), middle), stroke);
         let exposed = variant.runs.iter().map(|run| run.exposed_targets as f64);
         dots(&mut canvas, variant, "exposed_targets", exposed, &x, (middle, 14.0));
-        numbers_beside(&mut canvas, area, middle, &headline(variant), &note(variant));
     }
     Some(canvas)
 }

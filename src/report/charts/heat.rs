@@ -20,8 +20,10 @@ const CELL: f64 = 34.0;
 const GAP: f64 = 26.0;
 /// Widest name of a row.
 const ROW_NAME: f64 = 170.0;
-/// Sizes of the numbers: the first that fits its cell.
-const SIZES: [f64; 4] = [LABEL, SMALL, 11.0, 10.0];
+/// Height of the key of a map.
+const KEY: f64 = 46.0;
+/// Height of a line of the columns' labels.
+const LABEL_LINE: f64 = 14.0;
 /// Values that differ by less than this share count as equal.
 const ALIKE: f64 = 0.01;
 
@@ -53,23 +55,29 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let axes = SweepAxis::all(&variants);
     let (sides, rest) = sides(&axes, &variants)?;
     let groups = groups(&sides, &rest, &variants);
-    let [x, y] = laid_out(sides);
+    let sheet = results.sheet();
+    let [x, y] = laid_out(sheet, sides);
     let shown: Vec<&VariantResults<'_>> = groups.iter().flat_map(|(_, variants)| variants).copied().collect();
     let mut measures = measures(&shown);
-    if x.labels.len() > THREE_MAPS {
+    if x.labels.len() > THREE_MAPS || sheet.is_narrow() {
         measures.truncate(2);
     }
-    let fitted = |label: &String| fitted_name(label, SMALL, Weight::Regular, ROW_NAME);
+    let fitted = |label: &String| fitted_name(label, SMALL, Weight::Regular, ROW_NAME.min(0.3 * sheet.px()));
     let rows: Vec<String> = y.labels.iter().map(fitted).collect();
-    let names = widest(&rows, SMALL, Weight::Regular).max(30.0);
-    let left = MARGIN + names + 12.0;
-    let maps = measures.len() as f64;
-    let width = (PAGE_WIDTH - MARGIN - left - GAP * (maps - 1.0)) / maps;
+    let left = MARGIN + widest(&rows, SMALL, Weight::Regular).max(30.0) + 12.0;
+    // Maps stand beside each other, on a narrow page below each other.
+    let beside = if sheet.is_narrow() { 1.0 } else { measures.len() as f64 };
+    let width = (sheet.px() - MARGIN - left - GAP * (beside - 1.0)) / beside;
     let cell = width / x.labels.len() as f64;
+    let columns: Vec<Vec<String>> =
+        x.labels.iter().map(|label| in_lines(label, SMALL, Weight::Regular, cell - 4.0, 2)).collect();
+    let label_lines = columns.iter().map(Vec::len).max().unwrap_or(1) as f64;
     let heading = if groups.len() > 1 { 26.0 } else { 0.0 };
-    let block = heading + 20.0 + CELL * rows.len() as f64 + 14.0;
-    let top = TOP + 46.0;
-    let height = top + block * groups.len() as f64 + 24.0 + FOOTER;
+    let above = heading + 20.0 + LABEL_LINE * (label_lines - 1.0);
+    let block = above + CELL * rows.len() as f64 + 14.0;
+    let map = KEY + block * groups.len() as f64;
+    let step = if sheet.is_narrow() { (0.0, map + 20.0) } else { (width + GAP, 0.0) };
+    let height = TOP + map + step.1 * (measures.len() - 1) as f64 + 24.0 + FOOTER;
     let subtitle =
         format!("{}; medians; darker: higher; hatched: half of the runs unfinished, or more", extent(&variants));
     let subject = format!("Medians by {} and {}", y.title, x.title);
@@ -78,39 +86,39 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         _ => findings::completion(&variants),
     };
     let head = Head { subject: &subject, findings, note: subtitle };
-    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
-    for (at, measure) in measures.iter().enumerate() {
-        key(&mut canvas, measure, (left + (width + GAP) * at as f64, TOP), width);
-    }
-    for (at, (name, variants)) in groups.iter().enumerate() {
-        let top = top + block * at as f64;
-        if groups.len() > 1 {
-            let name = fitted_name(name, LABEL, Weight::Bold, PAGE_WIDTH - 2.0 * MARGIN);
-            write_bold(&mut canvas, &name, (MARGIN, top + 12.0), LABEL, INK);
-        }
-        let top = top + heading + 20.0;
-        for (row, name) in rows.iter().enumerate() {
-            let middle = top + CELL * (row as f64 + 0.5);
-            write(&mut canvas, name, (left - 10.0, middle + 4.2), SMALL, INK, Align::Right);
-        }
-        for (at, measure) in measures.iter().enumerate() {
-            let corner = (left + (width + GAP) * at as f64, top);
-            for (column, label) in x.labels.iter().enumerate() {
-                let label = fitted_name(label, SMALL, Weight::Regular, cell - 4.0);
-                let middle = corner.0 + cell * (column as f64 + 0.5);
-                write(&mut canvas, &label, (middle, top - 6.0), SMALL, MUTED, Align::Middle);
+    let mut canvas = page(sheet, &head, height);
+    for (nth, measure) in measures.iter().enumerate() {
+        let (from, top) = (left + step.0 * nth as f64, TOP + step.1 * nth as f64);
+        key(&mut canvas, measure, (from, top), width);
+        for (at, (name, variants)) in groups.iter().enumerate() {
+            let top = top + KEY + block * at as f64;
+            let is_first = nth == 0 || sheet.is_narrow();
+            if is_first && groups.len() > 1 {
+                let name = fitted_name(name, LABEL, Weight::Bold, sheet.inner());
+                write_bold(&mut canvas, &name, (MARGIN, top + 12.0), LABEL, INK);
+            }
+            let top = top + above;
+            for (row, name) in rows.iter().enumerate().filter(|_| is_first) {
+                let middle = top + CELL * (row as f64 + 0.5);
+                write(&mut canvas, name, (left - 10.0, middle + 4.2), SMALL, INK, Align::Right);
+            }
+            for (column, label) in columns.iter().enumerate() {
+                let middle = from + cell * (column as f64 + 0.5);
+                for (line, text) in label.iter().rev().enumerate() {
+                    let baseline = top - 6.0 - LABEL_LINE * line as f64;
+                    write(&mut canvas, text, (middle, baseline), SMALL, MUTED, Align::Middle);
+                }
             }
             for variant in variants {
                 let (Some(column), Some(row)) = ((x.of)(variant), (y.of)(variant)) else { continue };
-                let corner = (corner.0 + cell * column as f64, corner.1 + CELL * row as f64);
-                draw_cell(&mut canvas, measure, variant, corner, cell);
+                let corner = (from + cell * column as f64, top + CELL * row as f64);
+                draw_cell(&mut canvas, measure, variant, corner, (cell, sheet.small_sizes()));
             }
         }
     }
-    let middle = f64::midpoint(left, PAGE_WIDTH - MARGIN);
     let axes = format!("columns: {}; rows: {}", x.title, y.title);
-    let axes = fitted_name(&axes, SMALL, Weight::Regular, PAGE_WIDTH - 2.0 * MARGIN - left);
-    write(&mut canvas, &axes, (middle, height - FOOTER - 12.0), SMALL, INK, Align::Middle);
+    let axes = fitted_name(&axes, SMALL, Weight::Regular, sheet.inner());
+    write(&mut canvas, &axes, (sheet.px() / 2.0, height - FOOTER - 12.0), SMALL, INK, Align::Middle);
     Some(canvas)
 }
 
@@ -152,10 +160,12 @@ fn side<'s>(axis: &'s SweepAxis<'s>) -> MapSide<'s> {
 }
 
 /// Columns and rows: the side with more values gives the columns, where its labels have room.
-fn laid_out([a, b]: [MapSide<'_>; 2]) -> [MapSide<'_>; 2] {
+fn laid_out<'s>(sheet: Sheet<'_>, [a, b]: [MapSide<'s>; 2]) -> [MapSide<'s>; 2] {
     let (more, fewer) = if a.labels.len() >= b.labels.len() { (a, b) } else { (b, a) };
-    let room = (PAGE_WIDTH - 2.0 * MARGIN - GAP - 90.0) / 2.0 / more.labels.len() as f64 - 4.0;
-    if more.labels.len() <= COLUMNS_MAX && widest(&more.labels, SMALL, Weight::Regular) <= room {
+    let maps = if sheet.is_narrow() { 1.0 } else { 2.0 };
+    let room = (sheet.inner() - GAP - 90.0) / maps / more.labels.len() as f64 - 4.0;
+    let words = more.labels.iter().flat_map(|label| label.split_whitespace());
+    if more.labels.len() <= COLUMNS_MAX && widest(words, SMALL, Weight::Regular) <= room {
         [more, fewer]
     } else {
         [fewer, more]
@@ -255,7 +265,7 @@ fn draw_cell(
     measure: &HeatMeasure,
     variant: &VariantResults<'_>,
     (left, top): Position,
-    width: f64,
+    (width, small): (f64, &[f64]),
 ) {
     let (right, bottom) = (left + width - 1.5, top + CELL - 1.5);
     let (finished, runs) = (variant.finished(), variant.runs.len());
@@ -278,7 +288,8 @@ fn draw_cell(
     let (x, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
     for (at, line) in lines.iter().enumerate() {
         let fits = |line: &str, size: f64| text_width(line, size, Weight::Regular) <= width - 5.0;
-        let sizes = || SIZES.into_iter().skip(2 * at);
+        // The first size that fits; a second line is smaller.
+        let sizes = || [LABEL].into_iter().chain(small.iter().copied()).skip((2 * at).min(small.len()));
         let brief = line.replace(" of ", "/").replace(" runs", "");
         let whole = sizes().find(|&size| fits(line, size)).map(|size| (line, size));
         let Some((line, size)) = whole.or_else(|| Some((&brief, sizes().find(|&size| fits(&brief, size))?))) else {

@@ -26,17 +26,22 @@ pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
     numbers
 }
 
+/// Two columns where the page has room for them.
+fn columns(sheet: Sheet<'_>) -> usize {
+    if sheet.is_narrow() { 1 } else { 2 }
+}
+
 /// The height of the table.
-pub(super) fn height(variants: usize) -> f64 {
-    HEADING + ROW * variants.div_ceil(2) as f64 + 14.0
+pub(super) fn height(sheet: Sheet<'_>, variants: usize) -> f64 {
+    HEADING + ROW * variants.div_ceil(columns(sheet)) as f64 + 14.0
 }
 
 /// Draws the table with its upper end at `top`.
-pub(super) fn draw(canvas: &mut Canvas, variants: &[VariantResults<'_>], top: f64) {
-    let width = (PAGE_WIDTH - 2.0 * MARGIN - GAP) / 2.0;
+pub(super) fn draw(canvas: &mut Canvas, sheet: Sheet<'_>, variants: &[VariantResults<'_>], top: f64) {
+    let width = (sheet.inner() - GAP * (columns(sheet) - 1) as f64) / columns(sheet) as f64;
     let mut rows: Vec<(usize, usize)> = numbers(variants).into_iter().zip(0..).collect();
     rows.sort_unstable();
-    let in_column = rows.len().div_ceil(2).max(1);
+    let in_column = rows.len().div_ceil(columns(sheet)).max(1);
     let names = names::within(variants, SMALL, Weight::Regular, width - NUMBER - VALUES);
     for (place, (number, at)) in rows.into_iter().enumerate() {
         let variant = &variants[at];

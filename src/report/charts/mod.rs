@@ -13,6 +13,7 @@ mod panel;
 pub(super) mod path;
 mod prelude;
 pub(super) mod ready;
+mod rows;
 pub(super) mod states;
 pub(super) mod sweep;
 #[cfg(test)]

@@ -16,8 +16,6 @@ const LOG_FROM: f64 = 8.0;
 const FEWEST: usize = 4;
 /// Most columns.
 const COLUMNS_MAX: usize = 7;
-/// Columns of panels that follow each other.
-const COLUMNS: usize = 4;
 const PANEL: f64 = 76.0;
 const GAP: f64 = 14.0;
 /// Room above a panel for its two lines, and below for the next.
@@ -25,8 +23,8 @@ const ABOVE: f64 = 44.0;
 const ABOVE_NAMELESS: f64 = 32.0;
 /// Widest name of a row.
 const ROW_NAME: f64 = 150.0;
-/// Font size of a panel's details.
-const TINY: f64 = 10.5;
+/// Narrowest panel: it has room for its detail.
+const NARROWEST: f64 = 78.0;
 
 /// A panel's place in the grid, with the variant that it shows.
 struct GridPanel<'v, 'r> {
@@ -53,13 +51,14 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         return None;
     }
     let axes = SweepAxis::all(&variants);
-    let grid = trellis(&axes, &variants).unwrap_or_else(|| one_by_one(&variants));
-    let rows: Vec<String> = grid.rows.iter().map(|name| fitted_name(name, LABEL, Weight::Bold, ROW_NAME)).collect();
-    let names = rows.iter().map(|name| text_width(name, LABEL, Weight::Bold)).reduce(f64::max);
-    let columns = grid.columns.len();
-    let left = MARGIN + names.map_or(0.0, |names| names + 14.0) + 44.0;
-    let width = (PAGE_WIDTH - MARGIN - left - GAP * (columns - 1) as f64) / columns as f64;
-    let above = if grid.title.is_empty() { ABOVE } else { ABOVE_NAMELESS };
+    let sheet = results.sheet();
+    let tiny = if sheet.is_narrow() { SMALL } else { 10.5 };
+    let grid = trellis(&axes, &variants).filter(|grid| width_in(sheet, grid) >= NARROWEST);
+    let grid = grid.unwrap_or_else(|| one_by_one(sheet, &variants));
+    let rows = row_names(&grid);
+    let left = left_of(&rows);
+    let width = width_in(sheet, &grid);
+    let above = if grid.title.is_empty() { ABOVE } else { ABOVE_NAMELESS } + if sheet.is_narrow() { 8.0 } else { 0.0 };
     let row_count = grid.panels.iter().map(|panel| panel.row + 1).max().unwrap_or(0);
     let top = TOP + 48.0 + if grid.title.is_empty() { 0.0 } else { 42.0 };
     let area = |panel: &GridPanel<'_, '_>| {
@@ -82,10 +81,12 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     );
     let subject = "Concurrent image pulls on common axes";
     let head = Head { subject, findings: findings::tradeoff(&variants), note: subtitle };
-    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), bottom + 62.0 + FOOTER);
+    let mut canvas = page_of_run(results, &head, bottom + 62.0 + FOOTER);
     let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) { "" } else { " (no run pulls an image)" };
     let note = format!("concurrent image pulls{pulls}; above each panel: median peak · median completion time");
-    write(&mut canvas, &note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    for (at, line) in in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2).iter().enumerate() {
+        write(&mut canvas, line, (MARGIN, TOP - 2.0 + 15.0 * at as f64), SMALL, INK, Align::Left);
+    }
     if !grid.title.is_empty() {
         write(&mut canvas, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
         for (at, column) in grid.columns.iter().enumerate() {
@@ -94,7 +95,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
             let (name, inside) = column.split_at(column.find('(').filter(|_| !whole).unwrap_or(column.len()));
             let left = left + (width + GAP) * at as f64;
             write_bold(&mut canvas, &fitted(name, LABEL, Weight::Bold, width), (left, TOP + 45.0), LABEL, INK);
-            write_fitted(&mut canvas, inside, (left, TOP + 60.0), TINY, MUTED, width);
+            write_fitted(&mut canvas, inside, (left, TOP + 60.0), tiny, MUTED, width);
         }
     }
     for (at, name) in rows.iter().enumerate() {
@@ -106,9 +107,9 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     for panel in &grid.panels {
         let area = area(panel);
         let (x, y) = (Scale { from: area.left, to: area.right, ..x }, Scale { from: area.bottom, to: area.top, ..y });
-        draw_panel(&mut canvas, panel, area, &x, &y, lowest(panel.column) == Some(panel.row));
+        draw_panel(&mut canvas, panel, (area, tiny), &x, &y, lowest(panel.column) == Some(panel.row));
     }
-    let middle = f64::midpoint(left, PAGE_WIDTH - MARGIN);
+    let middle = f64::midpoint(left, sheet.px() - MARGIN);
     let axis = format!("time since {}", results.start());
     write(&mut canvas, &axis, (middle, bottom + 42.0), SMALL, INK, Align::Middle);
     Some(canvas)
@@ -138,17 +139,36 @@ fn trellis<'v, 'r>(axes: &[SweepAxis<'r>], variants: &'v [VariantResults<'r>]) -
     Some(Grid { panels, columns, rows, title })
 }
 
-fn one_by_one<'v, 'r>(variants: &'v [VariantResults<'r>]) -> Grid<'v, 'r> {
-    let width = (PAGE_WIDTH - 2.0 * MARGIN - 44.0 - GAP * (COLUMNS - 1) as f64) / COLUMNS as f64;
+/// The names of the rows, where they have them.
+fn row_names(grid: &Grid<'_, '_>) -> Vec<String> {
+    grid.rows.iter().map(|name| fitted_name(name, LABEL, Weight::Bold, ROW_NAME)).collect()
+}
+
+/// Where the first column of panels begins.
+fn left_of(rows: &[String]) -> f64 {
+    let names = rows.iter().map(|name| text_width(name, LABEL, Weight::Bold)).reduce(f64::max);
+    MARGIN + names.map_or(0.0, |names| names + 14.0) + 44.0
+}
+
+/// The width of a panel.
+fn width_in(sheet: Sheet<'_>, grid: &Grid<'_, '_>) -> f64 {
+    let columns = grid.columns.len() as f64;
+    (sheet.px() - MARGIN - left_of(&row_names(grid)) - GAP * (columns - 1.0)) / columns
+}
+
+/// Panels that follow each other.
+fn one_by_one<'v, 'r>(sheet: Sheet<'_>, variants: &'v [VariantResults<'r>]) -> Grid<'v, 'r> {
+    let columns = if sheet.is_narrow() { 3 } else { 4 };
+    let width = (sheet.inner() - 44.0 - GAP * (columns - 1) as f64) / columns as f64;
     let names = names::within(variants, SMALL, Weight::Bold, width);
     let panel = |(at, (variant, name)): (usize, (&'v VariantResults<'r>, String))| GridPanel {
-        row: at / COLUMNS,
-        column: at % COLUMNS,
+        row: at / columns,
+        column: at % columns,
         variant,
         name,
     };
     let panels = variants.iter().zip(names).enumerate().map(panel).collect();
-    Grid { panels, columns: vec![String::new(); COLUMNS], rows: Vec::new(), title: String::new() }
+    Grid { panels, columns: vec![String::new(); columns], rows: Vec::new(), title: String::new() }
 }
 
 fn active_until(variant: &VariantResults<'_>) -> f64 {
@@ -175,18 +195,25 @@ fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
     }
 }
 
-fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Scale, y: &Scale, lowest: bool) {
+fn draw_panel(
+    canvas: &mut Canvas,
+    panel: &GridPanel<'_, '_>,
+    (area, tiny): (Area, f64),
+    x: &Scale,
+    y: &Scale,
+    lowest: bool,
+) {
     let variant = panel.variant;
     for tick in pulls_ticks(y) {
         let at = y.at(tick.value);
         canvas.line((area.left, at), (area.right, at), Stroke::solid(GRID, 1.0));
         if panel.column == 0 {
-            write(canvas, &tick.label, (area.left - 6.0, at + 0.36 * TINY), TINY, MUTED, Align::Right);
+            write(canvas, &tick.label, (area.left - 6.0, at + 0.36 * tiny), tiny, MUTED, Align::Right);
         }
     }
     let detail = detail(variant);
     write_bold(canvas, &panel.name, (area.left, area.top - 19.0), SMALL, INK);
-    write(canvas, &detail, (area.left, area.top - 6.0), TINY, MUTED, Align::Left);
+    write(canvas, &detail, (area.left, area.top - 6.0), tiny, MUTED, Align::Left);
     let colour = variant.style.colour();
     let end = active_until(variant);
     let whole = |value: &dyn Fn(&TimelineRow) -> f64| {
@@ -209,10 +236,10 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, area: Area, x: &Sc
     for tick in ticks_of_short_time(x, 40.0, most.clamp(1, 5)) {
         let at = x.at(tick.value);
         canvas.line((at, area.bottom), (at, area.bottom + 3.0), Stroke::solid(AXIS, 1.0));
-        let half = text_width(&tick.label, TINY, Weight::Regular) / 2.0;
+        let half = text_width(&tick.label, tiny, Weight::Regular) / 2.0;
         if lowest {
             let middle = at.min(area.right + 5.0 - half);
-            write(canvas, &tick.label, (middle, area.bottom + 16.0), TINY, MUTED, Align::Middle);
+            write(canvas, &tick.label, (middle, area.bottom + 16.0), tiny, MUTED, Align::Middle);
         }
     }
 }

@@ -133,7 +133,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
             (false, true) => "",
         });
     }
-    let head = Head { subject: quantity.title, findings: (quantity.findings)(&variants), note };
+    let mut head = Head { subject: quantity.title, findings: (quantity.findings)(&variants), note };
     if overlay {
         let ticks = value_ticks(&variants, &heights, 7, quantity);
         return overlaid(results, quantity, &variants, &head, longest, &ticks);
@@ -145,7 +145,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
         ticks: if own_values { own(at) } else { shared.clone() },
     };
     let axes: Vec<PanelAxes> = (0..variants.len()).map(panel).collect();
-    in_panels(results, quantity, &variants, &head, &axes, own_values)
+    in_panels(results, quantity, &variants, &mut head, &axes, own_values)
 }
 
 /// All variants in one plot, with a key.
@@ -158,16 +158,18 @@ fn overlaid(
     ticks: &[AxisTick],
 ) -> Canvas {
     let height = 540.0;
-    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);
+    let sheet = results.sheet();
     let entry = |(variant, name): (&VariantResults<'_>, String)| KeyEntry {
         value: quantity.peak_of(variant),
         colour: variant.style.colour(),
         name,
         detail: quantity.detail(variant),
     };
-    let names = names::within(variants, LABEL, Weight::Bold, KEY_NAME);
+    let names = names::within(variants, LABEL, Weight::Bold, sheet.key_name());
     let entries: Vec<KeyEntry> = variants.iter().zip(names).map(entry).collect();
-    let area = Area::of_page(height, 50.0, key_width(&entries));
+    let (key_right, key_below) = key_room(sheet, &entries);
+    let area = Area::of_page(sheet, height, 50.0, key_right);
+    let mut canvas = page_of_run(results, head, height + key_below);
     let plot = Plot::new(area, span, ticks, quantity);
     let dense = density_note(variants.iter().any(|variant| plot.envelope(variant).is_some()));
     value_axis(&mut canvas, area, &plot.y, ticks, &format!("{}{}{dense}", quantity.axis, quantity.point_note));
@@ -178,7 +180,7 @@ fn overlaid(
     plot.capacities(&mut canvas, variants, true);
     let (times, unit) = time_ticks(plot.x.high, 8);
     bottom_axis(&mut canvas, area, &plot.x, &times, &format!("{} since {}", unit.long, results.start()));
-    key(&mut canvas, area, PAGE_WIDTH - 10.0, entries);
+    key(&mut canvas, area, sheet.px() - 10.0, entries);
     canvas
 }
 
@@ -193,21 +195,24 @@ fn in_panels(
     results: &Results,
     quantity: &CurveQuantity,
     variants: &[VariantResults<'_>],
-    head: &Head<'_>,
+    head: &mut Head<'_>,
     axes: &[PanelAxes],
     own_values: bool,
 ) -> Canvas {
     let labels = axes.iter().flat_map(|axes| &axes.ticks).map(|tick| &tick.label);
     let widest = widest(labels, SMALL, Weight::Regular);
-    let (areas, height) = panels(variants.len(), own_values.then_some(widest));
+    let (areas, height) = panels(results.sheet(), variants.len(), own_values.then_some(widest));
     let plot = |at: usize| Plot::new(areas[at], axes[at].span, &axes[at].ticks, quantity);
     let plots: Vec<Plot<'_>> = (0..variants.len()).map(plot).collect();
     let dense = density_note(plots.iter().zip(variants).any(|(plot, variant)| plot.envelope(variant).is_some()));
-    let mut canvas = page_of_run(results, head.title(), &(head.subtitle() + dense), height);
+    head.note.push_str(dense);
+    let mut canvas = page_of_run(results, head, height);
     let tops: Vec<f64> = axes.iter().map(|axes| axes.ticks.last().expect("there are ticks").value).collect();
     let link = link_note(variants, &tops, quantity);
     let note = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);
-    write(&mut canvas, &note, (MARGIN, TOP - 2.0), SMALL, INK, Align::Left);
+    for (at, line) in in_lines(&note, SMALL, Weight::Regular, results.sheet().inner(), 2).iter().enumerate() {
+        write(&mut canvas, line, (MARGIN, TOP - 2.0 + 15.0 * at as f64), SMALL, INK, Align::Left);
+    }
     let names = panel_names(variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(variants).enumerate() {
         let (plot, ticks) = (&plots[at], &axes[at].ticks);

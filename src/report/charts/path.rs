@@ -3,17 +3,14 @@
 //! One bar for each variant. Shares, because times differ by factors of a hundred between settings; the time stands
 //! beside the bar.
 
-use super::completion::numbers_beside;
+use super::rows::Rows;
 use crate::report::answer::path::{PARTS, median_run};
 use crate::report::charts::prelude::*;
-use crate::report::names;
 use crate::results::RunRow;
 
 const ROW: f64 = 34.0;
-/// Widest column of names.
-const NAMES_MAX: f64 = 0.45 * PAGE_WIDTH;
-/// Width of the column of times.
-const NUMBERS: f64 = 84.0;
+/// Widest columns of names and times, as shares of the page.
+const COLUMNS_MAX: [f64; 2] = [0.45, 0.09];
 /// Height of the key above the bars.
 const KEY: f64 = 28.0;
 /// Least width of a part whose share is written into it.
@@ -36,43 +33,27 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     if paths.iter().all(Option::is_none) {
         return None;
     }
-    let (names, size) = names::column(&variants, NAMES_MAX);
-    let top = TOP + KEY;
-    let area = Area {
-        left: MARGIN + widest(&names, size, Weight::Bold).max(60.0) + 20.0,
-        top,
-        right: PAGE_WIDTH - MARGIN - 20.0 - NUMBERS,
-        bottom: top + ROW * variants.len() as f64,
+    let end = |path: &Option<&RunRow>| {
+        let time = path.map(|run| time(run.reachable_ready_s.unwrap_or_default()));
+        [time.unwrap_or_else(|| "unfinished".to_owned()), String::new()]
     };
+    let numbers = paths.iter().map(end).collect();
+    let rows = Rows::lay_out(results.sheet(), &variants, numbers, (TOP + KEY, ROW), COLUMNS_MAX);
+    let area = rows.area;
     let x = Scale::from_zero(1.0, area.left, area.right);
     let note = format!("{}; critical path of the run with the median time", extent(&variants));
     let head = Head { subject: "Where the time goes", findings: finding(&variants, &paths), note };
-    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), area.bottom + 56.0 + FOOTER);
+    let mut canvas = page(results.sheet(), &head, area.bottom + 56.0 + FOOTER);
     let tick = |percent: u32| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") };
     bottom_grid(&mut canvas, area, &x, &[0, 25, 50, 75, 100].map(tick), "share of the time to completion");
-    key(&mut canvas);
+    legend(&mut canvas, (MARGIN, TOP + 2.5), &PARTS.iter().map(|part| part.name).zip(COLOURS).collect_vec());
     for (at, path) in paths.iter().enumerate() {
-        let middle = area.top + ROW * (at as f64 + 0.5);
-        write_bold(&mut canvas, &names[at], (MARGIN, middle + 4.5), size, INK);
-        match path {
-            Some(run) => {
-                bar(&mut canvas, run, &x, middle);
-                let all = time(run.reachable_ready_s.unwrap_or_default());
-                numbers_beside(&mut canvas, area, middle, &all, "");
-            }
-            None => numbers_beside(&mut canvas, area, middle, "unfinished", ""),
+        rows.write(&mut canvas, at);
+        if let Some(run) = path {
+            bar(&mut canvas, run, &x, rows.middle(at));
         }
     }
     Some(canvas)
-}
-
-fn key(canvas: &mut Canvas) {
-    let mut left = MARGIN;
-    for (part, colour) in PARTS.iter().zip(COLOURS) {
-        canvas.rectangle((left, TOP - 9.0), (left + 14.0, TOP + 5.0), colour, 1.0);
-        write(canvas, part.name, (left + 20.0, TOP + 2.5), SMALL, INK, Align::Left);
-        left += 20.0 + text_width(part.name, SMALL, Weight::Regular) + 22.0;
-    }
 }
 
 fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {

@@ -8,6 +8,7 @@ pub(super) use crate::report::data::*;
 pub(super) use crate::report::findings::{self, Head};
 pub(super) use crate::report::format::*;
 pub(super) use crate::report::frame::*;
+pub(super) use crate::report::sheet::Sheet;
 pub(super) use crate::report::style::*;
 pub(super) use crate::report::text::*;
 pub(super) use crate::results::{READY_TIME, grouped};

@@ -20,10 +20,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let (ticks, one_size) = values(&fleets);
     let axes = if alike { "" } else { "; time axes differ between panels" };
     let subtitle = extent(&variants) + &results.replicate_of("shown") + axes;
-    let (areas, height) = panels(variants.len(), None);
+    let (areas, height) = panels(results.sheet(), variants.len(), None);
     let head = Head { subject: "Cluster states over time", findings: findings::updating(&variants), note: subtitle };
-    let mut canvas = page_of_run(results, head.title(), &head.subtitle(), height);
-    legend(&mut canvas);
+    let mut canvas = page_of_run(results, &head, height);
+    legend(&mut canvas, (MARGIN, TOP - 2.0), &STATES);
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
@@ -53,17 +53,6 @@ fn values(fleets: &[f64]) -> (Vec<AxisTick>, Option<f64>) {
     }
     let ticks = ticks_from_zero(large, 4, true).into_iter().filter(|tick| tick.value <= large);
     (ticks.map(|tick| AxisTick { value: tick.value / large, ..tick }).collect(), Some(large))
-}
-
-fn legend(canvas: &mut Canvas) {
-    let mut left = MARGIN;
-    write(canvas, "clusters:", (left, TOP - 2.0), SMALL, INK, Align::Left);
-    left += text_width("clusters:", SMALL, Weight::Regular) + 14.0;
-    for (name, colour) in STATES {
-        canvas.rectangle((left, TOP - 13.0), (left + 14.0, TOP + 1.0), colour, 1.0);
-        write(canvas, name, (left + 20.0, TOP - 2.0), SMALL, INK, Align::Left);
-        left += 20.0 + text_width(name, SMALL, Weight::Regular) + 22.0;
-    }
 }
 
 /// `in this run all ready after 12.3 min`, or how many are ready at the end: this run's own time is not the result.

@@ -62,12 +62,16 @@ fn draw(
     if lines.iter().all(|line| line.points.len() < 2) {
         return None;
     }
-    let names: Vec<String> = lines.iter().map(|line| fitted_name(&line.name, LABEL, Weight::Bold, NAME)).collect();
-    let widest = widest(&names, LABEL, Weight::Bold).max(60.0);
+    let sheet = results.sheet();
+    // On a narrow page, the names stand below.
+    let is_keyed = sheet.is_narrow() && lines.len() > 1;
+    let most = if sheet.is_narrow() { sheet.inner() - 18.0 } else { NAME.min(0.22 * sheet.px()) };
+    let names: Vec<String> = lines.iter().map(|line| fitted_name(&line.name, LABEL, Weight::Bold, most)).collect();
+    let widest = if sheet.is_narrow() { 0.0 } else { widest(&names, LABEL, Weight::Bold).max(60.0) };
     let panel = PANEL.max(LABEL_LINE * lines.len() as f64);
     let top = TOP + 30.0;
     let left = MARGIN + 56.0;
-    let right = PAGE_WIDTH - MARGIN - widest - 34.0;
+    let right = sheet.px() - MARGIN - widest - 34.0;
     let area = |at: usize| {
         let top = top + (panel + ABOVE) * at as f64;
         Area { left, top, right, bottom: top + panel }
@@ -96,7 +100,8 @@ fn draw(
     let products = first.map(|point| point.map_or(("", false), |(_, variant)| variant.product())).collect_vec();
     let styles = CurveStyle::of(&[places], &products);
     let x = axis.scale(left + inset, right - inset);
-    let drawing = Drawing { axis, lines: &lines, names: &names, styles, x, step };
+    let beside: &[String] = if sheet.is_narrow() { &[] } else { &names };
+    let drawing = Drawing { axis, lines: &lines, names: beside, styles, x, step };
 
     let marks = if lines.len() > SHADED_MAX || !axis.numeric { "bar" } else { "shade" };
     let subtitle = format!("{}; dot: median, whisker: its 95% CI, {marks}: p5–p95 of all runs", extent(variants));
@@ -108,10 +113,16 @@ fn draw(
         false => findings::effect(&axis.subject(), &along),
     };
     let head = Head { subject: &subject, findings, note: subtitle };
-    let height = area(last).bottom + 58.0 + second_line(axis) + FOOTER;
-    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
+    let mut below = area(last).bottom + 58.0 + second_line(axis);
+    let keyed = if is_keyed { LABEL_LINE * names.len() as f64 } else { 0.0 };
+    let mut canvas = page(sheet, &head, below + keyed + FOOTER);
     for (at, panel) in panels.iter().enumerate() {
         drawing.panel(&mut canvas, area(at), panel, at == last);
+    }
+    for (at, name) in names.iter().enumerate().filter(|_| is_keyed) {
+        mark(&mut canvas, (MARGIN + 8.0, below), at, drawing.styles[at].colour());
+        write_bold(&mut canvas, name, (MARGIN + 18.0, below + 4.5), LABEL, INK);
+        below += LABEL_LINE;
     }
     Some(canvas)
 }
@@ -140,6 +151,7 @@ fn unfinished(variant: &VariantResults<'_>) -> bool {
 struct Drawing<'d> {
     axis: &'d SweepAxis<'d>,
     lines: &'d [SweepLine<'d, 'd>],
+    /// Those beside the ends of the lines; none on a narrow page.
     names: &'d [String],
     x: Scale,
     /// From the dot of a line to that of the next.
@@ -268,7 +280,9 @@ impl Drawing<'_> {
             let left = area.right + 14.0;
             canvas.path(vec![(x + 7.0, y), (area.right, y), (left + 2.0, place)], Stroke::solid(AXIS, 0.7));
             mark(canvas, (left + 8.0, place), at, self.styles[at].colour());
-            write_bold(canvas, &self.names[at], (left + 18.0, place + 4.5), LABEL, INK);
+            if let Some(name) = self.names.get(at) {
+                write_bold(canvas, name, (left + 18.0, place + 4.5), LABEL, INK);
+            }
         }
     }
 }

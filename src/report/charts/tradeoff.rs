@@ -57,20 +57,23 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         true => ("exposed_targets", "clusters exposed to the defective revision"),
         false => ("peak_pulls", "peak concurrent image pulls"),
     };
+    let sheet = results.sheet();
     let numbered = variants.len() > NAMED_MAX;
     let labels = if numbered {
         key_table::numbers(&variants).iter().map(usize::to_string).collect()
     } else {
-        names::within(&variants, LABEL, Weight::Bold, NAME)
+        names::within(&variants, LABEL, Weight::Bold, NAME.min(0.4 * sheet.px()))
     };
     let unfinished = variants.iter().zip(&labels).filter(|(variant, _)| variant.ready_time().is_none());
     let strip = unfinished
-        .map(|(_, label)| text_width(label, LABEL, Weight::Bold).clamp(70.0, STRIP_NAME) + STRIP_ROOM)
+        .map(|(_, label)| {
+            text_width(label, LABEL, Weight::Bold).clamp(70.0, STRIP_NAME.min(0.25 * sheet.px())) + STRIP_ROOM
+        })
         .reduce(f64::max);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
-        right: PAGE_WIDTH - MARGIN - 20.0 - strip.unwrap_or(0.0),
+        right: sheet.px() - MARGIN - 20.0 - strip.unwrap_or(0.0),
         bottom: PLOT - 58.0,
     };
     let on_axis = variants.iter().filter(|variant| variant.ready_time().is_some());
@@ -111,14 +114,14 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         extent(&variants),
         if measure == "peak_pulls" { "the peak" } else { "the exposure" }
     );
-    let table = if numbered { key_table::height(variants.len()) } else { 0.0 };
+    let table = if numbered { key_table::height(sheet, variants.len()) } else { 0.0 };
     let height = PLOT + table + FOOTER;
     let (subject, findings) = match measure {
         "peak_pulls" => ("Peak image pulls against completion time", findings::tradeoff(&variants)),
         _ => ("Clusters with the defective revision against completion time", findings::exposure(&variants)),
     };
     let head = Head { subject, findings, note: subtitle };
-    let mut canvas = page(&results.provenance, head.title(), &head.subtitle(), height);
+    let mut canvas = page(sheet, &head, height);
     value_axis(&mut canvas, area, &y, &ticks, &format!("{price}{}", y.note()));
     if times.is_empty() {
         bottom_axis(&mut canvas, area, &x, &[], "completion time");
@@ -130,7 +133,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     if strip.is_some() {
         let left = area.right + 14.0;
         canvas.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
-        write(&mut canvas, "too few runs finished", (left + 10.0, area.top - 13.0), SMALL, INK, Align::Left);
+        let above = if sheet.is_narrow() { 29.0 } else { 13.0 };
+        write(&mut canvas, "too few runs finished", (left + 10.0, area.top - above), SMALL, INK, Align::Left);
     }
     for (from, to) in joined(&dots, &quantities) {
         canvas.line(from, to, Stroke::solid(GRID, 2.0));
@@ -140,7 +144,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     }
     label_dots(&mut canvas, &dots, &groups, &joined(&dots, &quantities), area, numbered);
     if numbered {
-        key_table::draw(&mut canvas, &variants, PLOT);
+        key_table::draw(&mut canvas, sheet, &variants, PLOT);
     }
     canvas
 }
@@ -231,10 +235,10 @@ struct Block<'d> {
 }
 
 impl<'d> Block<'d> {
-    fn of(group: &[usize], all: &'d [Dot<'d>], numbered: bool) -> Self {
+    fn of(group: &[usize], all: &'d [Dot<'d>], numbered: bool, strip: f64) -> Self {
         let dots: Vec<&Dot<'_>> = group.iter().map(|&at| &all[at]).collect();
         let name =
-            |dot: &&Dot<'_>| fitted_name(&dot.label, LABEL, Weight::Bold, if dot.finished { NAME } else { STRIP_NAME });
+            |dot: &&Dot<'_>| fitted_name(&dot.label, LABEL, Weight::Bold, if dot.finished { NAME } else { strip });
         let note = |dot: &&Dot<'_>| {
             let (finished, all) = (dot.variant.finished(), dot.variant.runs.len());
             if dot.finished && finished < all { format!("{finished} of {all} finished") } else { String::new() }
@@ -345,7 +349,8 @@ fn label_dots(
     area: Area,
     numbered: bool,
 ) {
-    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered)).collect();
+    let strip = STRIP_NAME.min(0.25 * canvas.width);
+    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered, strip)).collect();
     let around = |block: &Block<'_>| {
         let ((x, y), reach) = (block.at, block.reach);
         [x - reach, y - reach, x + reach, y + reach]
@@ -355,7 +360,7 @@ fn label_dots(
     // Where the lines leave no room, a name may lie over them, but never over dots or names.
     let lines = blocks.len()..taken.len();
     for (own, block) in blocks.iter().enumerate() {
-        let right = if block.dots.iter().any(|dot| dot.finished) { area.right } else { PAGE_WIDTH };
+        let right = if block.dots.iter().any(|dot| dot.finished) { area.right } else { canvas.width };
         let inside =
             |a: &[f64; 4]| a[0] >= area.left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0;
         let clear = |a: &[f64; 4], b: &[f64; 4]| {

@@ -5,21 +5,22 @@
 
 use itertools::Itertools;
 
+use super::layout::{Layout, heading};
 use super::{changes, condition, share};
 use crate::report::canvas::{Align, Canvas, Stroke};
-use crate::report::frame::{FOOTER, TOP, page, write, write_bold, write_fitted};
-use crate::report::style::{AXIS, GRID, INK, MARGIN, MUTED, PAGE_WIDTH, SMALL, series_colour};
-use crate::report::text::{Weight, fitted_name};
-use crate::results::{DecisionEnd, DecisionRecord, Provenance, SensitivityRecord, grouped};
+use crate::report::findings::Head;
+use crate::report::frame::{FOOTER, TOP, page, write};
+use crate::report::sheet::Sheet;
+use crate::report::style::{AXIS, GRID, MUTED, SMALL, series_colour};
+use crate::results::{DecisionEnd, DecisionRecord, SensitivityRecord, grouped};
 
 const ROW: f64 = 40.0;
 const HEADING: f64 = 44.0;
-/// Ends of the ranges; names are at the left, answers at the right.
-const LEFT: f64 = 262.0;
-const RIGHT: f64 = 502.0;
+/// Ends of the ranges, as shares of the page; names are at the left, answers at the right.
+const BARS: [f64; 2] = [0.273, 0.523];
 
 /// Draws the chart. `None` where no constant changes a decision.
-pub(super) fn draw(record: &SensitivityRecord, provenance: &Provenance) -> Option<Canvas> {
+pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     let panels: Vec<(&DecisionRecord, Vec<Vec<&DecisionEnd>>)> =
         record.decisions.iter().map(|decision| (decision, by_constant(decision))).collect();
     let changed: Vec<_> = panels.iter().filter(|(_, rows)| !rows.is_empty()).collect();
@@ -27,7 +28,8 @@ pub(super) fn draw(record: &SensitivityRecord, provenance: &Provenance) -> Optio
         return None;
     }
     let rows: usize = changed.iter().map(|(_, rows)| rows.len()).sum();
-    let height = TOP + 22.0 + changed.len() as f64 * HEADING + rows as f64 * ROW + FOOTER;
+    let layout = Layout::new(sheet, ROW, BARS, 2);
+    let height = TOP + 22.0 + changed.len() as f64 * HEADING + rows as f64 * layout.row + FOOTER;
     let constants = changed.iter().flat_map(|(_, rows)| rows).map(|ends| &ends[0].constant).unique().count();
     let title = format!(
         "{constants} of {} constants change {} of {} decisions",
@@ -35,21 +37,20 @@ pub(super) fn draw(record: &SensitivityRecord, provenance: &Provenance) -> Optio
         changed.len(),
         record.decisions.len()
     );
-    let subtitle = "bar: the part of a constant's range with another answer; middle line: the value in force";
-    let mut canvas = page(provenance, &title, subtitle, height);
-    let (axis, middle) = (TOP + 4.0, f64::midpoint(LEFT, RIGHT));
-    write(&mut canvas, "low end", (LEFT, axis), SMALL, MUTED, Align::Left);
+    let note = "bar: the part of a constant's range with another answer; middle line: the value in force".to_owned();
+    let mut canvas = page(sheet, &Head { subject: &title, findings: Vec::new(), note }, height);
+    let (axis, middle) = (TOP + 4.0, f64::midpoint(layout.left, layout.right));
+    write(&mut canvas, "low end", (layout.left, axis), SMALL, MUTED, Align::Left);
     write(&mut canvas, "value", (middle, axis), SMALL, MUTED, Align::Middle);
-    write(&mut canvas, "high end", (RIGHT, axis), SMALL, MUTED, Align::Right);
+    write(&mut canvas, "high end", (layout.right, axis), SMALL, MUTED, Align::Right);
     let mut y = TOP + 14.0;
     for (decision, rows) in changed {
         let text = format!("{}: {}", decision.decision, decision.answer);
-        let text = fitted_name(&text, 13.0, Weight::Bold, PAGE_WIDTH - 2.0 * MARGIN);
-        write_bold(&mut canvas, &text, (MARGIN, y + 28.0), 13.0, INK);
+        heading(&mut canvas, y + 28.0, &text);
         y += HEADING;
         for ends in rows {
-            row(&mut canvas, y, ends);
-            y += ROW;
+            row(&mut canvas, &layout, y, ends);
+            y += layout.row;
         }
     }
     Some(canvas)
@@ -61,20 +62,20 @@ fn by_constant(decision: &DecisionRecord) -> Vec<Vec<&DecisionEnd>> {
     grouped(ends).into_iter().map(|(_, ends)| ends).collect()
 }
 
-fn row(canvas: &mut Canvas, y: f64, ends: &[&DecisionEnd]) {
-    let middle = y + ROW / 2.0;
-    let centre = f64::midpoint(LEFT, RIGHT);
-    write_fitted(canvas, &ends[0].constant, (MARGIN, middle + 4.0), SMALL, INK, LEFT - MARGIN - 12.0);
-    canvas.rectangle((LEFT, middle - 6.0), (RIGHT, middle + 6.0), GRID, 1.0);
-    for (at, end) in ends.iter().enumerate() {
-        let sign = if end.is_high { 1.0 } else { -1.0 };
-        let from = centre + sign * share(end) * (RIGHT - centre);
-        let to = if end.is_high { RIGHT } else { LEFT };
-        canvas.rectangle((from.min(to), middle - 6.0), (from.max(to), middle + 6.0), series_colour(1), 1.0);
+fn row(canvas: &mut Canvas, layout: &Layout, y: f64, ends: &[&DecisionEnd]) {
+    let &Layout { left, right, .. } = layout;
+    let (middle, centre) = (layout.middle(y), f64::midpoint(left, right));
+    let answer = |end: &&DecisionEnd| {
         let text = condition(end).replacen(&format!("{} ", end.constant), "", 1);
-        let text = format!("{text}: {}", end.answer);
-        let offset = if ends.len() == 1 { 4.0 } else { -4.0 + 16.0 * at as f64 };
-        write_fitted(canvas, &text, (RIGHT + 16.0, middle + offset), SMALL, INK, PAGE_WIDTH - MARGIN - RIGHT - 16.0);
+        format!("{text}: {}", end.answer)
+    };
+    layout.write(canvas, y, &ends[0].constant, &ends.iter().map(answer).collect_vec(), ends.len());
+    canvas.rectangle((left, middle - 6.0), (right, middle + 6.0), GRID, 1.0);
+    for end in ends {
+        let sign = if end.is_high { 1.0 } else { -1.0 };
+        let from = centre + sign * share(end) * (right - centre);
+        let to = if end.is_high { right } else { left };
+        canvas.rectangle((from.min(to), middle - 6.0), (from.max(to), middle + 6.0), series_colour(1), 1.0);
     }
     canvas.line((centre, middle - 9.0), (centre, middle + 9.0), Stroke::solid(AXIS, 1.4));
 }

@@ -4,6 +4,7 @@
 //! paths, the one with the largest effect first.
 
 mod decisions;
+mod layout;
 mod screening;
 mod tornado;
 
@@ -11,8 +12,9 @@ use itertools::Itertools;
 
 use super::canvas::Canvas;
 use super::format::in_unit;
+use super::sheet::Sheet;
 use super::wrap::{shortened, side_by_side, wrapped};
-use crate::results::{DecisionEnd, DecisionRecord, EffectRow, Provenance, SensitivityRecord, grouped};
+use crate::results::{DecisionEnd, DecisionRecord, EffectRow, SensitivityRecord, grouped};
 
 /// Constants in a table of the text.
 const ROWS: usize = 8;
@@ -24,20 +26,19 @@ const FEWEST_TRAJECTORIES: u32 = 4;
 const PANELS: usize = 4;
 
 /// The charts with the names of their files.
-pub(super) fn charts(record: &SensitivityRecord, provenance: &Provenance) -> Vec<(String, Canvas)> {
+pub(super) fn charts(record: &SensitivityRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let mut charts = Vec::new();
     for (measure, unit) in &record.measures {
         let panels = panels(record, measure, PANELS);
         charts.extend(
-            tornado::draw(record, provenance, (measure, unit), &panels)
-                .map(|canvas| (format!("tornado-{measure}"), canvas)),
+            tornado::draw(record, sheet, (measure, unit), &panels).map(|canvas| (format!("tornado-{measure}"), canvas)),
         );
         charts.extend(
-            screening::draw(record, provenance, (measure, unit), &panels)
+            screening::draw(record, sheet, (measure, unit), &panels)
                 .map(|canvas| (format!("morris-{measure}"), canvas)),
         );
     }
-    charts.extend(decisions::draw(record, provenance).map(|canvas| ("decisions".to_owned(), canvas)));
+    charts.extend(decisions::draw(record, sheet).map(|canvas| ("decisions".to_owned(), canvas)));
     charts
 }
 
@@ -187,6 +188,9 @@ fn table(panel: &Panel<'_>, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::sheet::ChartWidth;
+    use crate::report::tests::assert_printable;
+    use crate::results::Provenance;
     use crate::results::{ConstantRange, ScreeningRow};
 
     fn effect(constant: &str, variant: &str, at: [Option<f64>; 3]) -> EffectRow {
@@ -282,17 +286,19 @@ mod tests {
         // Two variants, and one of two constants has an effect.
         let why = "the budget allows 2 trajectories of 4; `--budget 16` allows 4";
         assert!(text.contains(why), "{text}");
-        let charts = charts(&few, &Provenance::new("waves", "How long?", 1, 5));
+        let provenance = &Provenance::new("waves", "How long?", 1, 5);
+        let charts = charts(&few, Sheet { provenance, width: ChartWidth::Page });
         assert!(charts.iter().all(|(name, _)| !name.starts_with("morris")), "no chart either");
     }
 
     #[test]
     fn every_chart_is_readable() {
-        let charts = charts(&record(), &Provenance::new("waves", "How long?", 1, 5));
-        let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["tornado-completion_s", "morris-completion_s", "decisions"]);
-        for (_, canvas) in &charts {
-            canvas.assert_readable();
+        let provenance = &Provenance::new("waves", "How long?", 1, 5);
+        for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
+            let charts = charts(&record(), Sheet { provenance, width });
+            let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["tornado-completion_s", "morris-completion_s", "decisions"]);
+            charts.iter().for_each(|(_, canvas)| assert_printable(canvas, width));
         }
     }
 }

@@ -111,7 +111,8 @@ fn counted(fleet: usize, state: &str) -> String {
     )
 }
 
-const BLUE: &str = "#0072b2";
+/// The first variant's colour: the darker of the two of Rancher Fleet.
+const FIRST: &str = "#003350";
 const READY: &str = "#004e86";
 
 #[test]
@@ -137,7 +138,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
     page.evaluate("dispatchEvent(new Event('afterprint'))");
     assert!(!page.is(open));
     for curve in ["pulls", "egress", "ready"] {
-        let blue = page.whole(&pixels(&format!("#curve-{curve} canvas"), BLUE));
+        let blue = page.whole(&pixels(&format!("#curve-{curve} canvas"), FIRST));
         assert!(blue > 100, "{curve}: {blue} pixels of the first variant's colour");
     }
     for state in [READY, "#dde1e6"] {
@@ -214,7 +215,7 @@ fn a_heading_sorts_the_table_and_sorts_it_back() {
 #[test]
 fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
     let Some(mut page) = small(1280, 900) else { return };
-    let blue = pixels("#curve-pulls canvas", BLUE);
+    let blue = pixels("#curve-pulls canvas", FIRST);
     let before = page.whole(&blue);
     page.evaluate("document.querySelector('#comparison tbody input').click()");
     page.settle();
@@ -252,7 +253,7 @@ fn the_curves_show_values_under_the_mouse_and_zoom() {
     for axis in ["axis-linear", "axis-log"] {
         page.evaluate(&format!("document.getElementById('{axis}').click()"));
         page.settle();
-        assert!(page.whole(&pixels("#curve-ready canvas", BLUE)) > 50, "{axis}");
+        assert!(page.whole(&pixels("#curve-ready canvas", FIRST)) > 50, "{axis}");
     }
     assert_quiet(&page);
 }
@@ -264,7 +265,7 @@ fn dark_mode_print_and_phones_have_their_own_layout() {
     let light = page.text(ground);
     page.emulate("", "dark");
     assert_ne!(page.text(ground), light);
-    assert!(page.whole(&pixels("#curve-ready canvas", "#4ca3e0")) > 50, "the first variant's colour on dark ground");
+    assert!(page.whole(&pixels("#curve-ready canvas", "#35729d")) > 50, "the first variant's colour on dark ground");
     page.evaluate("document.getElementById('theme').click()");
     assert_eq!(page.text(ground), light, "the button has the last word");
     page.emulate("print", "light");
@@ -284,7 +285,7 @@ fn dark_mode_print_and_phones_have_their_own_layout() {
     page.settle();
     let (wide, room) = (page.number("document.scrollingElement.scrollWidth"), page.number("innerWidth"));
     assert!(wide <= room && room <= 390.0, "{wide} px of page in {room} px");
-    assert!(page.whole(&pixels("#curve-ready canvas", BLUE)) > 50, "curves are drawn again for a narrow page");
+    assert!(page.whole(&pixels("#curve-ready canvas", FIRST)) > 50, "curves are drawn again for a narrow page");
     // What is beyond the edge of the table is told, until it is in sight.
     let more = "document.querySelector('.wide').classList.contains('more')";
     assert!(page.is(more) && !page.is("document.querySelector('.sideways').hidden"));

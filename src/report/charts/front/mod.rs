@@ -10,7 +10,7 @@ mod panel;
 use self::mark::{Mark, MarkStyle};
 use self::panel::{FrontAxes, NOTE_LINE, WorldPanel, draw_panel};
 use crate::report::charts::prelude::*;
-use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Provenance, Setting, SummaryRow, grouped};
+use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Setting, SummaryRow, grouped};
 
 /// Room below a panel's axis: tick labels, title, note.
 const BELOW: f64 = 66.0;
@@ -18,7 +18,7 @@ const BELOW: f64 = 66.0;
 const ABOVE: f64 = 46.0;
 
 /// The chart of a plan.
-pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> Canvas {
+pub(in crate::report) fn of_plan(plan: &PlanRecord, sheet: Sheet<'_>) -> Canvas {
     let all = plan.questions.iter().flat_map(|question| &question.candidates);
     let naming =
         Naming::of(all.map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())), |_| true);
@@ -46,8 +46,8 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, provenance: &Provenance) -> 
         count(plan.runs as f64)
     );
     let head = Head { subject: "Completion time against load", findings: chosen(&panels), note: subtitle };
-    let mut canvas = draw(&panels, &axes, provenance, [head.title(), &head.subtitle()], TOP + 8.0);
-    legend(&mut canvas);
+    let mut canvas = draw(&panels, &axes, sheet, &head, TOP + if sheet.is_narrow() { 24.0 } else { 8.0 });
+    explain(&mut canvas);
     canvas
 }
 
@@ -116,7 +116,7 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
         _ => "Pareto-optimal settings: completion time against exposed clusters",
     };
     let head = Head { subject, findings: findings::front(&optimal), note: subtitle };
-    Some(draw(&panels, &axes, &results.provenance, [head.title(), &head.subtitle()], TOP - 22.0))
+    Some(draw(&panels, &axes, results.sheet(), &head, TOP - 22.0))
 }
 
 fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: &str) -> Mark {
@@ -175,23 +175,18 @@ impl Naming {
     }
 }
 
-fn draw(
-    panels: &[WorldPanel],
-    axes: &FrontAxes<'_>,
-    provenance: &Provenance,
-    [title, subtitle]: [&str; 2],
-    top: f64,
-) -> Canvas {
+fn draw(panels: &[WorldPanel], axes: &FrontAxes<'_>, sheet: Sheet<'_>, head: &Head<'_>, top: f64) -> Canvas {
     let worlds = panels.len().max(1);
     let columns = match worlds {
         1 => 1,
         2 | 4 => 2,
         _ => 3,
-    };
+    }
+    .min(if sheet.is_narrow() { 1 } else { 3 });
     let inner = if worlds == 1 { 380.0 } else { 260.0 };
     let labels = 58.0;
     let gap = 22.0;
-    let width = (PAGE_WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
+    let width = (sheet.inner() - gap * (columns - 1) as f64) / columns as f64;
     let place = |at: usize, above: f64| {
         let left = MARGIN + (width + gap) * (at % columns) as f64 + labels;
         Area { left, top: above, right: left - labels + width - 6.0, bottom: above + inner }
@@ -199,7 +194,7 @@ fn draw(
     let lines = panels.iter().enumerate().map(|(at, panel)| panel.note_lines(place(at, 0.0))).max().unwrap_or(1);
     let row = ABOVE + inner + BELOW + NOTE_LINE * (lines - 1) as f64;
     let height = top + row * worlds.div_ceil(columns) as f64 + FOOTER;
-    let mut canvas = page(provenance, title, subtitle, height);
+    let mut canvas = page(sheet, head, height);
     for (at, panel) in panels.iter().enumerate() {
         let area = place(at, top + row * (at / columns) as f64 + ABOVE);
         draw_panel(&mut canvas, axes, panel, area);
@@ -208,18 +203,20 @@ fn draw(
 }
 
 /// Explains the styles, above the panels.
-fn legend(canvas: &mut Canvas) {
+fn explain(canvas: &mut Canvas) {
     let mut left = MARGIN + 11.0;
-    let y = TOP - 8.0;
-    for (style, text) in [
-        (MarkStyle::Chosen, "chosen"),
-        (MarkStyle::Meets, "meets the limits so far"),
-        (MarkStyle::Exceeds, "exceeds a limit or did not finish"),
+    let mut y = TOP - 8.0;
+    for (style, opacity, text) in [
+        (MarkStyle::Chosen, 1.0, "chosen"),
+        (MarkStyle::Meets, 1.0, "meets the limits so far"),
+        (MarkStyle::Exceeds, 1.0, "exceeds a limit or did not finish"),
+        (MarkStyle::Meets, 0.35, "paler: fewer runs"),
     ] {
-        style.dot(canvas, (left, y - 4.0), 1.0);
+        if left + 15.0 + text_width(text, SMALL, Weight::Regular) > canvas.width - MARGIN {
+            (left, y) = (MARGIN + 11.0, y + 17.0);
+        }
+        style.dot(canvas, (left, y - 4.0), opacity);
         write(canvas, text, (left + 15.0, y), SMALL, MUTED, Align::Left);
         left += 15.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
     }
-    MarkStyle::Meets.dot(canvas, (left, y - 4.0), 0.35);
-    write(canvas, "paler: fewer runs", (left + 15.0, y), SMALL, MUTED, Align::Left);
 }

@@ -27,7 +27,7 @@ impl WorldPanel {
         let names = format!("did not finish: {}", self.never().join(", "));
         match self.never().len() {
             0 => 1,
-            _ => 1 + in_lines(&names, SMALL, area.right - area.left + 40.0, NAMES_LINES).len(),
+            _ => 1 + in_lines(&names, SMALL, Weight::Regular, area.right - area.left + 40.0, NAMES_LINES).len(),
         }
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
     let lists = [("did not finish", &never), ("unlabelled", &unnamed)];
     let lists = lists.iter().filter(|(_, names)| !names.is_empty());
     let notes = lists.map(|(what, names)| format!("{what}: {}", names.join(", "))).join("; ");
-    for (at, line) in in_lines(&notes, SMALL, width, panel.note_lines(area)).iter().enumerate() {
+    for (at, line) in in_lines(&notes, SMALL, Weight::Regular, width, panel.note_lines(area)).iter().enumerate() {
         let baseline = area.bottom + 58.0 + NOTE_LINE * at as f64;
         write(canvas, line, (area.left - 50.0, baseline), SMALL, MUTED, Align::Left);
     }

@@ -1,0 +1,99 @@
+//! The paper of a chart: how wide it is, and whose results stand in the footer.
+//!
+//! Texts have the same number of pixels on every width. So a chart on fewer pixels has larger texts where it is printed,
+//! and charts place their parts below each other where the page is narrow.
+
+use super::style::{MARGIN, SMALL, TITLE};
+use super::text::{Weight, in_lines};
+use crate::results::Provenance;
+
+/// The width that charts are drawn for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ChartWidth {
+    /// A column of a paper, 85 mm.
+    Column,
+    /// A page of a report, 170 mm.
+    #[default]
+    Page,
+    /// A slide, as wide as the picture.
+    Slide,
+}
+
+/// Least size of a text in print, in points: 1/72 of an inch.
+#[cfg(test)]
+pub(super) const LEAST_PT: f64 = 6.0;
+
+impl ChartWidth {
+    /// Width in logical pixels.
+    const fn px(self) -> f64 {
+        match self {
+            Self::Column => 480.0,
+            Self::Page => 960.0,
+            Self::Slide => 720.0,
+        }
+    }
+
+    /// Width in print, in mm.
+    #[cfg(test)]
+    pub(super) const fn mm(self) -> f64 {
+        match self {
+            Self::Column => 85.0,
+            Self::Page => 170.0,
+            Self::Slide => 254.0,
+        }
+    }
+}
+
+/// Whether a page of this width, in pixels, has no room for two parts beside each other.
+pub(super) fn is_narrow(px: f64) -> bool {
+    px < 600.0
+}
+
+/// The page of a chart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sheet<'s> {
+    pub(super) provenance: &'s Provenance,
+    pub(super) width: ChartWidth,
+}
+
+impl Sheet<'_> {
+    /// Width in logical pixels.
+    pub(super) const fn px(self) -> f64 {
+        self.width.px()
+    }
+
+    /// The same without the margins.
+    pub(super) const fn inner(self) -> f64 {
+        self.px() - 2.0 * MARGIN
+    }
+
+    /// See [`is_narrow`].
+    pub(super) fn is_narrow(self) -> bool {
+        is_narrow(self.px())
+    }
+
+    /// Widest name or detail in a key.
+    pub(super) fn key_name(self) -> f64 {
+        if self.is_narrow() { self.inner() - 82.0 } else { (0.3 * self.px()).min(280.0) }
+    }
+
+    /// The sizes of texts that need not be read first.
+    pub(super) fn small_sizes(self) -> &'static [f64] {
+        if self.is_narrow() { &[SMALL] } else { &[SMALL, 11.0, 10.0] }
+    }
+
+    /// A title in lines, with their size.
+    pub(super) fn title_lines(self, title: &str) -> (f64, Vec<String>) {
+        let (size, most) = match self.width {
+            ChartWidth::Page => (TITLE, 1),
+            ChartWidth::Slide => (TITLE, 2),
+            ChartWidth::Column => (17.0, 4),
+        };
+        (size, in_lines(title, size, Weight::Bold, self.inner(), most))
+    }
+
+    /// Whether a title can be read as a whole.
+    pub(super) fn has_room_for(self, title: &str) -> bool {
+        !self.title_lines(title).1.last().is_some_and(|line| line.ends_with('…'))
+    }
+}
