@@ -14,6 +14,7 @@ pub(super) mod path;
 mod prelude;
 pub(super) mod ready;
 mod rows;
+pub(super) mod stages;
 pub(super) mod states;
 pub(super) mod sweep;
 #[cfg(test)]

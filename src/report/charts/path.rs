@@ -98,8 +98,9 @@ fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::ChartWidth;
     use crate::report::synthetic::six_settings;
-    use crate::report::tests::readable_quietly;
+    use crate::report::tests::{assert_printable, readable_quietly};
 
     #[test]
     fn a_variant_with_a_path_has_a_bar_and_others_say_that_they_are_unfinished() {
@@ -112,6 +113,10 @@ mod tests {
             (run.path_rule_s, run.path_people_s) = (Some(0.25 * all), Some(0.0));
             (run.path_transfer_s, run.path_unpack_s) = (Some(0.5 * all), Some(0.125 * all));
             (run.path_start_s, run.path_report_s) = (Some(0.0625 * all), Some(0.0625 * all));
+        }
+        for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
+            results.width = width;
+            assert_printable(&draw(&results).expect("two have a path"), width);
         }
         let svg = draw(&results).expect("two have a path").to_svg();
         assert!(svg.contains("most of the time goes to transfer: up to 50%"), "{svg}");

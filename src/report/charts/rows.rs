@@ -42,7 +42,7 @@ impl Rows {
             true => (MARGIN + 8.0, sheet.px() - MARGIN - 8.0),
             false => (
                 MARGIN + widest(&names, size, Weight::Bold).max(60.0) + 26.0,
-                sheet.px() - MARGIN - 20.0 - headlines.max(notes).clamp(70.0, most_numbers * sheet.px()),
+                sheet.px() - MARGIN - 20.0 - headlines.max(notes).clamp(70.0, (most_numbers * sheet.px()).max(70.0)),
             ),
         };
         let bottom = top + (row + above) * variants.len().max(1) as f64;

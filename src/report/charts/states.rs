@@ -90,8 +90,10 @@ fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale)
         }
         decimate(&points, 1.0)
     };
-    for (upto, (_, colour)) in (1..=4).zip(STATES) {
-        canvas.between(edge(upto), edge(upto - 1), colour, 1.0);
+    // From the whole stack down to its lowest part: each covers what is below it.
+    let ground = vec![(x.at(0.0), y.at(0.0)), (x.to, y.at(0.0))];
+    for (upto, (_, colour)) in [1, 2, 3, 4].into_iter().zip(STATES).rev() {
+        canvas.between(edge(upto), ground.clone(), colour, 1.0);
     }
 }
 

@@ -1,0 +1,208 @@
+//! The stages of a rollout over time in the displayed run, as a Gantt chart: a panel for each variant, a bar for each
+//! stage. A bar is dark while clusters are told to update, and light until the last of them is ready.
+//!
+//! Left out: variants with one stage or with more than anyone would read, such as batches of one cluster.
+
+use crate::report::charts::over_time::panel_time;
+use crate::report::charts::prelude::*;
+
+/// Most stages of a variant that is shown, and most variants.
+const STAGES_MAX: usize = 12;
+const PANELS_MAX: usize = 24;
+/// Height of a row: a line of text and a bar below it.
+const ROW: f64 = 29.0;
+const BAR: f64 = 9.0;
+/// Height of a panel's name and key above its rows, and of its axis below them.
+const HEADING: f64 = 24.0;
+const AXIS: f64 = 40.0;
+const GAP: f64 = 30.0;
+/// Opacity of a bar from its last instruction on, and where clusters never become ready.
+const FINISHING: f64 = 0.45;
+const UNFINISHED: f64 = 0.15;
+const KEY: [(&str, Colour); 3] = [
+    ("clusters are told", Colour(0x55, 0x5B, 0x63)),
+    ("until the last is ready", Colour(0xAC, 0xAF, 0xB4)),
+    ("some never are", Colour(0xE2, 0xE3, 0xE5)),
+];
+
+/// One stage of the displayed run, in seconds of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Stage {
+    name: String,
+    clusters: usize,
+    ready: usize,
+    /// First and last instruction; `None` if it never began.
+    told: Option<(f64, f64)>,
+    last_ready: f64,
+}
+
+impl Stage {
+    /// When its last cluster was told or ready.
+    fn end(&self) -> f64 {
+        self.told.map_or(0.0, |(_, last)| last.max(self.last_ready))
+    }
+
+    /// Its first instruction; infinite if it never began.
+    fn begin(&self) -> f64 {
+        self.told.map_or(f64::INFINITY, |(first, _)| first)
+    }
+
+    fn label(&self) -> String {
+        let clusters = count(self.clusters as f64);
+        let size = match self.ready {
+            _ if self.told.is_none() => format!("{clusters}, not begun"),
+            ready if ready == self.clusters => clusters,
+            ready => format!("{} of {clusters} ready", count(ready as f64)),
+        };
+        format!("{} ({size})", self.name)
+    }
+}
+
+/// The stages in the order in which they began; those that never did last, in the order of their clusters.
+fn stages(variant: &VariantResults<'_>) -> Vec<Stage> {
+    let mut stages: Vec<Stage> = Vec::new();
+    for cluster in variant.clusters.iter().filter(|cluster| !cluster.stage.is_empty()) {
+        let place = stages.iter().position(|stage| stage.name == cluster.stage).unwrap_or(stages.len());
+        if place == stages.len() {
+            if place > STAGES_MAX {
+                break;
+            }
+            stages.push(Stage { name: cluster.stage.clone(), ..Stage::default() });
+        }
+        let stage = &mut stages[place];
+        stage.clusters += 1;
+        if let Some(at) = cluster.told_s {
+            stage.told = Some(stage.told.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+        }
+        if let Some(at) = cluster.ready_s {
+            (stage.ready, stage.last_ready) = (stage.ready + 1, stage.last_ready.max(at));
+        }
+    }
+    stages.sort_by(|a, b| a.begin().total_cmp(&b.begin()));
+    stages
+}
+
+/// Draws the chart. `None` where no variant has stages, or too many have them.
+pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
+    let variants: Vec<(VariantResults<'_>, Vec<Stage>)> = results
+        .variants()
+        .into_iter()
+        .map(|variant| (stages(&variant), variant))
+        .filter(|(stages, _)| (2..=STAGES_MAX).contains(&stages.len()))
+        .map(|(stages, variant)| (variant, stages))
+        .collect();
+    if variants.is_empty() || variants.len() > PANELS_MAX {
+        return None;
+    }
+    let sheet = results.sheet();
+    let columns = if sheet.is_narrow() { 1 } else { variants.len().min(2) };
+    let width = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
+    let left_out = match results.variants().len() - variants.len() {
+        0 => String::new(),
+        some => format!("; {some} without 2 to {STAGES_MAX} stages left out"),
+    };
+    let head = Head {
+        subject: "Stages over time",
+        findings: finding(&variants),
+        note: extent(&results.variants())
+            + &results.replicate_of("shown")
+            + "; time axes differ between panels"
+            + &left_out,
+    };
+    let lines =
+        |row: &[(VariantResults<'_>, Vec<Stage>)]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
+    let heights = variants.chunks(columns).map(|row| HEADING + ROW * lines(row) as f64 + AXIS).collect_vec();
+    let top = TOP + if sheet.is_narrow() { 42.0 } else { 26.0 };
+    let mut canvas = page_of_run(results, &head, top + heights.iter().sum::<f64>() + FOOTER);
+    legend(&mut canvas, (MARGIN, TOP), &KEY);
+    let mut above = top;
+    for (row, height) in variants.chunks(columns).zip(heights) {
+        for (at, (variant, stages)) in row.iter().enumerate() {
+            let left = MARGIN + (width + GAP) * at as f64;
+            let area = Area { left, top: above + HEADING, right: left + width, bottom: above + height - AXIS };
+            panel(&mut canvas, area, variant, stages);
+        }
+        above += height;
+    }
+    Some(canvas)
+}
+
+fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: &[Stage]) {
+    let width = area.right - area.left;
+    let name = fitted_name(variant.name(), LABEL, Weight::Bold, width);
+    write_bold(canvas, &name, (area.left, area.top - 8.0), LABEL, INK);
+    let is_open = stages.iter().any(|stage| stage.ready < stage.clusters);
+    let end = stages.iter().map(Stage::end).fold(0.0, f64::max);
+    // A stage without an end goes on beyond the last moment that is known.
+    let span = if is_open { (end * 1.1).max(1.0) } else { end.max(f64::MIN_POSITIVE) };
+    let x = Scale::from_zero(span, area.left, area.right);
+    panel_time(canvas, area, &x);
+    for (at, stage) in stages.iter().enumerate() {
+        let top = area.top + ROW * at as f64;
+        let bar = (top + ROW - BAR - 2.0, top + ROW - 2.0);
+        let label = fitted_name(&stage.label(), SMALL, Weight::Regular, width);
+        let room = width - text_width(&label, SMALL, Weight::Regular);
+        let first = stage.told.map_or(0.0, |(first, _)| first);
+        write(canvas, &label, ((x.at(first)).min(area.left + room), bar.0 - 4.0), SMALL, INK, Align::Left);
+        let Some((first, last)) = stage.told else { continue };
+        let colour = variant.style.colour();
+        let mut part = |from: f64, to: f64, opacity: f64| {
+            // A moment is seen, too.
+            canvas.rectangle((x.at(from), bar.0), (x.at(to).max(x.at(from) + 1.5), bar.1), colour, opacity);
+        };
+        part(first, last, 1.0);
+        if stage.end() > last {
+            part(last, stage.end(), FINISHING);
+        }
+        if stage.ready < stage.clusters {
+            part(stage.end(), span, UNFINISHED);
+        }
+    }
+}
+
+/// Whether stages overlap.
+fn finding(variants: &[(VariantResults<'_>, Vec<Stage>)]) -> Vec<String> {
+    let overlaps = |pair: &[Stage]| {
+        let [before, next] = pair else { return false };
+        next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
+    };
+    let overlapping = variants.iter().filter(|(_, stages)| stages.windows(2).any(overlaps)).count();
+    vec![match (overlapping, variants.len()) {
+        (0, _) => "Each stage begins when the one before is ready".to_owned(),
+        (_, 1) => "Stages begin before the one before is ready".to_owned(),
+        (some, all) => format!("In {some} of {all} variants, stages begin before the one before is ready"),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::ChartWidth;
+    use crate::report::synthetic::six_settings;
+    use crate::report::tests::{assert_printable, readable_quietly};
+
+    #[test]
+    fn a_bar_runs_from_the_first_instruction_to_the_last_cluster_and_stays_open_if_one_never_is() {
+        let mut results = readable_quietly(&six_settings());
+        assert!(draw(&results).is_none(), "no stages");
+        for (at, (_, row)) in results.tables.clusters.iter_mut().enumerate() {
+            row.stage = if at % 3 == 0 { "canary" } else { "production, all regions" }.to_owned();
+            let first = if at % 3 == 0 { 10.0 } else { 100.0 };
+            (row.told_s, row.ready_s) = (Some(first + (at % 5) as f64), Some(first + 60.0));
+        }
+        results.tables.clusters[0].1.ready_s = None;
+        let variants = results.variants();
+        let [canary, rest] = &stages(&variants[0])[..] else { panic!("two stages") };
+        assert_eq!((canary.told, canary.last_ready), (Some((10.0, 14.0)), 70.0));
+        assert_eq!((rest.told, rest.end()), (Some((100.0, 104.0)), 160.0));
+        assert!(canary.label().ends_with(" ready)") && !rest.label().contains("ready"), "{}", canary.label());
+        let open = finding(&[(variants[0].clone(), stages(&variants[0]))]);
+        assert_eq!(open, ["Stages begin before the one before is ready"], "the canary never is");
+        let ready = finding(&[(variants[1].clone(), stages(&variants[1]))]);
+        assert_eq!(ready, ["Each stage begins when the one before is ready"]);
+        for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
+            results.width = width;
+            assert_printable(&draw(&results).expect("stages"), width);
+        }
+    }
+}
