@@ -28,8 +28,8 @@ pub(super) struct Head<'h> {
 }
 
 impl Head<'_> {
-    /// The first finding that the page has room for, otherwise the subject; and the subject, unless it is the title, with
-    /// the note.
+    /// The first finding that the page has room for, otherwise the subject.
+    /// The second text is the note, behind the subject where a finding is the title.
     pub(super) fn on(&self, sheet: Sheet<'_>) -> (&str, String) {
         match self.findings.iter().find(|finding| sheet.has_room_for(finding)) {
             Some(finding) => (finding, format!("{}: {}", self.subject, self.note)),

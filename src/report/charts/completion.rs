@@ -2,7 +2,7 @@
 //! median and its interval, and a note on those that may be the fastest (`comparison.csv`). Unfinished runs have no
 //! time; they are counted, with the rule that blocked them.
 
-use super::rows::Rows;
+use super::rows::RowLayout;
 use crate::report::charts::prelude::*;
 use crate::results::RunRow;
 
@@ -22,7 +22,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     };
     let numbers = variants.iter().map(|variant| [headline(variant), note(variant)]).collect();
     let row = if variants.len() > MANY { ROW_MANY } else { ROW };
-    let rows = Rows::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, row), COLUMNS_MAX);
+    let rows = RowLayout::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, row), COLUMNS_MAX);
     let area = rows.area;
     let times: Vec<f64> = results.tables.runs.iter().filter_map(|run| run.reachable_ready_s).collect();
     let x = time_scale(&times, area.left, area.right);

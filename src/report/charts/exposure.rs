@@ -5,7 +5,7 @@
 
 use super::completion::dots;
 use super::curves::{self, Axes, Curve, rising};
-use super::rows::Rows;
+use super::rows::RowLayout;
 use crate::report::charts::prelude::*;
 
 const ROW: f64 = 46.0;
@@ -20,7 +20,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     }
     variants.sort_by(|a, b| median(a).total_cmp(&median(b)));
     let numbers = variants.iter().map(|variant| [headline(variant), note(variant)]).collect();
-    let rows = Rows::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, ROW), COLUMNS_MAX);
+    let rows = RowLayout::lay_out(results.sheet(), &variants, numbers, (TOP + 4.0, ROW), COLUMNS_MAX);
     let area = rows.area;
     let exposed: Vec<f64> = results.tables.runs.iter().map(|run| run.exposed_targets as f64).collect();
     let (x, ticks) = scale(&exposed, results.tables.runs.iter().map(|run| run.targets).max().unwrap_or(1), area);

@@ -3,7 +3,7 @@
 //! One bar for each variant. Shares, because times differ by factors of a hundred between settings; the time stands
 //! beside the bar.
 
-use super::rows::Rows;
+use super::rows::RowLayout;
 use crate::report::answer::path::{PARTS, median_run};
 use crate::report::charts::prelude::*;
 use crate::results::RunRow;
@@ -38,7 +38,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         [time.unwrap_or_else(|| "unfinished".to_owned()), String::new()]
     };
     let numbers = paths.iter().map(end).collect();
-    let rows = Rows::lay_out(results.sheet(), &variants, numbers, (TOP + KEY, ROW), COLUMNS_MAX);
+    let rows = RowLayout::lay_out(results.sheet(), &variants, numbers, (TOP + KEY, ROW), COLUMNS_MAX);
     let area = rows.area;
     let x = Scale::from_zero(1.0, area.left, area.right);
     let note = format!("{}; critical path of the run with the median time", extent(&variants));

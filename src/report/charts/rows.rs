@@ -9,7 +9,7 @@ const HEADLINE: f64 = 20.0;
 const WITH_NOTE: f64 = 36.0;
 
 /// The rows of a chart.
-pub(super) struct Rows {
+pub(super) struct RowLayout {
     names: Vec<String>,
     size: f64,
     /// A headline and a note for each row.
@@ -21,7 +21,7 @@ pub(super) struct Rows {
     pub(super) area: Area,
 }
 
-impl Rows {
+impl RowLayout {
     /// Rows of this height from `top` on. Names take at most the first share of the page's width, numbers the second.
     pub(super) fn lay_out(
         sheet: Sheet<'_>,

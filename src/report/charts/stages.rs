@@ -27,7 +27,7 @@ const KEY: [(&str, Colour); 3] = [
 
 /// One stage of the displayed run, in seconds of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Stage {
+struct StageSpan {
     name: String,
     clusters: usize,
     ready: usize,
@@ -36,7 +36,7 @@ struct Stage {
     last_ready: f64,
 }
 
-impl Stage {
+impl StageSpan {
     /// When its last cluster was told or ready.
     fn end(&self) -> f64 {
         self.told.map_or(0.0, |(_, last)| last.max(self.last_ready))
@@ -59,15 +59,15 @@ impl Stage {
 }
 
 /// The stages in the order in which they began; those that never did last, in the order of their clusters.
-fn stages(variant: &VariantResults<'_>) -> Vec<Stage> {
-    let mut stages: Vec<Stage> = Vec::new();
+fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
+    let mut stages: Vec<StageSpan> = Vec::new();
     for cluster in variant.clusters.iter().filter(|cluster| !cluster.stage.is_empty()) {
         let place = stages.iter().position(|stage| stage.name == cluster.stage).unwrap_or(stages.len());
         if place == stages.len() {
             if place > STAGES_MAX {
                 break;
             }
-            stages.push(Stage { name: cluster.stage.clone(), ..Stage::default() });
+            stages.push(StageSpan { name: cluster.stage.clone(), ..StageSpan::default() });
         }
         let stage = &mut stages[place];
         stage.clusters += 1;
@@ -84,7 +84,7 @@ fn stages(variant: &VariantResults<'_>) -> Vec<Stage> {
 
 /// Draws the chart. `None` where no variant has stages, or too many have them.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
-    let variants: Vec<(VariantResults<'_>, Vec<Stage>)> = results
+    let variants: Vec<(VariantResults<'_>, Vec<StageSpan>)> = results
         .variants()
         .into_iter()
         .map(|variant| (stages(&variant), variant))
@@ -110,7 +110,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
             + &left_out,
     };
     let lines =
-        |row: &[(VariantResults<'_>, Vec<Stage>)]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
+        |row: &[(VariantResults<'_>, Vec<StageSpan>)]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
     let heights = variants.chunks(columns).map(|row| HEADING + ROW * lines(row) as f64 + AXIS).collect_vec();
     let top = TOP + if sheet.is_narrow() { 42.0 } else { 26.0 };
     let mut canvas = page_of_run(results, &head, top + heights.iter().sum::<f64>() + FOOTER);
@@ -127,12 +127,12 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: &[Stage]) {
+fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: &[StageSpan]) {
     let width = area.right - area.left;
     let name = fitted_name(variant.name(), LABEL, Weight::Bold, width);
     write_bold(canvas, &name, (area.left, area.top - 8.0), LABEL, INK);
     let is_open = stages.iter().any(|stage| stage.ready < stage.clusters);
-    let end = stages.iter().map(Stage::end).fold(0.0, f64::max);
+    let end = stages.iter().map(StageSpan::end).fold(0.0, f64::max);
     // A stage without an end goes on beyond the last moment that is known.
     let span = if is_open { (end * 1.1).max(1.0) } else { end.max(f64::MIN_POSITIVE) };
     let x = Scale::from_zero(span, area.left, area.right);
@@ -161,8 +161,8 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
 }
 
 /// Whether stages overlap.
-fn finding(variants: &[(VariantResults<'_>, Vec<Stage>)]) -> Vec<String> {
-    let overlaps = |pair: &[Stage]| {
+fn finding(variants: &[(VariantResults<'_>, Vec<StageSpan>)]) -> Vec<String> {
+    let overlaps = |pair: &[StageSpan]| {
         let [before, next] = pair else { return false };
         next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
     };

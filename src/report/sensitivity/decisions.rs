@@ -5,7 +5,7 @@
 
 use itertools::Itertools;
 
-use super::layout::{Layout, heading};
+use super::layout::{BarLayout, heading};
 use super::{changes, condition, share};
 use crate::report::canvas::{Align, Canvas, Stroke};
 use crate::report::findings::Head;
@@ -28,7 +28,7 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canva
         return None;
     }
     let rows: usize = changed.iter().map(|(_, rows)| rows.len()).sum();
-    let layout = Layout::new(sheet, ROW, BARS, 2);
+    let layout = BarLayout::new(sheet, ROW, BARS, 2);
     let height = TOP + 22.0 + changed.len() as f64 * HEADING + rows as f64 * layout.row + FOOTER;
     let constants = changed.iter().flat_map(|(_, rows)| rows).map(|ends| &ends[0].constant).unique().count();
     let title = format!(
@@ -62,8 +62,8 @@ fn by_constant(decision: &DecisionRecord) -> Vec<Vec<&DecisionEnd>> {
     grouped(ends).into_iter().map(|(_, ends)| ends).collect()
 }
 
-fn row(canvas: &mut Canvas, layout: &Layout, y: f64, ends: &[&DecisionEnd]) {
-    let &Layout { left, right, .. } = layout;
+fn row(canvas: &mut Canvas, layout: &BarLayout, y: f64, ends: &[&DecisionEnd]) {
+    let &BarLayout { left, right, .. } = layout;
     let (middle, centre) = (layout.middle(y), f64::midpoint(left, right));
     let answer = |end: &&DecisionEnd| {
         let text = condition(end).replacen(&format!("{} ", end.constant), "", 1);

@@ -11,7 +11,7 @@ use crate::report::text::{Weight, fitted_name};
 const LINE: f64 = 16.0;
 
 /// The places of a row.
-pub(super) struct Layout {
+pub(super) struct BarLayout {
     /// Where bars begin and end.
     pub(super) left: f64,
     pub(super) right: f64,
@@ -21,7 +21,7 @@ pub(super) struct Layout {
     px: f64,
 }
 
-impl Layout {
+impl BarLayout {
     /// Rows whose bars take `height`, with bars between these shares of a page, and at most so many lines of numbers.
     pub(super) fn new(sheet: Sheet<'_>, height: f64, [left, right]: [f64; 2], numbers: usize) -> Self {
         let px = sheet.px();

@@ -5,7 +5,7 @@
 
 use itertools::Itertools;
 
-use super::layout::{Layout, heading};
+use super::layout::{BarLayout, heading};
 use super::tornado::{BARS, HEADING, ROW, ROWS, head, scaled_axis, short_name};
 use super::{FEWEST_TRAJECTORIES, Panel};
 use crate::report::axis::Scale;
@@ -39,7 +39,7 @@ pub(super) fn draw(
         .collect();
     let most: Vec<&str> = screened.first()?.1.iter().take(3).map(|row| short_name(&row.constant)).collect();
     let rows: usize = screened.iter().map(|(_, rows)| rows.len()).sum();
-    let layout = Layout::new(sheet, ROW, BARS, 1);
+    let layout = BarLayout::new(sheet, ROW, BARS, 1);
     let height = TOP + screened.len() as f64 * HEADING + rows as f64 * layout.row + 60.0 + FOOTER;
     let subject = format!("Largest effects on {} when all constants vary", measure.replace('_', " "));
     let note = format!(
@@ -64,7 +64,7 @@ pub(super) fn draw(
     Some(canvas)
 }
 
-fn bar(canvas: &mut Canvas, scale: &Scale, layout: &Layout, y: f64, row: &ScreeningRow, unit: &str) {
+fn bar(canvas: &mut Canvas, scale: &Scale, layout: &BarLayout, y: f64, row: &ScreeningRow, unit: &str) {
     let middle = layout.middle(y);
     let text = format!("mu* {}, sigma {}", in_unit(row.mu_star, unit), in_unit(row.sigma, unit));
     layout.write(canvas, y, &row.constant, &[text], 0);

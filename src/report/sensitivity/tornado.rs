@@ -3,7 +3,7 @@
 //! A panel for each variant whose measure changes most, all on one scale. The upper bar of a row goes from the value in
 //! force to the one at the low end of the constant's range, the lower bar to the one at the high end.
 
-use super::layout::{Layout, heading};
+use super::layout::{BarLayout, heading};
 use super::{Panel, value};
 use crate::report::axis::{AxisTick, LOG_FROM, Scale, log_ticks, ticks_from_zero, ticks_of_time};
 use crate::report::canvas::{Canvas, Stroke};
@@ -34,7 +34,7 @@ pub(super) fn draw(
 ) -> Option<Canvas> {
     let top = panels.first()?;
     let rows: usize = panels.iter().map(|panel| panel.rows.len().min(ROWS)).sum();
-    let layout = Layout::new(sheet, ROW, BARS, 2);
+    let layout = BarLayout::new(sheet, ROW, BARS, 2);
     let height = TOP + KEY + panels.len() as f64 * HEADING + rows as f64 * layout.row + 60.0 + FOOTER;
     let most: Vec<&str> = top.rows.iter().take(4).map(|row| short_name(&row.constant)).collect();
     let subject = format!("Largest effects on {}", measure.replace('_', " "));
@@ -72,7 +72,7 @@ pub(super) fn short_name(path: &str) -> &str {
     path.rsplit("[*].").next().unwrap_or(path)
 }
 
-fn bars(canvas: &mut Canvas, scale: &Scale, layout: &Layout, y: f64, row: &EffectRow, unit: &str) {
+fn bars(canvas: &mut Canvas, scale: &Scale, layout: &BarLayout, y: f64, row: &EffectRow, unit: &str) {
     let middle = layout.middle(y);
     let numbers = [(row.at_low, &row.low), (row.at_high, &row.high)];
     let numbers = numbers.map(|(at, end)| format!("{} at {end}", value(at, unit)));
@@ -90,7 +90,7 @@ fn bars(canvas: &mut Canvas, scale: &Scale, layout: &Layout, y: f64, row: &Effec
 }
 
 /// The scale of all panels with its ticks and title.
-fn axis(panels: &[Panel<'_>], measure: &str, unit: &str, layout: &Layout) -> (Scale, Vec<AxisTick>, String) {
+fn axis(panels: &[Panel<'_>], measure: &str, unit: &str, layout: &BarLayout) -> (Scale, Vec<AxisTick>, String) {
     let rows = panels.iter().flat_map(|panel| panel.rows.iter().take(ROWS));
     let values: Vec<f64> = rows.flat_map(|row| [row.at_low, row.at_value, row.at_high]).flatten().collect();
     scaled_axis(&values, measure, unit, layout)
@@ -101,7 +101,7 @@ pub(super) fn scaled_axis(
     values: &[f64],
     measure: &str,
     unit: &str,
-    &Layout { left: from, right: to, .. }: &Layout,
+    &BarLayout { left: from, right: to, .. }: &BarLayout,
 ) -> (Scale, Vec<AxisTick>, String) {
     let high = values.iter().copied().fold(0.0, f64::max);
     let log = Scale::logarithmic(values, LOG_FROM, [1.2, 1.15], from, to);
