@@ -1,7 +1,7 @@
 //! The paper of a chart: how wide it is, and whose results stand in the footer.
 //!
-//! Texts have the same number of pixels on every width. So a chart on fewer pixels has larger texts where it is printed,
-//! and charts place their parts below each other where the page is narrow.
+//! Texts have the same number of pixels on every width. So a chart on fewer pixels has larger texts where it is
+//! printed, and charts place their parts below each other where the page is narrow.
 
 use super::style::{MARGIN, SMALL, TITLE};
 use super::text::{Weight, in_lines};
