@@ -4,8 +4,9 @@
 //! and transfers over a link and all links above it, or over any set of links. A transfer is limited by its links and
 //! by its own cap (the throughput of one connection). At every instant rates are max-min fair: no transfer's rate can
 //! rise without lowering that of one with an equal or lower rate. SimGrid and dslab use the same fluid model.
+//! Connections that are not alike have weights: their rates divided by their weights are fair (see `connection`).
 //!
-//! Left out: latency, TCP slow start and loss, unfairness between connections, packets.
+//! Left out: latency, TCP slow start and loss, packets.
 //!
 //! There are two solvers. While every transfer in flight runs over a link and all its ancestors, a start, an end or a
 //! change of capacity touches one path of the forest (see `forest`); recomputing all rates would cost O(n) per event
@@ -37,6 +38,7 @@
 //! assert_eq!(completed, [second, first]);
 //! ```
 
+mod connection;
 mod forest;
 mod instant;
 mod mesh;
@@ -49,9 +51,10 @@ mod tests;
 use std::cell::RefCell;
 
 use crate::units::{Bytes, BytesPerSec, SimTime};
+pub use connection::{Connection, Weight};
 use forest::Forest;
 use mesh::Mesh;
-use switch::{Solver, cap_of};
+use switch::Solver;
 
 /// A link of one [`Network`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -101,7 +104,7 @@ enum TransferPhase {
 struct TransferRecord {
     serial: u64,
     size: Bytes,
-    cap: Option<BytesPerSec>,
+    connection: Connection,
     link: LinkId,
     phase: TransferPhase,
     /// Runs over links other than `link` and its ancestors.
@@ -172,14 +175,20 @@ impl Network {
         self.mesh.get_mut().set_capacity(link.0, capacity.get());
     }
 
-    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `cap` is the maximum rate of this
-    /// connection; `None`: only the links limit it. A transfer of 0 bytes is complete at `now`.
+    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `connection` has its cap and its weight; a
+    /// cap alone, or `None`, means one like the others. A transfer of 0 bytes is complete at `now`.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+    pub fn start(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        size: Bytes,
+        connection: impl Into<Connection>,
+    ) -> TransferId {
         self.arrive(now);
-        let id = self.admit(link, size, cap, false);
+        let id = self.admit(link, size, connection.into(), false);
         if size > Bytes::ZERO {
             self.launch(id.slot, size.get() as f64);
         }
@@ -187,18 +196,25 @@ impl Network {
     }
 
     /// Starts a transfer over exactly these links, in order from the source to the receiver; a repeated link counts
-    /// once. Size and cap are as in [`Network::start`]. If the links are a root, its child and so on down to one
+    /// once. Size and connection are as in [`Network::start`]. If the links are a root, its child and so on down to one
     /// link, the two calls are equivalent.
     ///
     /// # Panics
     /// If `now` is before an earlier call's, or if there are no links.
-    pub fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+    pub fn start_over(
+        &mut self,
+        now: SimTime,
+        links: &[LinkId],
+        size: Bytes,
+        connection: impl Into<Connection>,
+    ) -> TransferId {
+        let connection = connection.into();
         let &link = links.last().expect("a transfer has at least one link");
         if self.is_path_down(links) {
-            return self.start(now, link, size, cap);
+            return self.start(now, link, size, connection);
         }
         self.arrive(now);
-        let id = self.admit(link, size, cap, true);
+        let id = self.admit(link, size, connection, true);
         if size > Bytes::ZERO {
             if self.solver == Solver::Forest {
                 self.leave_forest();
@@ -206,7 +222,7 @@ impl Network {
             self.crossing += 1;
             let named = links.iter().enumerate().filter(|&(at, link)| !links[..at].contains(link));
             let named = named.map(|(_, link)| link.0);
-            self.mesh.get_mut().insert(id.slot, named, cap_of(cap), size.get() as f64);
+            self.mesh.get_mut().insert(id.slot, named, connection, size.get() as f64);
         }
         id
     }
@@ -338,9 +354,9 @@ impl Network {
     }
 
     /// Registers a transfer; one of 0 bytes is complete.
-    fn admit(&mut self, link: LinkId, size: Bytes, cap: Option<BytesPerSec>, crossing: bool) -> TransferId {
+    fn admit(&mut self, link: LinkId, size: Bytes, connection: Connection, crossing: bool) -> TransferId {
         let phase = TransferPhase::InFlight;
-        let transfer = TransferRecord { serial: self.started, size, cap, link, phase, crossing };
+        let transfer = TransferRecord { serial: self.started, size, connection, link, phase, crossing };
         self.started += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(transfer);

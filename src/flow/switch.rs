@@ -10,7 +10,6 @@
 //! A switch hands over the remaining bytes at the current point of the clock; it moves no byte.
 
 use super::{LinkId, Network, TransferPhase, TransferRecord};
-use crate::units::BytesPerSec;
 
 /// The solver that computes the rates; it alone holds the transfers in flight.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -26,12 +25,12 @@ const PATIENCE: u64 = 1;
 impl Network {
     /// Hands a transfer that does not cross, with `left` bytes remaining, to the current solver.
     pub(super) fn launch(&mut self, slot: u32, left: f64) {
-        let TransferRecord { link, cap, .. } = self.transfers[slot as usize];
+        let TransferRecord { link, connection, .. } = self.transfers[slot as usize];
         match self.solver {
-            Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], cap_of(cap), left),
+            Solver::Forest => self.forest.insert(slot, self.nodes[link.index()], connection, left),
             Solver::Mesh => {
                 let path: Vec<u32> = self.path_down_to(link).map(|link| link.0).collect();
-                self.mesh.get_mut().insert(slot, path.into_iter(), cap_of(cap), left);
+                self.mesh.get_mut().insert(slot, path.into_iter(), connection, left);
             }
         }
     }
@@ -119,9 +118,4 @@ impl Network {
             self.launch(slot, left);
         }
     }
-}
-
-/// A cap in the form that the solvers use. Adding 0 makes a negative zero positive: caps of zero are one class.
-pub(super) fn cap_of(cap: Option<BytesPerSec>) -> f64 {
-    cap.map_or(f64::INFINITY, |cap| cap.get() + 0.0)
 }

@@ -17,8 +17,8 @@ pub(super) struct Summary {
     pub(super) highest_following: f64,
     /// Throughput of the topmost pinned classes, in bytes per second.
     pub(super) fixed: f64,
-    /// Number of transfers that follow.
-    pub(super) followers: u32,
+    /// The sum of the weights of the transfers that follow. It is exact: weights are whole numbers of sixteenths.
+    pub(super) followers: f64,
 }
 
 impl Summary {
@@ -29,7 +29,7 @@ impl Summary {
         highest_pinned: f64::NEG_INFINITY,
         highest_following: f64::NEG_INFINITY,
         fixed: 0.0,
-        followers: 0,
+        followers: 0.0,
     };
 
     #[inline]
@@ -56,7 +56,7 @@ impl Summary {
             | differs(self.highest_pinned, other.highest_pinned)
             | differs(self.highest_following, other.highest_following)
             | differs(self.fixed, other.fixed)
-            | u64::from(self.followers ^ other.followers);
+            | differs(self.followers, other.followers);
         differs == 0
     }
 }

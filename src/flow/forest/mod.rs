@@ -2,9 +2,10 @@
 //!
 //! # The method
 //! For a link v, from the leaves up: **level(v) = (capacity(v) − fixed(v)) / followers(v)**, where fixed(v) is the
-//! throughput of the topmost saturated parts strictly below v, and followers(v) counts the transfers below v that are
-//! not under one of those. The rate of a transfer is the smallest level on its path, and that is the max-min
-//! allocation: the link where the smallest level is reached is full, and the transfer has the largest rate on it.
+//! throughput of the topmost saturated parts strictly below v, and followers(v) is the weight of the transfers below v
+//! that are not under one of those. The rate of a transfer is its weight times the smallest level on its path, and that
+//! is the max-min allocation: the link where the smallest level is reached is full, and no transfer on it has a larger
+//! rate for its weight. Below, sizes, caps and rates of transfers are those of one unit of weight.
 //!
 //! - The links below v that have the same level, and v's own transfers with that level as their cap, form one *class*
 //!   of v. A class is *pinned* (it is its own bottleneck, at the rate of its level) when its level is below the rate
@@ -30,6 +31,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::engine::heap::{self, Keyed, NOWHERE};
+use crate::flow::connection::{Connection, Weight};
 use crate::flow::instant::{Instant, SLACK_NANOS};
 use crate::flow::tree::{Summary, Tree};
 
@@ -75,6 +77,8 @@ struct ForestNode {
     tree: Tree,
     /// Transfers by tag: on a link those without a cap, on a class those whose cap is its level.
     heap: Vec<Keyed<f64>>,
+    /// The sum of their weights.
+    weight: f64,
 }
 
 #[derive(Debug, Default)]
@@ -83,8 +87,8 @@ pub(super) struct Forest {
     nodes: Vec<ForestNode>,
     /// The place of each transfer in its node's heap.
     transfer_at: Vec<u32>,
-    /// The node of each transfer.
-    transfer_node: Vec<u32>,
+    /// The node of each transfer, and its weight.
+    transfer_node: Vec<(u32, Weight)>,
     /// When the next transfer under each owner ends.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
@@ -117,6 +121,7 @@ impl Forest {
             capacity,
             tree: Tree::default(),
             heap: Vec::new(),
+            weight: 0.0,
         })
     }
 
@@ -178,42 +183,43 @@ impl Forest {
 
     /// Everything below `id`, by its own clock.
     fn summary(&self, id: u32) -> Summary {
-        let ForestNode { tree, heap: transfers, .. } = self.node(id);
+        let ForestNode { tree, heap: transfers, weight, .. } = self.node(id);
         let mut summary = tree.summary();
         if let Some(first) = transfers.first() {
             summary.tag = summary.tag.min(first.key);
-            summary.followers += transfers.len() as u32;
+            summary.followers += weight;
             summary.highest_following = f64::INFINITY;
         }
         summary
     }
 
-    /// The rate of each transfer that follows `id`.
+    /// The rate of one unit of weight that follows `id`.
     pub(super) fn rate_of_followers(&self, id: u32) -> f64 {
         self.owner(id).rate
     }
 
     pub(super) fn rate_of_transfer(&self, transfer: u32) -> f64 {
-        self.rate_of_followers(self.transfer_node[transfer as usize])
+        let (node, weight) = self.transfer_node[transfer as usize];
+        self.rate_of_followers(node) * weight.get()
     }
 
     /// The throughput of a link.
     pub(super) fn throughput(&self, link: u32) -> f64 {
         let node = self.node(link);
         let summary = self.summary(link);
-        if summary.followers > 0 && node.above == NONE {
+        if summary.followers > 0.0 && node.above == NONE {
             return node.capacity;
         }
         let followers =
-            if summary.followers > 0 { f64::from(summary.followers) * self.rate_of_followers(link) } else { 0.0 };
+            if summary.followers > 0.0 { summary.followers * self.rate_of_followers(link) } else { 0.0 };
         (summary.fixed + followers).min(node.capacity)
     }
 
     /// Remaining bytes of a transfer; negative by at most the bytes of one nanosecond after its end.
     pub(super) fn remaining(&self, transfer: u32) -> f64 {
-        let node = self.transfer_node[transfer as usize];
+        let (node, weight) = self.transfer_node[transfer as usize];
         let tag = self.node(node).heap[self.transfer_at[transfer as usize] as usize].key;
-        tag - self.clock(node)
+        (tag - self.clock(node)) * weight.get()
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -244,19 +250,21 @@ impl Forest {
         self.rebalance();
     }
 
-    /// Starts `transfer`, an unused number, of `size` bytes on `link`; an infinite `cap` means none.
-    pub(super) fn insert(&mut self, transfer: u32, link: u32, cap: f64, size: f64) {
+    /// Starts `transfer`, an unused number, of `size` bytes on `link`.
+    pub(super) fn insert(&mut self, transfer: u32, link: u32, connection: Connection, size: f64) {
+        let (cap, weight) = (connection.unit_cap(), connection.weight);
         let capped = cap < f64::INFINITY;
         let class = if capped { self.classes.get(&(link, cap.to_bits())).copied() } else { None };
         self.set_back_clocks(class.unwrap_or(link));
         let node = if capped { self.class(link, cap, 0.0) } else { link };
-        let tag = self.clock(node) + size;
+        let tag = self.clock(node) + size / weight.get();
         let index = transfer as usize;
         if self.transfer_at.len() <= index {
             self.transfer_at.resize(index + 1, NOWHERE);
-            self.transfer_node.resize(index + 1, NONE);
+            self.transfer_node.resize(index + 1, (NONE, weight));
         }
-        self.transfer_node[index] = node;
+        self.transfer_node[index] = (node, weight);
+        self.nodes[node as usize].weight += weight.get();
         heap::push(&mut self.nodes[node as usize].heap, tag, transfer, &mut self.transfer_at);
         self.propagate(node);
         self.rebalance();
@@ -296,8 +304,9 @@ impl Forest {
 
     /// Removes a transfer from its heap and returns the node to propagate from.
     fn take_out(&mut self, transfer: u32) -> u32 {
-        let node = self.transfer_node[transfer as usize];
+        let (node, weight) = self.transfer_node[transfer as usize];
         let place = self.transfer_at[transfer as usize];
+        self.nodes[node as usize].weight -= weight.get();
         heap::remove(&mut self.nodes[node as usize].heap, place, &mut self.transfer_at);
         node
     }

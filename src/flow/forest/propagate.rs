@@ -31,12 +31,12 @@ impl Forest {
     /// The rate at which `link` becomes the bottleneck of its followers.
     fn level(&self, link: u32, summary: &Summary) -> f64 {
         let capacity = self.node(link).capacity;
-        if summary.followers == 0 {
+        if summary.followers == 0.0 {
             // Overloaded without followers: level 0 unpins everything below, the largest level first.
             return if summary.fixed <= capacity * (1.0 + MARGIN) { f64::INFINITY } else { 0.0 };
         }
         // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
-        (capacity - summary.fixed).max(0.0) / f64::from(summary.followers) + 0.0
+        (capacity - summary.fixed).max(0.0) / summary.followers + 0.0
     }
 
     /// Updates the clock and the rate of a root.
@@ -44,7 +44,7 @@ impl Forest {
         self.visits += 1;
         let summary = self.summary(root);
         let level = self.level(root, &summary);
-        let rate = if summary.followers > 0 { level } else { 0.0 };
+        let rate = if summary.followers > 0.0 { level } else { 0.0 };
         let (now, reading) = (self.now, self.owner_clock(root));
         let empty = self.is_idle(root);
         let node = self.node_mut(root);
@@ -69,7 +69,7 @@ impl Forest {
         }
         let summary = self.summary(link);
         let mut level = self.level(link, &summary);
-        if summary.highest_following.to_bits() == summary.lowest_following.to_bits() && summary.followers > 0 {
+        if summary.highest_following.to_bits() == summary.lowest_following.to_bits() && summary.followers > 0.0 {
             // All followers are in one class, which binds before the link does, or together with it.
             level = level.min(summary.lowest_following);
         }
@@ -124,14 +124,14 @@ impl Forest {
         let seen = if node.owner {
             Summary {
                 highest_pinned: level,
-                fixed: summary.fixed + level * f64::from(summary.followers),
+                fixed: summary.fixed + level * summary.followers,
                 ..Summary::NOTHING
             }
         } else {
             Summary {
                 tag: summary.tag - node.clock,
                 lowest_following: summary.lowest_following.min(level),
-                highest_following: if summary.followers > 0 { level } else { f64::NEG_INFINITY },
+                highest_following: if summary.followers > 0.0 { level } else { f64::NEG_INFINITY },
                 ..summary
             }
         };
@@ -165,6 +165,7 @@ impl Forest {
                 capacity: 0.0,
                 tree: Tree::default(),
                 heap: Vec::new(),
+                weight: 0.0,
             })
         });
         let slot = self.node_mut(link).tree.insert(class);

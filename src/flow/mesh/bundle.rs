@@ -1,9 +1,12 @@
-//! Bundles: transfers with equal path and cap.
+//! Bundles: transfers with equal path and equal cap for each unit of weight.
+//!
+//! Tags, caps and rates of bundles are those of one unit of weight.
 
 use std::hash::Hasher as _;
 
 use super::{Affine, Hop, Mesh, Mix, NONE, site_of_bundle, site_of_link};
 use crate::engine::heap::{self, Keyed, NOWHERE};
+use crate::flow::connection::{Connection, Weight};
 use crate::flow::instant::Instant;
 
 /// The bottleneck of a bundle at its own cap.
@@ -21,8 +24,10 @@ pub(super) struct Bundle {
     /// Its transfers by tag.
     pub(super) tags: Vec<Keyed<f64>>,
     pub(super) cap: f64,
-    /// Number of transfers with which the rates were solved.
-    pub(super) count: u32,
+    /// The sum of their weights, in sixteenths.
+    weight: u64,
+    /// The sum with which the rates were solved.
+    pub(super) solved_weight: u64,
     /// The link that bounds it, [`CAP`], or none while its rate is not known yet.
     pub(super) bottleneck: u32,
     /// Bounded by a link: its clock minus the link's. Otherwise the reading of its clock at `since`.
@@ -36,8 +41,9 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    pub(super) fn counted(&self) -> f64 {
-        f64::from(self.count)
+    /// The sum of its weights with which the rates were solved.
+    pub(super) fn weight(&self) -> f64 {
+        self.solved_weight as f64 / Weight::STEPS as f64
     }
 
     /// The tag of the transfer that ends first.
@@ -47,20 +53,31 @@ impl Bundle {
 }
 
 impl Mesh {
-    /// Starts `transfer`, an unused number, with `left` bytes over distinct `links`; an infinite `cap` means none.
-    pub(in crate::flow) fn insert(&mut self, transfer: u32, links: impl Iterator<Item = u32>, cap: f64, left: f64) {
+    /// Starts `transfer`, an unused number, with `left` bytes over distinct `links`.
+    pub(in crate::flow) fn insert(
+        &mut self,
+        transfer: u32,
+        links: impl Iterator<Item = u32>,
+        connection: Connection,
+        left: f64,
+    ) {
+        let weight = connection.weight;
+        if weight < self.lightest {
+            self.lightest = weight;
+        }
         self.quiet = false;
         self.path.clear();
         self.path.extend(links);
-        let bundle = self.bundle(cap);
+        let bundle = self.bundle(connection.unit_cap());
         self.set_back_clocks(bundle);
         let index = transfer as usize;
         if self.transfer_at.len() <= index {
             self.transfer_at.resize(index + 1, NOWHERE);
-            self.transfer_bundle.resize(index + 1, NONE);
+            self.transfer_bundle.resize(index + 1, (NONE, weight));
         }
-        self.transfer_bundle[index] = bundle;
-        let tag = self.reading_of_bundle(bundle) + left;
+        self.transfer_bundle[index] = (bundle, weight);
+        self.bundles[bundle as usize].weight += weight.steps();
+        let tag = self.reading_of_bundle(bundle) + left / weight.get();
         heap::push(&mut self.bundles[bundle as usize].tags, tag, transfer, &mut self.transfer_at);
         self.bundle_changed(bundle);
     }
@@ -68,7 +85,8 @@ impl Mesh {
     /// Removes a transfer.
     pub(in crate::flow) fn remove(&mut self, transfer: u32) {
         self.quiet = false;
-        let bundle = self.transfer_bundle[transfer as usize];
+        let (bundle, weight) = self.transfer_bundle[transfer as usize];
+        self.bundles[bundle as usize].weight -= weight.steps();
         let place = self.transfer_at[transfer as usize];
         heap::remove(&mut self.bundles[bundle as usize].tags, place, &mut self.transfer_at);
         self.bundle_changed(bundle);
@@ -77,14 +95,14 @@ impl Mesh {
     /// The links of a transfer, in the order given.
     #[cfg(test)]
     pub(in crate::flow) fn path(&self, transfer: u32) -> Vec<u32> {
-        self.steps_of(self.transfer_bundle[transfer as usize]).iter().map(|step| step.link).collect()
+        self.steps_of(self.transfer_bundle[transfer as usize].0).iter().map(|step| step.link).collect()
     }
 
     /// Remaining bytes of a transfer; slightly negative after rounding.
     pub(in crate::flow) fn remaining(&self, transfer: u32) -> f64 {
-        let bundle = self.transfer_bundle[transfer as usize];
+        let (bundle, weight) = self.transfer_bundle[transfer as usize];
         let tag = self.bundles[bundle as usize].tags[self.transfer_at[transfer as usize] as usize].key;
-        tag - self.reading_of_bundle(bundle)
+        (tag - self.reading_of_bundle(bundle)) * weight.get()
     }
 
     pub(super) fn steps_of(&self, bundle: u32) -> &[PathStep] {
@@ -116,7 +134,8 @@ impl Mesh {
         let new = Bundle {
             tags: Vec::new(),
             cap,
-            count: 0,
+            weight: 0,
+            solved_weight: 0,
             bottleneck: NONE,
             clock: 0.0,
             since: self.now,
@@ -226,11 +245,11 @@ impl Mesh {
         }
     }
 
-    /// Takes over the number of a bundle's transfers.
+    /// Takes over the weight of a bundle's transfers.
     pub(super) fn recount(&mut self, id: u32) {
         let bundle = &mut self.bundles[id as usize];
         bundle.changed = false;
-        let (old, new) = (bundle.count, bundle.tags.len() as u32);
+        let (old, new) = (bundle.solved_weight, bundle.weight);
         if old == new && new > 0 {
             return;
         }
@@ -238,7 +257,7 @@ impl Mesh {
         if old > 0 {
             self.detach(id);
         }
-        self.bundles[id as usize].count = new;
+        self.bundles[id as usize].solved_weight = new;
         if new == 0 {
             self.dissolve(id);
             return;
@@ -250,7 +269,7 @@ impl Mesh {
         }
     }
 
-    /// The current rate of each transfer of a bundle; infinite while it is not known.
+    /// The current rate of one unit of weight in a bundle; infinite while it is not known.
     pub(super) fn rate_of(&self, id: u32) -> f64 {
         match self.bundles[id as usize].bottleneck {
             NONE => f64::INFINITY,

@@ -155,7 +155,7 @@ impl Mesh {
         }
         let mut least_left = f64::INFINITY;
         for &transfer in &ended[before..] {
-            let bundle = self.transfer_bundle[transfer as usize];
+            let (bundle, _) = self.transfer_bundle[transfer as usize];
             let bottleneck = self.bundles[bundle as usize].bottleneck;
             let left = match self.links.get(bottleneck as usize) {
                 Some(link) => link.bound[0].key - self.reading_of_link(bottleneck),
@@ -165,7 +165,7 @@ impl Mesh {
         }
         // A transfer that needs two nanoseconds at the rate of the fastest link does not end within the rest of this
         // one.
-        self.quiet = least_left > self.fastest * 2e-9;
+        self.quiet = least_left > self.fastest / self.lightest.get() * 2e-9;
     }
 
     fn collect_bundles(&self, bound: &[Keyed<f64>], place: usize, due: f64, ended: &mut Vec<u32>) {

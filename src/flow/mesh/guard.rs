@@ -87,7 +87,7 @@ impl Mesh {
         sum.clear();
         if !bounds {
             for hop in &self.links[id as usize].hops {
-                self.add_rate(hop.bundle, -self.bundles[hop.bundle as usize].counted(), sum);
+                self.add_rate(hop.bundle, -self.bundles[hop.bundle as usize].weight(), sum);
             }
             sum.base += self.links[id as usize].capacity;
             self.require(sum);

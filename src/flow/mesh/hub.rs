@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::bundle::CAP;
 use super::{Mesh, NONE, Site, site_of_bundle, site_of_link};
+use crate::flow::connection::Weight;
 use crate::flow::instant::Instant;
 
 /// Binary digits after the point of a sum: rates are counted in steps of 2⁻⁴⁴ bytes per second, so that sums are exact
@@ -167,7 +168,10 @@ impl Mesh {
     /// Adds a bundle's throughput to the sums of its hubs, or takes it away.
     pub(super) fn contribute(&mut self, id: u32, sign: i32) {
         let bundle = &self.bundles[id as usize];
-        let (bottleneck, cap, count) = (bundle.bottleneck, bundle.cap, i128::from(bundle.count) * i128::from(sign));
+        let (bottleneck, cap) = (bundle.bottleneck, bundle.cap);
+        let weight = i128::from(bundle.solved_weight) * i128::from(sign);
+        // Rounding is towards zero, so that a contribution and its opposite cancel.
+        let weighted = |units: i128| weight * units / i128::from(Weight::STEPS);
         if bottleneck == NONE {
             return;
         }
@@ -177,14 +181,14 @@ impl Mesh {
                 continue;
             }
             if bottleneck == CAP {
-                self.hubs[hub as usize].fixed += count * units(cap);
+                self.hubs[hub as usize].fixed += weighted(units(cap));
             } else if self.links[bottleneck as usize].hub != NONE {
-                self.add_factor(hub, self.links[bottleneck as usize].hub, count << DIGITS);
+                self.add_factor(hub, self.links[bottleneck as usize].hub, weighted(1 << DIGITS));
             } else {
-                self.hubs[hub as usize].fixed += count * units(self.links[bottleneck as usize].level.base);
+                self.hubs[hub as usize].fixed += weighted(units(self.links[bottleneck as usize].level.base));
                 for at in 0..self.links[bottleneck as usize].level.terms.len() {
                     let (of, factor) = self.links[bottleneck as usize].level.terms[at];
-                    self.add_factor(hub, of, count * units(factor));
+                    self.add_factor(hub, of, weighted(units(factor)));
                 }
             }
             self.mark_dirty(hub);
@@ -236,7 +240,7 @@ impl Mesh {
             return if left >= -self.margin * capacity { f64::INFINITY } else { 0.0 };
         }
         let own = hub.factor(id);
-        if own > 0.5 {
+        if own > 0.5 * self.lightest.get() {
             return left.max(0.0) / own;
         }
         // Its bundles leave to others what they gain; only a choice that is at its limit does this.

@@ -1,7 +1,8 @@
 //! Max-min fair rates for transfers over any sets of links; a change costs what it changes.
 //!
 //! # The method
-//! Transfers with equal path and cap form a *bundle*, and have one rate. A link is the *bottleneck* of a bundle when
+//! Transfers with equal path and cap form a *bundle*, and have one rate. With weights, caps and rates are those of one
+//! unit of weight, and a bundle counts as its weight. A link is the *bottleneck* of a bundle when
 //! it is full and no bundle on it has a higher rate; the common rate of the bundles that a link bounds is its *level*.
 //! Rates are max-min fair exactly when every bundle has a bottleneck or is at its cap.
 //!
@@ -35,6 +36,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
 use crate::engine::heap::{Keyed, NOWHERE};
+use crate::flow::connection::Weight;
 use crate::flow::forest::Mix;
 use crate::flow::instant::Instant;
 use affine::Affine;
@@ -122,9 +124,9 @@ pub(super) struct Mesh {
     stride: usize,
     hubs: Vec<Hub>,
     free_hubs: Vec<u32>,
-    /// The place of each transfer in its bundle's heap, and its bundle.
+    /// The place of each transfer in its bundle's heap; its bundle and its weight.
     transfer_at: Vec<u32>,
-    transfer_bundle: Vec<u32>,
+    transfer_bundle: Vec<(u32, Weight)>,
     /// The place of each bundle in the heap of the link that bounds it.
     bundle_at: Vec<u32>,
     sites: Vec<Site>,
@@ -154,6 +156,8 @@ pub(super) struct Mesh {
     quiet: bool,
     /// The largest capacity that any link has ever had.
     fastest: f64,
+    /// The least weight that any transfer has ever had.
+    lightest: Weight,
     visits: u64,
     work: u64,
     /// Reused.
@@ -244,7 +248,8 @@ impl Mesh {
 
     pub(super) fn rate(&mut self, transfer: u32) -> f64 {
         self.solve();
-        self.rate_of(self.transfer_bundle[transfer as usize])
+        let (bundle, weight) = self.transfer_bundle[transfer as usize];
+        self.rate_of(bundle) * weight.get()
     }
 
     /// The throughput of a link.
@@ -255,7 +260,7 @@ impl Mesh {
             return capacity;
         }
         let used = if hub == NONE {
-            hops.iter().map(|hop| self.rate_of(hop.bundle) * self.bundles[hop.bundle as usize].counted()).sum()
+            hops.iter().map(|hop| self.rate_of(hop.bundle) * self.bundles[hop.bundle as usize].weight()).sum()
         } else {
             self.used(hub)
         };

@@ -87,9 +87,9 @@ impl Mesh {
         for hop in &self.links[link as usize].hops {
             let bundle = &self.bundles[hop.bundle as usize];
             let rate = if bundle.bottleneck == link { self.limit(hop.bundle).0 } else { self.rate_of(hop.bundle) };
-            most += rate * bundle.counted();
-            count += bundle.counted();
-            shares.push((rate, bundle.counted()));
+            most += rate * bundle.weight();
+            count += bundle.weight();
+            shares.push((rate, bundle.weight()));
         }
         let capacity = self.links[link as usize].capacity;
         let mut level = if most <= capacity { f64::INFINITY } else { capacity / count };
@@ -190,10 +190,10 @@ impl Mesh {
         for hop in &at.hops {
             let bundle = &self.bundles[hop.bundle as usize];
             if bundle.bottleneck == link || bundle.bottleneck == NONE {
-                own += bundle.counted();
+                own += bundle.weight();
             } else {
                 let before = std::mem::take(&mut sum.base);
-                self.add_rate(hop.bundle, -bundle.counted(), sum);
+                self.add_rate(hop.bundle, -bundle.weight(), sum);
                 used += units(sum.base);
                 sum.base = before;
             }

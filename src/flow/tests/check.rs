@@ -12,7 +12,8 @@ const TOLERANCE: f64 = 1e-9;
 /// Violations of max-min fairness by the current rates, one sentence each; empty when the rates are fair.
 ///
 /// Checked: no link exceeds its capacity; a link's throughput is the sum over its transfers; no transfer exceeds its
-/// cap; and every transfer is at its cap or has a bottleneck, a full link on which no other has a higher rate
+/// cap; and every transfer is at its cap or has a bottleneck, a full link on which no other has a higher rate for its
+/// weight
 /// (Bertsekas and Gallager, *Data Networks*, 2nd edition, section 6.5.2: exactly then the rates are max-min fair).
 pub(super) fn unfairness(network: &Network) -> Vec<String> {
     let mut faults = Vec::new();
@@ -22,9 +23,9 @@ pub(super) fn unfairness(network: &Network) -> Vec<String> {
         let rate = transfer.rate.get();
         for link in network.path(transfer.id) {
             sums[link.index()] += rate;
-            largest[link.index()] = largest[link.index()].max(rate);
+            largest[link.index()] = largest[link.index()].max(rate / transfer.connection.weight.get());
         }
-        if let Some(cap) = transfer.cap.filter(|cap| rate > cap.get() * (1.0 + TOLERANCE)) {
+        if let Some(cap) = transfer.connection.cap.filter(|cap| rate > cap.get() * (1.0 + TOLERANCE)) {
             faults.push(format!("{:?} runs at {rate} B/s, above its cap of {} B/s", transfer.id, cap.get()));
         }
     }
@@ -40,10 +41,10 @@ pub(super) fn unfairness(network: &Network) -> Vec<String> {
     }
     for transfer in network.transfers() {
         let rate = transfer.rate.get();
-        let at_cap = transfer.cap.is_some_and(|cap| rate >= cap.get() * (1.0 - TOLERANCE));
+        let at_cap = transfer.connection.cap.is_some_and(|cap| rate >= cap.get() * (1.0 - TOLERANCE));
         let bottleneck = network.path(transfer.id).into_iter().any(|link| {
             sums[link.index()] >= network.capacity(link).get() * (1.0 - TOLERANCE)
-                && rate >= largest[link.index()] * (1.0 - TOLERANCE)
+                && rate / transfer.connection.weight.get() >= largest[link.index()] * (1.0 - TOLERANCE)
         });
         if !at_cap && !bottleneck {
             faults.push(format!("{:?} could run faster than {rate} B/s", transfer.id));

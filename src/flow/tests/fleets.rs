@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::naive::NaiveNetwork;
-use super::oracle::{Route, Script, ScriptStep, amount, capacity, differences, leftovers, run_script, size, wait};
+use super::oracle::{Route, Script, ScriptStep, amount, capacity, differences, leftovers, run_script, size, wait, weights};
 use super::*;
 
 /// Numbers of links by kind.
@@ -74,10 +74,11 @@ fn script() -> impl Strategy<Value = Script> {
         let links = parents.len();
         let capacities = prop::collection::vec(capacity(), links);
         let layers = prop::collection::vec(size(), 1..5);
-        let pull = ((0usize..4, 0usize..8, 0usize..4, 0usize..4), layers, 1usize..4, prop::option::of(amount()));
-        let pull = pull.prop_map(move |((sender, cluster, node, peer), layers, parallel, cap)| {
+        let ends = (0usize..4, 0usize..8, 0usize..4, 0usize..4);
+        let pull = (ends, layers, 1usize..4, prop::option::of(amount()), weights());
+        let pull = pull.prop_map(move |((sender, cluster, node, peer), layers, parallel, cap, weights)| {
             let route = fleet.route(sender, cluster, node, peer);
-            ScriptStep::Pull { route, layers, parallel, cap }
+            ScriptStep::Pull { route, layers, parallel, cap, weights }
         });
         let step = prop_oneof![
             8 => pull,

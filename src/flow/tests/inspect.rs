@@ -1,7 +1,7 @@
 //! A view of a network's links and transfers for the checkers.
 
 use crate::flow::mesh::HubSize;
-use crate::flow::{LinkId, Network, TransferId, TransferPhase, TransferRecord};
+use crate::flow::{Connection, LinkId, Network, TransferId, TransferPhase, TransferRecord};
 use crate::units::{Bytes, BytesPerSec};
 
 /// A transfer in flight, as returned by [`Network::transfers`].
@@ -11,8 +11,8 @@ pub(super) struct TransferState {
     pub(super) id: TransferId,
     /// The link that it was started on; for a transfer over a set of links, the last one given.
     pub(super) link: LinkId,
-    /// Its maximum rate; `None`: only the links limit it.
-    pub(super) cap: Option<BytesPerSec>,
+    /// Its cap and weight.
+    pub(super) connection: Connection,
     /// Its rate now.
     pub(super) rate: BytesPerSec,
     /// Bytes delivered so far, rounded down.
@@ -30,9 +30,9 @@ impl Network {
     /// The transfers in flight, in an unspecified order (the same in every run).
     pub(super) fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
         self.transfers.iter().zip(0..).filter(|(transfer, _)| transfer.phase == TransferPhase::InFlight).map(
-            |(&TransferRecord { serial, cap, link, .. }, slot)| {
+            |(&TransferRecord { serial, connection, link, .. }, slot)| {
                 let id = TransferId { serial, slot };
-                TransferState { id, link, cap, rate: self.rate(id), delivered: self.delivered(id) }
+                TransferState { id, link, connection, rate: self.rate(id), delivered: self.delivered(id) }
             },
         )
     }

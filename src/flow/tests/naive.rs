@@ -1,12 +1,12 @@
 //! The reference for the solvers: the same model, with all rates recomputed at every event by progressive filling.
 //!
-//! Filling: all rates rise together from zero. When a link is full, or a transfer reaches its cap, the affected
+//! Filling: all rates rise together from zero, each in proportion to its weight. When a link is full, or a transfer reaches its cap, the affected
 //! transfers keep their rate and the others continue to rise (Bertsekas and Gallager, *Data Networks*, 2nd edition,
 //! section 6.5.2). It costs O(links · transfers) per event. The methods have the same meaning as in
 //! `Network`.
 
 use crate::flow::instant::Instant;
-use crate::flow::{LinkId, TransferId};
+use crate::flow::{Connection, LinkId, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
 
 #[derive(Clone, Debug)]
@@ -22,6 +22,7 @@ struct NaiveTransfer {
     link: LinkId,
     path: Vec<usize>,
     cap: f64,
+    weight: f64,
     size: f64,
     left: f64,
     rate: f64,
@@ -64,9 +65,15 @@ impl NaiveNetwork {
     }
 
     /// As `Network::start`.
-    pub(super) fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
+    pub(super) fn start(
+        &mut self,
+        now: SimTime,
+        link: LinkId,
+        size: Bytes,
+        connection: Connection,
+    ) -> TransferId {
         let path = std::iter::successors(Some(link.index()), |&at| self.links[at].parent).collect();
-        self.start_on(now, link, path, size, cap)
+        self.start_on(now, link, path, size, connection)
     }
 
     /// As `Network::start_over`.
@@ -78,13 +85,13 @@ impl NaiveNetwork {
         now: SimTime,
         links: &[LinkId],
         size: Bytes,
-        cap: Option<BytesPerSec>,
+        connection: Connection,
     ) -> TransferId {
         let &last = links.last().expect("a transfer runs over a link at least");
         let mut path: Vec<usize> = links.iter().map(|link| link.index()).collect();
         path.sort_unstable();
         path.dedup();
-        self.start_on(now, last, path, size, cap)
+        self.start_on(now, last, path, size, connection)
     }
 
     fn start_on(
@@ -93,7 +100,7 @@ impl NaiveNetwork {
         link: LinkId,
         path: Vec<usize>,
         size: Bytes,
-        cap: Option<BytesPerSec>,
+        connection: Connection,
     ) -> TransferId {
         self.run_to(now);
         let id = TransferId { serial: self.started, slot: 0 };
@@ -102,8 +109,9 @@ impl NaiveNetwork {
             self.complete.push((now.as_nanos(), link, id));
         } else {
             let size = size.get() as f64;
-            let cap = cap.map_or(f64::INFINITY, BytesPerSec::get);
-            self.transfers.push(NaiveTransfer { id, link, path, cap, size, left: size, rate: 0.0 });
+            let cap = connection.cap.map_or(f64::INFINITY, BytesPerSec::get);
+            let weight = connection.weight.get();
+            self.transfers.push(NaiveTransfer { id, link, path, cap, weight, size, left: size, rate: 0.0 });
             self.fill();
         }
         id
@@ -176,26 +184,26 @@ impl NaiveNetwork {
     fn fill(&mut self) {
         let mut rising: Vec<usize> = (0..self.transfers.len()).collect();
         while !rising.is_empty() {
-            // For each link: what it has left for those that rise, and how many they are.
-            let mut shares: Vec<(f64, u32)> = self.links.iter().map(|link| (link.capacity, 0)).collect();
+            // For each link: what it has left for those that rise, and their weight.
+            let mut shares: Vec<(f64, f64)> = self.links.iter().map(|link| (link.capacity, 0.0)).collect();
             for (at, transfer) in self.transfers.iter().enumerate() {
                 for &link in &transfer.path {
                     if rising.contains(&at) {
-                        shares[link].1 += 1;
+                        shares[link].1 += transfer.weight;
                     } else {
                         shares[link].0 -= transfer.rate;
                     }
                 }
             }
-            let share = |link: usize| shares[link].0.max(0.0) / f64::from(shares[link].1);
+            let share = |link: usize| shares[link].0.max(0.0) / shares[link].1;
             let bound = |at: usize| {
                 let transfer = &self.transfers[at];
-                transfer.path.iter().map(|&link| share(link)).fold(transfer.cap, f64::min)
+                transfer.path.iter().map(|&link| share(link)).fold(transfer.cap / transfer.weight, f64::min)
             };
             let level = rising.iter().map(|&at| bound(at)).fold(f64::INFINITY, f64::min);
             let (stop, rise): (Vec<usize>, Vec<usize>) = rising.iter().partition(|&&at| bound(at) <= level);
             for at in stop {
-                self.transfers[at].rate = level;
+                self.transfers[at].rate = level * self.transfers[at].weight;
             }
             rising = rise;
         }

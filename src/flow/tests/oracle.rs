@@ -8,14 +8,14 @@ use proptest::test_runner::RngSeed;
 use super::check::{Ledger, unfairness};
 use super::naive::NaiveNetwork;
 use super::*;
-use crate::flow::{LinkId, TransferId};
+use crate::flow::{Connection, LinkId, TransferId, Weight};
 
 /// The interface that both solvers share.
 pub(super) trait NetworkUnderTest {
     fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
     fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
-    fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId;
-    fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, cap: Option<BytesPerSec>) -> TransferId;
+    fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, connection: Connection) -> TransferId;
+    fn start_over(&mut self, now: SimTime, links: &[LinkId], size: Bytes, connection: Connection) -> TransferId;
     fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes;
     fn next_completion(&self) -> Option<SimTime>;
     fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>);
@@ -34,17 +34,17 @@ macro_rules! forward {
             fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
                 self.set_capacity(now, link, capacity);
             }
-            fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, cap: Option<BytesPerSec>) -> TransferId {
-                self.start(now, link, size, cap)
+            fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, connection: Connection) -> TransferId {
+                self.start(now, link, size, connection)
             }
             fn start_over(
                 &mut self,
                 now: SimTime,
                 links: &[LinkId],
                 size: Bytes,
-                cap: Option<BytesPerSec>,
+                connection: Connection,
             ) -> TransferId {
-                self.start_over(now, links, size, cap)
+                self.start_over(now, links, size, connection)
             }
             fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
                 self.cancel(now, id)
@@ -84,12 +84,14 @@ pub(super) enum Route {
 
 #[derive(Clone, Debug)]
 pub(super) enum ScriptStep {
-    /// Layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends.
+    /// Layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends. Their connections
+    /// have these weights in turn.
     Pull {
         route: Route,
         layers: Vec<u64>,
         parallel: usize,
         cap: Option<f64>,
+        weights: Vec<f64>,
     },
     /// Cancels all transfers in flight of an earlier pull.
     GiveUp {
@@ -124,8 +126,8 @@ pub(super) struct ScriptRun<S> {
     /// Layers in flight.
     layer_of: BTreeMap<TransferId, Layer>,
     links: Vec<LinkId>,
-    /// For each pull: route, sizes, cap, and the next layer to start.
-    pulls: Vec<(Route, Vec<u64>, Option<f64>, usize)>,
+    /// For each pull: route, sizes, cap, weights, and the next layer to start.
+    pulls: Vec<(Route, Vec<u64>, Option<f64>, Vec<f64>, usize)>,
     ends: BTreeMap<Layer, LayerEnd>,
     /// Rates and throughputs after each step.
     samples: Vec<f64>,
@@ -133,14 +135,16 @@ pub(super) struct ScriptRun<S> {
 
 impl<S: NetworkUnderTest> ScriptRun<S> {
     fn begin_next_layer(&mut self, now: SimTime, pull: usize) {
-        let (route, sizes, most, next) = &mut self.pulls[pull];
+        let (route, sizes, most, weights, next) = &mut self.pulls[pull];
         if let Some(&size) = sizes.get(*next) {
-            let (size, cap) = (bytes(size), most.map(rate));
+            let size = bytes(size);
+            let weight = weights.get(*next % weights.len().max(1)).map_or(Weight::ONE, |&weight| Weight::near(weight));
+            let connection = Connection { cap: most.map(rate), weight };
             let id = match route {
-                Route::Down(link) => self.solver.start(now, self.links[*link], size, cap),
+                Route::Down(link) => self.solver.start(now, self.links[*link], size, connection),
                 Route::Over(links) => {
                     let links: Vec<LinkId> = links.iter().map(|&link| self.links[link]).collect();
-                    self.solver.start_over(now, &links, size, cap)
+                    self.solver.start_over(now, &links, size, connection)
                 }
             };
             self.layer_of.insert(id, (pull, *next));
@@ -170,8 +174,8 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
 
     fn step(&mut self, now: SimTime, step: &ScriptStep) {
         match step {
-            ScriptStep::Pull { route, layers, parallel, cap } => {
-                self.pulls.push((route.clone(), layers.clone(), *cap, 0));
+            ScriptStep::Pull { route, layers, parallel, cap, weights } => {
+                self.pulls.push((route.clone(), layers.clone(), *cap, weights.clone(), 0));
                 for _ in 0..*parallel {
                     self.begin_next_layer(now, self.pulls.len() - 1);
                 }
@@ -262,11 +266,19 @@ fn route(links: usize, crossing: Crossing) -> impl Strategy<Value = Route> {
     ]
 }
 
+/// Connections that are alike, or not: few values, so that levels often tie, or any.
+pub(super) fn weights() -> impl Strategy<Value = Vec<f64>> {
+    let weight = prop_oneof![3 => prop::sample::select(vec![0.5, 1.0, 2.0, 4.0]), 2 => 0.01..20.0f64];
+    prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec(weight, 1..4)]
+}
+
 fn step(links: usize, crossing: Crossing) -> impl Strategy<Value = ScriptStep> {
     let layers = prop::collection::vec(size(), 1..6);
     prop_oneof![
-        6 => (route(links, crossing), layers, 1usize..4, prop::option::of(amount()))
-            .prop_map(|(route, layers, parallel, cap)| ScriptStep::Pull { route, layers, parallel, cap }),
+        6 => (route(links, crossing), layers, 1usize..4, prop::option::of(amount()), weights())
+            .prop_map(|(route, layers, parallel, cap, weights)| {
+                ScriptStep::Pull { route, layers, parallel, cap, weights }
+            }),
         1 => (0usize..20).prop_map(|pull| ScriptStep::GiveUp { pull }),
         2 => (0..links, capacity()).prop_map(|(link, capacity)| ScriptStep::SetCapacity { link, capacity }),
     ]
