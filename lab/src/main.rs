@@ -63,6 +63,12 @@ struct Args {
     /// Number of runs per variant [default: from the experiment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
+    /// Value for a setting of all experiments, such as registry.tcp.weightSpread=0.6; may be given several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Measurements that --compare reads [default: measured.csv in --out]
+    #[arg(long, value_name = "FILE")]
+    measured: Option<PathBuf>,
     /// Folder of results, one folder for each set-up
     #[arg(long, value_name = "DIR", default_value = "results/lab")]
     out: PathBuf,
@@ -114,7 +120,8 @@ fn work(args: &Args) -> Result<(), LabError> {
         }
     }
     if args.all || args.compare {
-        print!("{}", comparison::table(&measured::read(&predicted)?, &measured::read(&measured)?));
+        let measured = args.measured.as_ref().unwrap_or(&measured);
+        print!("{}", comparison::table(&measured::read(&predicted)?, &measured::read(measured)?));
     }
     if failed > 0 { Err(LabError::Machine(format!("{failed} set-ups were not measured"))) } else { Ok(()) }
 }
@@ -129,7 +136,7 @@ fn setups() -> Result<Vec<PathBuf>, LabError> {
 }
 
 fn overrides(args: &Args) -> Overrides {
-    Overrides { replicates: args.replicates, ..Overrides::default() }
+    Overrides { replicates: args.replicates, set: args.set.clone(), ..Overrides::default() }
 }
 
 /// Writes the prediction of a set-up: all of its runs, simulated.

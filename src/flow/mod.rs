@@ -180,13 +180,7 @@ impl Network {
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn start(
-        &mut self,
-        now: SimTime,
-        link: LinkId,
-        size: Bytes,
-        connection: impl Into<Connection>,
-    ) -> TransferId {
+    pub fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, connection: impl Into<Connection>) -> TransferId {
         self.arrive(now);
         let id = self.admit(link, size, connection.into(), false);
         if size > Bytes::ZERO {

@@ -210,8 +210,7 @@ impl Forest {
         if summary.followers > 0.0 && node.above == NONE {
             return node.capacity;
         }
-        let followers =
-            if summary.followers > 0.0 { summary.followers * self.rate_of_followers(link) } else { 0.0 };
+        let followers = if summary.followers > 0.0 { summary.followers * self.rate_of_followers(link) } else { 0.0 };
         (summary.fixed + followers).min(node.capacity)
     }
 

@@ -122,11 +122,7 @@ impl Forest {
         let node = &self.nodes[class as usize];
         let (link, slot, level) = (node.parent, node.slot, node.level);
         let seen = if node.owner {
-            Summary {
-                highest_pinned: level,
-                fixed: summary.fixed + level * summary.followers,
-                ..Summary::NOTHING
-            }
+            Summary { highest_pinned: level, fixed: summary.fixed + level * summary.followers, ..Summary::NOTHING }
         } else {
             Summary {
                 tag: summary.tag - node.clock,

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::naive::NaiveNetwork;
-use super::oracle::{Route, Script, ScriptStep, amount, capacity, differences, leftovers, run_script, size, wait, weights};
+use super::oracle::{
+    Route, Script, ScriptStep, amount, capacity, differences, leftovers, run_script, size, wait, weights,
+};
 use super::*;
 
 /// Numbers of links by kind.

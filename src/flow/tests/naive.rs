@@ -65,13 +65,7 @@ impl NaiveNetwork {
     }
 
     /// As `Network::start`.
-    pub(super) fn start(
-        &mut self,
-        now: SimTime,
-        link: LinkId,
-        size: Bytes,
-        connection: Connection,
-    ) -> TransferId {
+    pub(super) fn start(&mut self, now: SimTime, link: LinkId, size: Bytes, connection: Connection) -> TransferId {
         let path = std::iter::successors(Some(link.index()), |&at| self.links[at].parent).collect();
         self.start_on(now, link, path, size, connection)
     }

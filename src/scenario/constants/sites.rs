@@ -35,6 +35,14 @@ pub(super) const CONSTANTS: &[Constant] = &[
          50 to 80 bytes and shorten the rest",
     )
     .absolute(),
+    measured(
+        &["?|registry.tcp.weightSpread"],
+        Number,
+        ["0.3", "1"],
+        "calibrated on three storms over real TCP (results/lab: brownout, egress, mixed); the squared errors of first, \
+         median, p95 and last pull are flat from 0.6 to 1, and a fourth storm (one-layer) prefers 0.45",
+    )
+    .absolute(),
     guess(
         &["|node.nic"],
         Link,

@@ -141,7 +141,7 @@ impl DistributionMethod for Caches {
             unreachable!("{source:?} is no cache");
         };
         let links = std::iter::once(self.caches[store.index()].link).chain(self.last[node.index()].iter().copied());
-        Leg { links: links.collect(), cap: self.spec.per_connection }
+        Leg { links: links.collect(), connection: self.spec.per_connection.into() }
     }
 
     fn reads(

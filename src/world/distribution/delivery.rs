@@ -127,7 +127,8 @@ impl World<'_> {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
             (cap, most) => cap.or(most),
         };
-        let leg = Leg { links: self.transfers.links.path(registry, to), cap };
+        let connection = self.connect(self.pulls[pull.index()].node, registry, cap);
+        let leg = Leg { links: self.transfers.links.path(registry, to), connection };
         let sender = Sender::RegistryFill(registry);
         let transfer = Transfer { payload: Payload::Fill(fill), bytes: size, sender, receiver: None, warms: blob };
         let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));

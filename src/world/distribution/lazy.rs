@@ -130,11 +130,14 @@ impl<'s> World<'s> {
         match self.reads_from(node, image) {
             Some((leg, _)) => {
                 let transfer = transfer(self.sender_of_stores());
-                self.transfers.start_over(now, &Leg { cap: cap.or(leg.cap), ..leg }, transfer);
+                let connection = cap.or(leg.connection.cap).into();
+                self.transfers.start_over(now, &Leg { connection, ..leg }, transfer);
             }
             None => {
                 let from = self.spec.images[image.index()].registry;
-                self.transfers.start_from_registry(now, from, node, cap, transfer(Sender::RegistryReads(from)));
+                let connection = self.connect(node, from, cap);
+                let transfer = transfer(Sender::RegistryReads(from));
+                self.transfers.start_from_registry(now, from, node, connection, transfer);
             }
         }
         self.note_download_begins(node);

@@ -68,6 +68,6 @@ impl Mirrors {
     pub(super) fn leg(&self, at: u16, node: NodeId, links: &Links) -> Leg {
         let mirror = &self.mirrors[usize::from(at)];
         let (cluster, card) = links.nodes[node.index()];
-        Leg { links: vec![mirror.link, links.downlink(cluster), card], cap: mirror.cap }
+        Leg { links: vec![mirror.link, links.downlink(cluster), card], connection: mirror.cap.into() }
     }
 }

@@ -94,7 +94,7 @@ impl DistributionMethod for Pieces {
             unreachable!("{source:?} is no swarm");
         };
         let swarm = self.swarm(store, blob, network);
-        Leg { links: vec![swarm, self.inlets[node.index()]], cap: None }
+        Leg { links: vec![swarm, self.inlets[node.index()]], connection: None.into() }
     }
 
     /// Pieces are larger than reads and arrive before them.

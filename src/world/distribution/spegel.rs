@@ -96,6 +96,6 @@ impl DistributionMethod for Spegel {
         let BlobSource::Peer(peer) = source else { unreachable!("{source:?} is no peer") };
         let (_, out) = self.links[peer.index()];
         let (nic, _) = self.links[node.index()];
-        Leg { links: vec![out, nic], cap: self.spec.per_connection }
+        Leg { links: vec![out, nic], connection: self.spec.per_connection.into() }
     }
 }

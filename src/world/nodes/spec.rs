@@ -118,11 +118,15 @@ impl NodeSpec {
 }
 
 fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let sigma = f64::deserialize(deserializer)?;
+    spread_within_bounds(f64::deserialize(deserializer)?)
+}
+
+/// The sigma of a lognormal factor.
+pub(crate) fn spread_within_bounds<E: de::Error>(sigma: f64) -> Result<f64, E> {
     if (0.0..=2.0).contains(&sigma) {
         return Ok(sigma);
     }
-    Err(de::Error::custom(format!("must be between 0 and 2, not {sigma}; 0.1 is usual")))
+    Err(E::custom(format!("must be between 0 and 2, not {sigma}; 0.1 is usual")))
 }
 
 // Source of the default: `completeWork` in kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Newer kubelets

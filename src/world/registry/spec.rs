@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::units::serial::{TextVisitor, link, positive, unlimited};
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 use crate::world::calibration;
+use crate::world::nodes::spec::spread_within_bounds;
 use crate::world::quantity::DurationModel;
 
 /// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields that
@@ -350,6 +351,15 @@ pub struct TcpSpec {
     /// stamps).
     #[serde(deserialize_with = "headers")]
     pub headers: Option<Share>,
+    /// Variation of the weights with which connections share a full link, from 0 to 2. It is the sigma of a lognormal
+    /// factor with median 1, drawn for each connection to the registry. Without it, connections are equal. 0.7 fits
+    /// storms over real TCP (docs/lab.md).
+    #[serde(deserialize_with = "weight_spread")]
+    pub weight_spread: Option<f64>,
+}
+
+fn weight_spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    Option::<f64>::deserialize(deserializer)?.map(spread_within_bounds).transpose()
 }
 
 fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {
@@ -360,9 +370,15 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, 
 }
 
 impl TcpSpec {
-    /// Ethernet's segments, no window, no slow start, TLS 1.3, no headers.
-    pub const OFF: Self =
-        Self { window: None, segment: Bytes::new(1460), slow_start: false, handshake_round_trips: 2, headers: None };
+    /// Ethernet's segments, no window, no slow start, TLS 1.3, no headers, equal connections.
+    pub const OFF: Self = Self {
+        window: None,
+        segment: Bytes::new(1460),
+        slow_start: false,
+        handshake_round_trips: 2,
+        headers: None,
+        weight_spread: None,
+    };
 
     /// The share of a link's rate that is data.
     pub(crate) fn data_share(&self) -> f64 {

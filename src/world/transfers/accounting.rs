@@ -24,9 +24,10 @@ impl World<'_> {
     ) -> TransferId {
         let (from, cap) = (self.registry_of(pull), self.connection_cap(pull, blob));
         let node = self.pulls[pull.index()].node;
+        let connection = self.connect(node, from, cap);
         let sender = Sender::Registry(from);
         let transfer = Transfer { payload, bytes: size, sender, receiver: Some(node), warms: blob };
-        let id = self.transfers.start_from_registry(queue.now(), from, node, cap, transfer);
+        let id = self.transfers.start_from_registry(queue.now(), from, node, connection, transfer);
         self.registries[from].transfer_begins();
         self.meter.registry_downloads.rise();
         self.note_download_begins(node);

@@ -7,7 +7,7 @@
 //! Headers take a share of each of these links, if the experiment says so. Left out: headers on the links of caches,
 //! mirrors and peers, which are seldom a limit.
 
-use crate::flow::{LinkId, Network};
+use crate::flow::{Connection, LinkId, Network};
 use crate::units::BytesPerSec;
 use crate::world::ids::{ClusterId, NodeId};
 use crate::world::spec::WorldSpec;
@@ -23,11 +23,11 @@ pub(crate) enum Destination {
     Node(NodeId),
 }
 
-/// The links that a transfer crosses, and the most that its connection carries.
+/// The links that a transfer crosses, and its connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leg {
     pub(crate) links: Vec<LinkId>,
-    pub(crate) cap: Option<BytesPerSec>,
+    pub(crate) connection: Connection,
 }
 
 /// All links between registries and nodes.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `links` | the links between registries and nodes |
 //! | `payload` | what a transfer carries, and who sends it |
+//! | `weights` | weights of connections on full links |
 //! | `accounting` | starts and ends of transfers, and their bytes by sender |
 //!
 //! [`crate::flow`] shares the bandwidth of the links. A link whose capacity is zero is *dead*: transfers over it
@@ -12,9 +13,10 @@
 mod accounting;
 pub(crate) mod links;
 pub(crate) mod payload;
+mod weights;
 
 use crate::engine::EventId;
-use crate::flow::{LinkId, Network, TransferId};
+use crate::flow::{Connection, LinkId, Network, TransferId};
 use crate::units::{Bytes, BytesPerSec, SimTime};
 use crate::world::event::{Event, Queue};
 use crate::world::ids::NodeId;
@@ -37,6 +39,8 @@ pub(crate) struct Transfers {
     dead_links: usize,
     /// By blob: a download from a registry has completed.
     warm: Vec<bool>,
+    /// By node: connections with a weight that it has opened. Empty before the first.
+    connections: Vec<u64>,
 }
 
 impl Transfers {
@@ -51,6 +55,7 @@ impl Transfers {
             next_completion: None,
             dead_links: 0,
             warm: vec![false; blobs],
+            connections: Vec::new(),
         }
     }
 
@@ -60,24 +65,34 @@ impl Transfers {
         now: SimTime,
         registry: usize,
         node: NodeId,
-        cap: Option<BytesPerSec>,
+        connection: Connection,
         transfer: Transfer,
     ) -> TransferId {
         if registry > 0 {
             let links = self.links.path(registry, Destination::Node(node));
-            return self.start_over(now, &Leg { links, cap }, transfer);
+            return self.start_over(now, &Leg { links, connection }, transfer);
         }
         // The tree of links hangs on the first registry.
-        let id = self.network.start(now, self.links.card(node), transfer.bytes, cap);
+        let id = self.network.start(now, self.links.card(node), transfer.bytes, connection);
         self.insert(id, transfer);
         id
     }
 
     /// Starts a transfer over these links.
     pub(crate) fn start_over(&mut self, now: SimTime, leg: &Leg, transfer: Transfer) -> TransferId {
-        let id = self.network.start_over(now, &leg.links, transfer.bytes, leg.cap);
+        let id = self.network.start_over(now, &leg.links, transfer.bytes, leg.connection);
         self.insert(id, transfer);
         id
+    }
+
+    /// The number of connections that a node has opened before the next one.
+    fn next_connection(&mut self, node: NodeId) -> u64 {
+        if self.connections.is_empty() {
+            self.connections.resize(self.links.nodes.len(), 0);
+        }
+        let opened = &mut self.connections[node.index()];
+        *opened += 1;
+        *opened - 1
     }
 
     fn insert(&mut self, id: TransferId, transfer: Transfer) {
