@@ -13,7 +13,7 @@ pub struct Connection {
     /// The most that it carries; `None`: only its links limit it.
     pub cap: Option<BytesPerSec>,
     /// Its weight.
-    pub weight: Weight,
+    pub weight: ShareWeight,
 }
 
 impl Connection {
@@ -26,21 +26,21 @@ impl Connection {
 
 impl From<Option<BytesPerSec>> for Connection {
     fn from(cap: Option<BytesPerSec>) -> Self {
-        Self { cap, weight: Weight::ONE }
+        Self { cap, weight: ShareWeight::ONE }
     }
 }
 
 /// The weight of a connection: a whole number of sixteenths, so that sums are exact in any order.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Weight(f64);
+pub struct ShareWeight(f64);
 
-impl Default for Weight {
+impl Default for ShareWeight {
     fn default() -> Self {
         Self::ONE
     }
 }
 
-impl Weight {
+impl ShareWeight {
     /// The weight of connections that are alike.
     pub const ONE: Self = Self(1.0);
 

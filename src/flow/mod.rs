@@ -51,7 +51,7 @@ mod tests;
 use std::cell::RefCell;
 
 use crate::units::{Bytes, BytesPerSec, SimTime};
-pub use connection::{Connection, Weight};
+pub use connection::{Connection, ShareWeight};
 use forest::Forest;
 use mesh::Mesh;
 use switch::Solver;

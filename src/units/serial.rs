@@ -212,6 +212,22 @@ impl<T: Positive> Positive for Option<T> {
     }
 }
 
+/// Reads the sigma of a lognormal factor.
+///
+/// # Errors
+/// If it is not between 0 and 2.
+pub fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    checked_spread(f64::deserialize(deserializer)?)
+}
+
+/// The sigma of a lognormal factor, if it is one.
+pub(crate) fn checked_spread<E: de::Error>(sigma: f64) -> Result<f64, E> {
+    if (0.0..=2.0).contains(&sigma) {
+        return Ok(sigma);
+    }
+    Err(E::custom(format!("must be between 0 and 2, not {sigma}; 0.1 is usual")))
+}
+
 /// For `#[serde(deserialize_with)]`: a value greater than 0.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::engine::heap::{self, Keyed, NOWHERE};
-use crate::flow::connection::{Connection, Weight};
+use crate::flow::connection::{Connection, ShareWeight};
 use crate::flow::instant::{Instant, SLACK_NANOS};
 use crate::flow::tree::{Summary, Tree};
 
@@ -88,7 +88,7 @@ pub(super) struct Forest {
     /// The place of each transfer in its node's heap.
     transfer_at: Vec<u32>,
     /// The node of each transfer, and its weight.
-    transfer_node: Vec<(u32, Weight)>,
+    transfer_node: Vec<(u32, ShareWeight)>,
     /// When the next transfer under each owner ends.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,

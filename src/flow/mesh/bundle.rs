@@ -6,7 +6,7 @@ use std::hash::Hasher as _;
 
 use super::{Affine, Hop, Mesh, Mix, NONE, site_of_bundle, site_of_link};
 use crate::engine::heap::{self, Keyed, NOWHERE};
-use crate::flow::connection::{Connection, Weight};
+use crate::flow::connection::{Connection, ShareWeight};
 use crate::flow::instant::Instant;
 
 /// The bottleneck of a bundle at its own cap.
@@ -43,7 +43,7 @@ pub(super) struct Bundle {
 impl Bundle {
     /// The sum of its weights with which the rates were solved.
     pub(super) fn weight(&self) -> f64 {
-        self.solved_weight as f64 / Weight::STEPS as f64
+        self.solved_weight as f64 / ShareWeight::STEPS as f64
     }
 
     /// The tag of the transfer that ends first.

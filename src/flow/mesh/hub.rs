@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::bundle::CAP;
 use super::{Mesh, NONE, Site, site_of_bundle, site_of_link};
-use crate::flow::connection::Weight;
+use crate::flow::connection::ShareWeight;
 use crate::flow::instant::Instant;
 
 /// Binary digits after the point of a sum: rates are counted in steps of 2⁻⁴⁴ bytes per second, so that sums are exact
@@ -171,7 +171,7 @@ impl Mesh {
         let (bottleneck, cap) = (bundle.bottleneck, bundle.cap);
         let weight = i128::from(bundle.solved_weight) * i128::from(sign);
         // Rounding is towards zero, so that a contribution and its opposite cancel.
-        let weighted = |units: i128| weight * units / i128::from(Weight::STEPS);
+        let weighted = |units: i128| weight * units / i128::from(ShareWeight::STEPS);
         if bottleneck == NONE {
             return;
         }

@@ -36,7 +36,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
 use crate::engine::heap::{Keyed, NOWHERE};
-use crate::flow::connection::Weight;
+use crate::flow::connection::ShareWeight;
 use crate::flow::forest::Mix;
 use crate::flow::instant::Instant;
 use affine::Affine;
@@ -126,7 +126,7 @@ pub(super) struct Mesh {
     free_hubs: Vec<u32>,
     /// The place of each transfer in its bundle's heap; its bundle and its weight.
     transfer_at: Vec<u32>,
-    transfer_bundle: Vec<(u32, Weight)>,
+    transfer_bundle: Vec<(u32, ShareWeight)>,
     /// The place of each bundle in the heap of the link that bounds it.
     bundle_at: Vec<u32>,
     sites: Vec<Site>,
@@ -157,7 +157,7 @@ pub(super) struct Mesh {
     /// The largest capacity that any link has ever had.
     fastest: f64,
     /// The least weight that any transfer has ever had.
-    lightest: Weight,
+    lightest: ShareWeight,
     visits: u64,
     work: u64,
     /// Reused.

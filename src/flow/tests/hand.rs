@@ -1,7 +1,7 @@
 //! Cases small enough to work out on paper; the algebra is beside each.
 
 use super::*;
-use crate::flow::{Connection, Weight};
+use crate::flow::{Connection, ShareWeight};
 
 #[test]
 fn one_transfer_on_one_link_takes_its_size_over_the_capacity() {
@@ -163,7 +163,8 @@ fn connections_share_a_full_link_by_weight() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(100.0));
     let narrow = network.add_link(Some(egress), rate(10.0));
-    let weighing = |weight: f64, most: Option<f64>| Connection { cap: most.map(rate), weight: Weight::near(weight) };
+    let weighing =
+        |weight: f64, most: Option<f64>| Connection { cap: most.map(rate), weight: ShareWeight::near(weight) };
     // Bounded by its own link, by its cap, and twice by the egress: 10 + 15 + 3 · 15 + 2 · 15 = 100.
     let starts = [(narrow, 8.0, None), (egress, 4.0, Some(15.0)), (egress, 3.0, None), (egress, 2.0, None)];
     let ids = starts.map(|(link, weight, cap)| network.start(SimTime::ZERO, link, bytes(90), weighing(weight, cap)));
@@ -175,6 +176,6 @@ fn connections_share_a_full_link_by_weight() {
 
 #[test]
 fn a_weight_is_the_nearest_number_of_sixteenths() {
-    let weights = [0.0, 0.01, 0.1, 1.0, 2.03, 1e9].map(|weight| Weight::near(weight).get());
+    let weights = [0.0, 0.01, 0.1, 1.0, 2.03, 1e9].map(|weight| ShareWeight::near(weight).get());
     assert_eq!(weights, [0.0625, 0.0625, 0.125, 1.0, 2.0, 1024.0]);
 }

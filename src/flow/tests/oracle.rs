@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 use super::check::{Ledger, unfairness};
 use super::naive::NaiveNetwork;
 use super::*;
-use crate::flow::{Connection, LinkId, TransferId, Weight};
+use crate::flow::{Connection, LinkId, ShareWeight, TransferId};
 
 /// The interface that both solvers share.
 pub(super) trait NetworkUnderTest {
@@ -138,7 +138,8 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
         let (route, sizes, most, weights, next) = &mut self.pulls[pull];
         if let Some(&size) = sizes.get(*next) {
             let size = bytes(size);
-            let weight = weights.get(*next % weights.len().max(1)).map_or(Weight::ONE, |&weight| Weight::near(weight));
+            let weight =
+                weights.get(*next % weights.len().max(1)).map_or(ShareWeight::ONE, |&weight| ShareWeight::near(weight));
             let connection = Connection { cap: most.map(rate), weight };
             let id = match route {
                 Route::Down(link) => self.solver.start(now, self.links[*link], size, connection),

@@ -1,9 +1,9 @@
 //! Settings of a node: its network card and disk, the kubelet, and the container runtime.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 
-use crate::units::serial::positive;
+use crate::units::serial::{positive, spread};
 use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 use crate::world::backoff::Backoff;
 use crate::world::calibration as default;
@@ -115,18 +115,6 @@ impl NodeSpec {
         let rate = PerSecond::new(f64::from(self.registry_pull_qps));
         (self.registry_pull_qps > 0).then(|| RequestLimit::new(rate, self.registry_burst))
     }
-}
-
-fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    spread_within_bounds(f64::deserialize(deserializer)?)
-}
-
-/// The sigma of a lognormal factor.
-pub(crate) fn spread_within_bounds<E: de::Error>(sigma: f64) -> Result<f64, E> {
-    if (0.0..=2.0).contains(&sigma) {
-        return Ok(sigma);
-    }
-    Err(E::custom(format!("must be between 0 and 2, not {sigma}; 0.1 is usual")))
 }
 
 // Source of the default: `completeWork` in kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Newer kubelets

@@ -6,10 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::units::serial::{TextVisitor, link, positive, unlimited};
+use crate::units::serial::{TextVisitor, checked_spread, link, positive, unlimited};
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 use crate::world::calibration;
-use crate::world::nodes::spec::spread_within_bounds;
 use crate::world::quantity::DurationModel;
 
 /// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields that
@@ -359,7 +358,7 @@ pub struct TcpSpec {
 }
 
 fn weight_spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    Option::<f64>::deserialize(deserializer)?.map(spread_within_bounds).transpose()
+    Option::<f64>::deserialize(deserializer)?.map(checked_spread).transpose()
 }
 
 fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {

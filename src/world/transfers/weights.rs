@@ -7,7 +7,7 @@
 //! during a transfer, and unequal connections to caches, mirrors and peers.
 
 use crate::engine::dist;
-use crate::flow::{Connection, Weight};
+use crate::flow::{Connection, ShareWeight};
 use crate::units::BytesPerSec;
 use crate::world::World;
 use crate::world::ids::NodeId;
@@ -18,7 +18,7 @@ impl World<'_> {
         let Some(sigma) = self.registries[registry].spec.tcp.weight_spread else { return cap.into() };
         let nth = self.transfers.next_connection(node);
         let mut rng = self.streams.stream_nth(self.nodes[node.index()].key, "connection weight", nth);
-        Connection { cap, weight: Weight::near(dist::lognormal(&mut rng, 1.0, sigma)) }
+        Connection { cap, weight: ShareWeight::near(dist::lognormal(&mut rng, 1.0, sigma)) }
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(ready(Some(0.0), &mut world), [20.0; 20]);
         let apart = ready(Some(0.5), &mut world);
         assert_eq!(apart[19], 20.0, "the link is full until the end");
-        // The heaviest of 20 weighs about exp(1.9 · 0.5) = 2.6 times the median, so it ends after 0.4 to 0.5 of the time.
+        // The heaviest of 20 weighs about exp(1.9 · 0.5) = 2.6 times the median: it needs 0.4 to 0.5 of the time.
         assert!((6.0..12.0).contains(&apart[0]), "{apart:?}");
         assert!(apart[10] < 19.0, "{apart:?}");
         // Where each site's own link is the limit, weights change nothing.
