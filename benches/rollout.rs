@@ -36,6 +36,8 @@ fn world(clusters: usize) -> WorldSpec {
     WorldSpec {
         clusters: (0..clusters)
             .map(|at| ClusterSpec {
+                site: None,
+                rtt_correlation: 0.0,
                 region_name: None,
                 clusters: None,
                 group: String::new(),

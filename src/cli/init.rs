@@ -11,9 +11,9 @@ use std::io::{BufRead, IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use fleetsim::import::SiteKind;
 use fleetsim::scenario::{LoadError, Overrides, load};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, WithUnit};
+use fleetsim::world::SiteKind;
 
 use self::product::ProductChoice;
 use self::template::InitAnswers;
@@ -206,9 +206,10 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
         )?,
     };
     let link = site.link();
-    let downlink = ("downlink", "How fast is the downlink of a site?", link.median);
+    let usual = [link.downlink.typical().to_string(), link.rtt.typical().to_string()];
+    let downlink = ("downlink", "How fast is the downlink of a site?", usual[0].as_str());
     let downlink = interview.ask(args.downlink.as_deref(), downlink, rate)?;
-    let rtt = ("rtt", "How long is the round trip from a site to the registry?", link.median_rtt());
+    let rtt = ("rtt", "How long is the round trip from a site to the registry?", usual[1].as_str());
     let rtt = interview.ask(args.rtt.as_deref(), rtt, span)?;
     let egress = ("egress", "How fast is the registry's link?", "10 Gbit/s");
     let egress = interview.ask(args.egress.as_deref(), egress, rate)?;

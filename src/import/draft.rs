@@ -2,8 +2,8 @@
 
 use super::guess::Guess;
 use super::images::ImportedImage;
-use super::site::SiteKind;
 use super::target::FleetTarget;
+use crate::world::SiteKind;
 
 /// What was imported, before it is written.
 pub(super) struct ExperimentDraft {

@@ -56,10 +56,10 @@ use crate::document::problem::{OrProblems, Source, some_of};
 use crate::document::tree;
 use crate::products;
 use crate::scenario::LoadError;
+use crate::world::SiteKind;
 
 pub use folder::ImportError;
 pub use guess::Guess;
-pub use site::{SiteKind, SiteLink};
 pub use sources::ImportSources;
 pub use summary::Imported;
 
@@ -217,7 +217,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         facts
     });
     let is_cloud = nodes.as_ref().is_some_and(|nodes: &draft::NodeFacts| nodes.is_cloud);
-    let shown = SiteKind::shown(&fleet.targets, is_cloud, workload.is_one_instance);
+    let shown = site::shown(&fleet.targets, is_cloud, workload.is_one_instance);
     let site = sources.site.or(shown.map(|(kind, _)| kind)).unwrap_or_default();
     match shown.filter(|_| sources.site.is_none()) {
         _ if sources.site.is_some() => {}

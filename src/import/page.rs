@@ -11,8 +11,10 @@ use serde_json::{Map, Value};
 use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft};
 use super::guess::Guess;
 use super::images::sizes;
-use super::site::SiteKind;
+use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
+use crate::units::Share;
+use crate::world::SiteKind;
 
 /// The name of the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
@@ -149,15 +151,19 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
         page.guess(4, Guess::downlink(place));
         page.guess(4, Guess::rtt(place));
     } else {
-        for guess in draft.site.guesses(place) {
+        for guess in site::guesses(draft.site, place) {
             page.needed_guess(4, &assignment(&guess), guess);
+        }
+        let loss = draft.site.link().loss;
+        if loss > Share::NONE {
+            page.line(4, &format!("loss: {loss}  # of {} sites", draft.site.name()));
         }
     }
     if !draft.fleet.regions.is_empty() {
         page.blank();
         page.line(0, "regions:");
         for (at, region) in draft.fleet.regions.iter().enumerate() {
-            let guess = Guess { value: draft.site.link().median.to_owned(), ..Guess::shared_link(at) };
+            let guess = Guess { value: draft.site.link().downlink.typical().to_string(), ..Guess::shared_link(at) };
             let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
             match at {
                 0 => page.needed_guess(2, &line, guess),

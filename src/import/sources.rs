@@ -8,9 +8,9 @@ use std::sync::Arc;
 use clap::Args;
 use flate2::read::MultiGzDecoder;
 
-use super::site::SiteKind;
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::io::read_file;
+use crate::world::SiteKind;
 
 /// Larger exports are refused. 100,000 clusters have about 200 MB.
 const MOST_BYTES: u64 = 2_000_000_000;

@@ -147,6 +147,17 @@ impl Checker<'_> {
             self.report(&path.key("name"), "the name is empty", "write e.g. `store-{001..900}`");
         }
         let mut one = ClusterSpec { clusters: None, group: group.name.clone(), ..group.clone() };
+        if let Some(site) = group.site {
+            one.take_links_of(site);
+            let is_set = |field: &str| self.is_set(&path.key(field));
+            let written = LinkFields {
+                downlink: is_set("downlink").then(|| group.downlink.clone()),
+                rtt: is_set("rtt").then(|| group.rtt.clone()),
+                loss: is_set("loss").then_some(group.loss),
+                ..LinkFields::default()
+            };
+            written.apply(&mut one);
+        }
         self.resolve(&path.key("downlink"), &mut one.downlink);
         self.resolve(&path.key("rtt"), &mut one.rtt);
         self.link(path, Some(one.nodes), Some(&one.downlink), Some(one.loss));
@@ -177,7 +188,7 @@ impl Checker<'_> {
         let is_open = |field: &str| {
             let groups = (0..groups).map(|index| Path::of("fleet").index(index));
             let listed = has_inventory.then(|| Path::of("inventory").key("default"));
-            groups.chain(listed).any(|path| !self.is_set(&path.key(field)))
+            groups.chain(listed).any(|path| !self.is_set(&path.key(field)) && !self.is_set(&path.key("site")))
         };
         let link = |constant: &'static str, field: &str, value: String, is_guess: &dyn Fn(&ClusterSpec) -> bool| {
             let count = clusters.iter().filter(|cluster| is_guess(cluster)).count();

@@ -176,6 +176,6 @@ fn connections_share_a_full_link_by_weight() {
 
 #[test]
 fn a_weight_is_the_nearest_number_of_sixteenths() {
-    let weights = [0.0, 0.01, 0.1, 1.0, 2.03, 1e9].map(|weight| ShareWeight::near(weight).get());
-    assert_eq!(weights, [0.0625, 0.0625, 0.125, 1.0, 2.0, 1024.0]);
+    let sixteenths = [0.0, 0.01, 0.1, 1.0, 2.03, 1e9].map(|weight| ShareWeight::near(weight).steps());
+    assert_eq!(sixteenths, [1, 1, 2, 16, 32, 1024 * 16]);
 }

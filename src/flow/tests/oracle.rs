@@ -120,14 +120,22 @@ enum LayerEnd {
 
 type Layer = (usize, usize);
 
+/// The connections of a pull, its sizes, and the next layer to start.
+struct PullProgress {
+    route: Route,
+    sizes: Vec<u64>,
+    cap: Option<f64>,
+    weights: Vec<f64>,
+    next: usize,
+}
+
 pub(super) struct ScriptRun<S> {
     solver: S,
     ledger: Ledger,
     /// Layers in flight.
     layer_of: BTreeMap<TransferId, Layer>,
     links: Vec<LinkId>,
-    /// For each pull: route, sizes, cap, weights, and the next layer to start.
-    pulls: Vec<(Route, Vec<u64>, Option<f64>, Vec<f64>, usize)>,
+    pulls: Vec<PullProgress>,
     ends: BTreeMap<Layer, LayerEnd>,
     /// Rates and throughputs after each step.
     samples: Vec<f64>,
@@ -135,12 +143,12 @@ pub(super) struct ScriptRun<S> {
 
 impl<S: NetworkUnderTest> ScriptRun<S> {
     fn begin_next_layer(&mut self, now: SimTime, pull: usize) {
-        let (route, sizes, most, weights, next) = &mut self.pulls[pull];
+        let PullProgress { route, sizes, cap, weights, next } = &mut self.pulls[pull];
         if let Some(&size) = sizes.get(*next) {
             let size = bytes(size);
             let weight =
                 weights.get(*next % weights.len().max(1)).map_or(ShareWeight::ONE, |&weight| ShareWeight::near(weight));
-            let connection = Connection { cap: most.map(rate), weight };
+            let connection = Connection { cap: cap.map(rate), weight };
             let id = match route {
                 Route::Down(link) => self.solver.start(now, self.links[*link], size, connection),
                 Route::Over(links) => {
@@ -162,7 +170,7 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
             assert!(!completed.is_empty(), "a completion was announced for {} ns", now.as_nanos());
             for id in &completed {
                 let layer = self.layer_of[id];
-                self.ledger.completed(bytes(self.pulls[layer.0].1[layer.1]));
+                self.ledger.completed(bytes(self.pulls[layer.0].sizes[layer.1]));
                 self.ends.insert(layer, LayerEnd::Complete { at: now.as_nanos() as f64 });
             }
             self.solver.check(now, &mut self.ledger);
@@ -176,7 +184,8 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
     fn step(&mut self, now: SimTime, step: &ScriptStep) {
         match step {
             ScriptStep::Pull { route, layers, parallel, cap, weights } => {
-                self.pulls.push((route.clone(), layers.clone(), *cap, weights.clone(), 0));
+                let (route, sizes, weights) = (route.clone(), layers.clone(), weights.clone());
+                self.pulls.push(PullProgress { route, sizes, cap: *cap, weights, next: 0 });
                 for _ in 0..*parallel {
                     self.begin_next_layer(now, self.pulls.len() - 1);
                 }

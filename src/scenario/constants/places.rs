@@ -9,7 +9,7 @@ use crate::document::reader;
 use crate::document::tree::{Node, Value};
 use crate::products::ProductEntry;
 use crate::scenario::schema::schema;
-use crate::world::{RegistryPreset, RegistrySpec};
+use crate::world::{RegistryPreset, RegistrySpec, SiteKind, SiteLink};
 
 /// A place without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
@@ -37,7 +37,16 @@ pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<(Path, Path
         let path = steps(rest).into_iter().fold(needs.clone(), |path, key| path.key(key));
         (needs, path)
     });
-    paths.filter(|(_, path)| !is_written || tree.get(path).is_some()).collect()
+    let is_of_site = |path: &Path| LINK.contains(&&*path.last_key()) && tree.get(&owner(path).key("site")).is_some();
+    paths.filter(|(_, path)| !is_written || tree.get(path).is_some() || is_of_site(path)).collect()
+}
+
+/// The settings that a kind of site has values for.
+const LINK: [&str; 3] = ["downlink", "rtt", "loss"];
+
+/// The path of the map that a setting is in.
+fn owner(path: &Path) -> Path {
+    Path(path.0[..path.0.len().saturating_sub(1)].to_vec())
 }
 
 /// The paths one step below a path, and those behind a `via` of the distribution.
@@ -75,17 +84,28 @@ pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     Some(Node::of_value(&json, &(0..0)))
 }
 
-/// The value in force where the tree has none: of the registry's preset, else the default.
+/// The value in force where the tree has none: of the kind of site or the registry's preset, else the default.
 pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &ProductEntry) -> Option<Node> {
     let key = path.last_key();
-    let registry = Path(path.0[..path.0.len().saturating_sub(1)].to_vec());
-    let of_registry = |name: &str| tree.get(&registry.key(name));
-    let is_registry = registry.last_key() == "registry";
+    let owner = owner(path);
+    let beside = |name: &str| tree.get(&owner.key(name));
+    let is_registry = owner.last_key() == "registry";
     // With a content delivery network, connections have its rates.
-    if is_registry && key == "perConnection" && of_registry("cdn").is_some() {
+    if is_registry && key == "perConnection" && beside("cdn").is_some() {
         return None;
     }
-    if is_registry && let Some(preset) = of_registry("preset") {
+    if LINK.contains(&&*key)
+        && let Some(site) = beside("site")
+    {
+        let site: SiteKind = reader::read(site.clone()).value?;
+        let SiteLink { downlink, rtt, loss, .. } = site.link();
+        return Some(match &*key {
+            "downlink" => Node::of_value(&downlink, &(0..0)),
+            "rtt" => Node::of_value(&rtt, &(0..0)),
+            _ => Node::of_value(&loss, &(0..0)),
+        });
+    }
+    if is_registry && let Some(preset) = beside("preset") {
         let preset: RegistryPreset = reader::read(preset.clone()).value?;
         let spec: RegistrySpec = preset.spec();
         return Node::of_value(&spec, &(0..0)).get(&Path::of(&key)).cloned();

@@ -19,7 +19,7 @@ use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{ClusterSpec, DurationModel, RateModel};
+use crate::world::{ClusterSpec, DurationModel, RateModel, SiteKind};
 
 use super::object::{IgnoredPart, KubeObject};
 
@@ -166,6 +166,8 @@ impl InventoryCluster {
 pub(crate) struct LinkFields {
     /// Worker nodes of each cluster.
     pub(crate) nodes: Option<u32>,
+    /// The kind of site, whose links replace the defaults of `downlink`, `rtt` and `loss`.
+    pub(crate) site: Option<SiteKind>,
     /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
     pub(crate) downlink: Option<RateModel>,
     /// Round trip to the registry; drawn for each cluster.
@@ -188,6 +190,9 @@ impl LinkFields {
             }
         }
         set(&mut cluster.nodes, &self.nodes);
+        if let Some(site) = self.site {
+            cluster.take_links_of(site);
+        }
         set(&mut cluster.downlink, &self.downlink);
         set(&mut cluster.rtt, &self.rtt);
         set(&mut cluster.loss, &self.loss);

@@ -1,21 +1,24 @@
 //! Clusters as a table: a CSV file with one row for each.
 //!
 //! Columns: `name`, and any of `namespace`, `labels` (`env=prod,ring=1`, as `kubectl get --show-labels` prints them),
-//! `nodes`, `downlink`, `rtt`, `loss`, `region`, `paused` and `registered`. An empty cell leaves the field out. Unknown
-//! columns are refused, because a misspelt one would leave every cluster at its default.
+//! `nodes`, `site`, `downlink`, `rtt`, `loss`, `region`, `paused` and `registered`. An empty cell leaves the field out.
+//! Unknown columns are refused, because a misspelt one would leave every cluster at its default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use clap::ValueEnum;
+
 use crate::document::problem::{Problem, Source, any_of, nearest};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
+use crate::world::SiteKind;
 
 use super::inventory::{InventoryCluster, LinkFields};
 
 /// The columns that a table may have.
-pub(crate) const COLUMNS: [&str; 10] =
-    ["name", "namespace", "labels", "nodes", "downlink", "rtt", "loss", "region", "paused", "registered"];
+pub(crate) const COLUMNS: [&str; 11] =
+    ["name", "namespace", "labels", "nodes", "site", "downlink", "rtt", "loss", "region", "paused", "registered"];
 
 /// Most nodes of a cluster, as in `fleet`.
 const MOST_NODES: u32 = 10_000;
@@ -128,6 +131,7 @@ impl Table<'_> {
             last_seen: None,
             link: LinkFields {
                 nodes,
+                site: self.parsed(record, "site", |text| SiteKind::from_str(text, false)),
                 downlink: downlink.map(Into::into),
                 rtt: self.parsed(record, "rtt", SimDuration::parse).map(Into::into),
                 loss,
@@ -189,6 +193,7 @@ fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::ClusterSpec;
 
     fn read(text: &str) -> Result<Vec<InventoryCluster>, Vec<String>> {
         let source = Arc::new(Source { name: "clusters.csv".into(), text: text.into() });
@@ -207,6 +212,26 @@ mod tests {
         assert_eq!(read[0].link.region.as_deref(), Some("eu"));
         assert_eq!((read[1].link.nodes, read[1].paused, read[1].registered), (None, false, true));
         assert_eq!((&read[1].link, read[1].labels.len()), (&LinkFields::default(), 0));
+    }
+
+    #[test]
+    fn a_row_names_the_kind_of_its_site() {
+        let rows = read("name,site,downlink\na,dsl,\nb,data-centre,1 Gbit/s\n").expect("a table");
+        let clusters = rows.iter().map(|row| {
+            let mut cluster = ClusterSpec::default();
+            row.link.apply(&mut cluster);
+            cluster
+        });
+        let [dsl, dc] = clusters.collect::<Vec<_>>().try_into().expect("two rows");
+        assert_eq!((dsl.downlink, dsl.rtt, dsl.rtt_correlation), {
+            let link = SiteKind::Dsl.link();
+            (link.downlink, link.rtt, link.correlation)
+        });
+        // What stands beside the kind counts.
+        assert_eq!(dc.downlink, BytesPerSec::from_mbit(1000.0).into());
+        assert_eq!(dc.rtt, SimDuration::from_millis(1).into());
+        let refused = read("name,site\na,dls\n").expect_err("a wrong kind");
+        assert!(refused[0].starts_with("clusters.csv:2:1: site: "), "{refused:?}");
     }
 
     #[test]

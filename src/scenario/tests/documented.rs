@@ -226,6 +226,7 @@ fn named(schema: &Value, name: &str) -> String {
         ("LabelSelector", "label selector"),
         ("DistributionFile", "a way of distribution"),
         ("RegistryPreset", "name of a preset"),
+        ("SiteKind", "kind of site"),
         ("Strategy", "a strategy"),
         ("ReadinessSpec", "`delay`, `debounce` or `looks`"),
         ("CountOrPercent", "number or share"),

@@ -113,9 +113,11 @@ impl World<'_> {
         let draws = ClusterDraws::draw(self.spec, &self.streams, &self.faults.draws, key);
         let node = &self.spec.node;
         let nic = draw(&node.nic, "nic");
-        let downlink = slowed(draw(&spec.downlink, "downlink"), draws.slow);
+        let usual = draw(&spec.downlink, "downlink");
+        let downlink = slowed(usual, draws.slow);
         let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
+        let rtt = spec.rtt.correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
         let Transfers { links, network, .. } = &mut self.transfers;
         let regional_cache = caches.link(id, CachePlace::Region);
         let link = links.add_cluster(spec.region, regional_cache, downlink, network);

@@ -11,6 +11,7 @@
 //! | `restarts` | when a container that crashed starts again |
 //! | `progress_deadline` | the progress deadline of a Deployment |
 //! | `spec` | the settings |
+//! | `site` | the links of kinds of sites |
 
 pub(super) mod agent;
 pub(super) mod agent_spec;
@@ -21,6 +22,7 @@ pub(super) mod pod;
 pub(super) mod progress_deadline;
 pub(super) mod restarts;
 pub(super) mod rolling;
+pub(super) mod site;
 pub(super) mod spec;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::units::serial::positive;
 use crate::units::{Share, SimDuration};
 use crate::world::calibration as default;
+use crate::world::clusters::site::{SiteKind, SiteLink};
 use crate::world::quantity::{CountOrPercent, DurationModel, RateModel};
 
 /// One Kubernetes cluster; in a file, a group of clusters that differ in their names only.
@@ -30,10 +31,15 @@ pub struct ClusterSpec {
     pub labels: Arc<BTreeMap<String, String>>,
     /// Worker nodes, at least one.
     pub nodes: u32,
+    /// The kind of site, whose links replace the defaults of `downlink`, `rtt` and `loss`.
+    pub site: Option<SiteKind>,
     /// Total rate at which its nodes can receive from outside; drawn for each cluster.
     pub downlink: RateModel,
     /// Round trip to the registry; drawn for each cluster.
     pub rtt: DurationModel,
+    /// The correlation of the logarithms of downlink and round trip, if both are lognormal; that of its kind of site.
+    #[serde(skip)]
+    pub rtt_correlation: f64,
     /// Segments lost on the way from the registry, which limits each connection.
     pub loss: Share,
     /// The shared link it sits behind: a name of `regions`.
@@ -50,6 +56,15 @@ pub struct ClusterSpec {
     pub installed: bool,
 }
 
+impl ClusterSpec {
+    /// Replaces its links by those of a kind of site.
+    pub fn take_links_of(&mut self, site: SiteKind) {
+        let SiteLink { downlink, rtt, loss, correlation, .. } = site.link();
+        (self.downlink, self.rtt, self.loss) = (downlink, rtt, loss);
+        (self.site, self.rtt_correlation) = (Some(site), correlation);
+    }
+}
+
 impl Default for ClusterSpec {
     fn default() -> Self {
         Self {
@@ -58,8 +73,10 @@ impl Default for ClusterSpec {
             clusters: None,
             labels: Arc::default(),
             nodes: default::NODES,
+            site: None,
             downlink: default::DOWNLINK.into(),
             rtt: default::RTT,
+            rtt_correlation: 0.0,
             loss: Share::NONE,
             region_name: None,
             region: None,

@@ -291,6 +291,27 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
+    /// By how many standard deviations the logarithm of a draw is above the median's. `None`: not lognormal.
+    pub(crate) fn score(&self, drawn: T) -> Option<f64> {
+        match self {
+            Self::LogNormal { median, sigma } if *sigma > 0.0 => {
+                Some(libm::log(drawn.to_number() / median.to_number()) / sigma)
+            }
+            _ => None,
+        }
+    }
+
+    /// A draw that is independent of something with this score, made correlated with it, if both are lognormal.
+    pub(crate) fn correlated(&self, drawn: T, with: Option<f64>, correlation: f64) -> T {
+        match (self, self.score(drawn), with) {
+            (Self::LogNormal { median, sigma }, Some(own), Some(with)) if correlation != 0.0 => {
+                let score = correlation * with + (1.0 - correlation * correlation).sqrt() * own;
+                T::from_number(median.to_number() * libm::exp(sigma * score))
+            }
+            _ => drawn,
+        }
+    }
+
     /// The mean, in the unit of [`Quantity::to_number`]; infinite where it does not exist.
     #[must_use]
     pub fn mean(&self) -> f64 {

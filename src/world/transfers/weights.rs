@@ -31,24 +31,25 @@ mod tests {
     fn unequal_connections_end_one_after_another_and_the_last_no_later() {
         let mut world = bare_world(20);
         world.registry.egress = BytesPerSec::new(100e6);
+        // In microseconds.
         let ready = |spread, world: &mut crate::world::WorldSpec| {
             world.registry.tcp.weight_spread = spread;
             let ready = play(world, 1, SimDuration::from_hours(1)).ready_s();
             let ready = ready.into_iter().map(|at| at.expect("it became ready"));
-            let mut ready: Vec<f64> = ready.map(|at| (at * 1e6).round() / 1e6).collect();
-            ready.sort_by(f64::total_cmp);
+            let mut ready: Vec<u64> = ready.map(|at| (at * 1e6).round() as u64).collect();
+            ready.sort_unstable();
             ready
         };
         // 20 · 100 MB over 100 MB/s.
-        assert_eq!(ready(None, &mut world), [20.0; 20]);
-        assert_eq!(ready(Some(0.0), &mut world), [20.0; 20]);
+        assert_eq!(ready(None, &mut world), [20_000_000; 20]);
+        assert_eq!(ready(Some(0.0), &mut world), [20_000_000; 20]);
         let apart = ready(Some(0.5), &mut world);
-        assert_eq!(apart[19], 20.0, "the link is full until the end");
+        assert_eq!(apart[19], 20_000_000, "the link is full until the end");
         // The heaviest of 20 weighs about exp(1.9 · 0.5) = 2.6 times the median: it needs 0.4 to 0.5 of the time.
-        assert!((6.0..12.0).contains(&apart[0]), "{apart:?}");
-        assert!(apart[10] < 19.0, "{apart:?}");
+        assert!((6_000_000..12_000_000).contains(&apart[0]), "{apart:?}");
+        assert!(apart[10] < 19_000_000, "{apart:?}");
         // Where each site's own link is the limit, weights change nothing.
         world.registry.egress = BytesPerSec::new(1e12);
-        assert_eq!(ready(Some(0.5), &mut world), [1.0; 20]);
+        assert_eq!(ready(Some(0.5), &mut world), [1_000_000; 20]);
     }
 }

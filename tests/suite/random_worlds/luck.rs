@@ -105,10 +105,9 @@ impl Luck {
             self.chance(0.3).then(|| OverloadSpec { connections: self.number(1, 10), floor: Share::new(0.2) });
         RegistrySpec {
             per_connection: self.chance(0.5).then(|| self.rate(1e6, 1e8)),
-            tcp: TcpSpec {
-                window: self.chance(0.3).then_some(Bytes::new(4_194_304)),
-                slow_start: self.chance(0.3),
-                ..TcpSpec::OFF
+            tcp: {
+                let (window, is_real) = (self.chance(0.3).then_some(Bytes::new(4_194_304)), self.chance(0.3));
+                TcpSpec { window, slow_start: is_real, weight_spread: is_real.then_some(0.7), ..TcpSpec::OFF }
             },
             api: self.host(0.1),
             token: self.host(0.1),

@@ -76,6 +76,8 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 name: format!("c{at:02}"),
                 labels: labels(at).into(),
                 nodes: luck.number(1, 4),
+                site: None,
+                rtt_correlation: 0.0,
                 downlink: luck.rate(1e6, 1e9).into(),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),
                 region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),

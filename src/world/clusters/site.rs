@@ -1,0 +1,204 @@
+//! Kinds of sites: the links of clusters, from published measurements where there are some.
+//!
+//! Modelled: downlink, round trip, loss, and that lines with a high rate have short round trips. Known by: FCC,
+//! Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home lines, which also
+//! stand for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191 (fixed Starlink);
+//! awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
+//!
+//! Left out: seconds without any bandwidth (15 % of a moving satellite terminal's), hours of the day, weather, credits
+//! for bursts, and nodes and disks that go with a kind of site.
+
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{BytesPerSec, Share, SimDuration};
+use crate::world::quantity::{DurationModel, RateModel};
+
+/// The kind of site where clusters are.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum SiteKind {
+    /// Branch offices: 100 Mbit/s, 30 ms. Both are guesses.
+    #[default]
+    Branch,
+    /// Shops, lines of any kind: 89 Mbit/s (sigma 1.63), 18 ms (sigma 0.55), correlated by -0.74. The lines were
+    /// measured in homes (FCC, September 2020).
+    Store,
+    /// DSL: 16 Mbit/s (sigma 1.1), 35 ms (sigma 0.37), correlated by -0.46. Source: FCC.
+    Dsl,
+    /// Cable: 230 Mbit/s (sigma 0.95), 17 ms (sigma 0.29), correlated by -0.2. Source: FCC.
+    Cable,
+    /// Fibre: 305 Mbit/s (sigma 0.87), 12 ms (sigma 0.34), correlated by -0.34. Source: FCC.
+    Fibre,
+    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms. Three carriers, measured while driving (Satellite-vs-Cellular,
+    /// 2023); the round trip is a guess.
+    Cellular,
+    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. The loss limits one connection to 11
+    /// Mbit/s, as measured on a moving terminal (Satellite-vs-Cellular); the downlink is that of fixed terminals
+    /// (WetLinks), the round trip a guess.
+    Satellite,
+    /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.
+    DataCentre,
+    /// Regions of a cloud provider: 5 Gbit/s, 5 ms. The limit of EC2 instances with less than 32 vCPU; the round trip
+    /// is a guess.
+    Cloud,
+}
+
+/// The links of a kind of site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteLink {
+    /// The downlink of a site.
+    pub downlink: RateModel,
+    /// Between which downlinks of such sites are.
+    pub downlink_range: &'static str,
+    /// The round trip to the registry.
+    pub rtt: DurationModel,
+    /// Between which round trips of such sites are.
+    pub rtt_range: &'static str,
+    /// Segments that are lost.
+    pub loss: Share,
+    /// The correlation of the logarithms of downlink and round trip, from -1 to 1.
+    pub correlation: f64,
+    /// What the values rest on.
+    pub source: &'static str,
+}
+
+const FCC: &str = "the FCC's Measuring Broadband America, September 2020";
+
+impl SiteKind {
+    /// The word in a file and on the command line.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The links of such sites.
+    #[must_use]
+    pub fn link(self) -> SiteLink {
+        let line = |mbit: (f64, f64), downlink_range, rtt: (u64, f64), rtt_range, correlation| SiteLink {
+            downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(mbit.0), sigma: mbit.1 },
+            downlink_range,
+            rtt: DurationModel::LogNormal { median: SimDuration::from_millis(rtt.0), sigma: rtt.1 },
+            rtt_range,
+            loss: Share::NONE,
+            correlation,
+            source: FCC,
+        };
+        let fixed = |mbit: f64, downlink_range, millis, rtt_range, source| SiteLink {
+            downlink: BytesPerSec::from_mbit(mbit).into(),
+            downlink_range,
+            rtt: SimDuration::from_millis(millis).into(),
+            rtt_range,
+            loss: Share::NONE,
+            correlation: 0.0,
+            source,
+        };
+        match self {
+            Self::Branch => fixed(100.0, "20 Mbit/s to 500 Mbit/s", 30, "5 ms to 150 ms", "a guess"),
+            // Round trips: of the three kinds of lines, weighted by their numbers.
+            Self::Store => line((89.0, 1.63), "7.4 Mbit/s to 501 Mbit/s", (18, 0.55), "7 ms to 54 ms", -0.74),
+            Self::Dsl => line((16.0, 1.1), "2.8 Mbit/s to 80 Mbit/s", (35, 0.37), "23 ms to 54 ms", -0.46),
+            Self::Cable => line((230.0, 0.95), "60 Mbit/s to 570 Mbit/s", (17, 0.29), "12 ms to 25 ms", -0.2),
+            Self::Fibre => line((305.0, 0.87), "82 Mbit/s to 767 Mbit/s", (12, 0.34), "7 ms to 23 ms", -0.34),
+            Self::Cellular => SiteLink {
+                downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(58.0), sigma: 1.2 },
+                source: "three carriers, measured while driving; the round trip is a guess",
+                ..fixed(58.0, "8 Mbit/s to 220 Mbit/s", 80, "40 ms to 200 ms", "")
+            },
+            // The loss that limits one connection to the 11 Mbit/s which one connection had on average.
+            Self::Satellite => SiteLink {
+                downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(170.0), sigma: 0.25 },
+                loss: Share::new(0.000_67),
+                source: "fixed terminals by weather; one connection, of a moving one; the round trip is a guess",
+                ..fixed(170.0, "128 Mbit/s to 245 Mbit/s", 50, "25 ms to 100 ms", "")
+            },
+            Self::DataCentre => fixed(
+                10_000.0,
+                "1 Gbit/s to 25 Gbit/s",
+                1,
+                "0.2 ms to 10 ms",
+                "a guess from the links of machines in data centres",
+            ),
+            Self::Cloud => fixed(
+                5_000.0,
+                "0.75 Gbit/s to 25 Gbit/s",
+                5,
+                "0.5 ms to 50 ms",
+                "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::EventQueue;
+    use crate::units::WithUnit;
+    use crate::world::testing::bare_world;
+    use crate::world::{PlatformSpec, World};
+
+    #[test]
+    fn medians_are_in_the_range_of_their_kind() {
+        for kind in SiteKind::value_variants() {
+            let link = kind.link();
+            let ends: Vec<BytesPerSec> =
+                link.downlink_range.split(" to ").map(|end| BytesPerSec::parse(end).expect("a rate")).collect();
+            let median = link.downlink.typical();
+            assert!(ends[0] < median && median < ends[1], "{kind:?}");
+            let ends: Vec<SimDuration> =
+                link.rtt_range.split(" to ").map(|end| SimDuration::parse(end).expect("a time")).collect();
+            let median = link.rtt.typical();
+            assert!(ends[0] < median && median < ends[1], "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn descriptions_have_the_values() {
+        let schema = serde_json::to_value(schemars::schema_for!(SiteKind)).expect("a schema is JSON");
+        for (kind, choice) in SiteKind::value_variants().iter().zip(schema["oneOf"].as_array().expect("choices")) {
+            let text = choice["description"].as_str().expect("a description");
+            let link = kind.link();
+            let sigma = |sigma: f64| format!("(sigma {sigma})");
+            let mut values = vec![link.downlink.typical().to_string(), link.rtt.typical().to_string()];
+            if let RateModel::LogNormal { sigma: spread, .. } = link.downlink {
+                values.push(sigma(spread));
+            }
+            if let DurationModel::LogNormal { sigma: spread, .. } = link.rtt {
+                values.push(sigma(spread));
+            }
+            if link.correlation != 0.0 {
+                values.push(format!("correlated by {}.", link.correlation));
+            }
+            if link.loss > Share::NONE {
+                values.push(format!("a loss of {}", link.loss));
+            }
+            for value in values {
+                assert!(text.contains(&value), "{text}: {value}");
+            }
+            assert_eq!(choice["const"], kind.name());
+        }
+    }
+
+    #[test]
+    fn fast_lines_have_short_round_trips() {
+        let mut world = bare_world(2000);
+        let link = SiteKind::Dsl.link();
+        for cluster in &mut world.clusters {
+            (cluster.downlink, cluster.rtt) = (link.downlink.clone(), link.rtt.clone());
+            cluster.rtt_correlation = link.correlation;
+        }
+        let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
+        let logarithms =
+            |(rate, rtt): (BytesPerSec, SimDuration)| (libm::log(rate.get()), libm::log(rtt.as_secs_f64()));
+        let scores: Vec<(f64, f64)> = world.links().map(logarithms).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
+        let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
+        let (sx, sy) = (mean(|pair| pair.0 * pair.0) - x * x, mean(|pair| pair.1 * pair.1) - y * y);
+        let correlation = (mean(|pair| pair.0 * pair.1) - x * y) / (sx * sy).sqrt();
+        // The standard error is (1 - r²) / sqrt(n) = 0.018.
+        assert!((correlation + 0.46).abs() < 0.06, "{correlation}");
+        assert!((sx.sqrt() - 1.1).abs() < 0.06 && (sy.sqrt() - 0.37).abs() < 0.02, "{} {}", sx.sqrt(), sy.sqrt());
+    }
+}
