@@ -15,7 +15,7 @@ use crate::world::ids::{FillId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::pull_progress::Fetch;
 use crate::world::registry::request::Request;
-use crate::world::transfers::links::Leg;
+use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
 
 impl World<'_> {
@@ -226,6 +226,16 @@ impl World<'_> {
             waiters.extend(self.delivery.method.contents(store).cancel_pull(id));
         }
         self.resend_waiting(waiters, queue);
+    }
+
+    /// Whether a fill stands still behind a cluster's link that will be repaired.
+    pub(crate) fn has_fill_behind_a_repair(&self) -> bool {
+        self.delivery.fills.iter().filter(|fill| fill.transfer.is_some()).any(|fill| {
+            match self.delivery.method.first_leg(fill.store).0 {
+                Destination::Cluster(cluster) => self.is_repair_due(cluster),
+                Destination::Region(_) | Destination::Node(_) => false,
+            }
+        })
     }
 
     /// The fill that a layer waits for after its own transfer has completed.

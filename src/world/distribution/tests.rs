@@ -7,6 +7,7 @@ use crate::world::distribution::spec::{
     SpegelSpec,
 };
 use crate::world::event::{Event, PullEvent};
+use crate::world::faults::spec::{OutageWindow, RegionalOutageSpec};
 use crate::world::quantity::CountOrPercent;
 use crate::world::registry::spec::{CdnSpec, RegistrySpec};
 use crate::world::spec::{NamedRegistry, RegionSpec, ReleaseKind, Uncompressed, WorldSpec};
@@ -166,6 +167,21 @@ fn instances_on_one_cell_share_one_download() {
     let played = play(&world, 1, DAY);
     assert_eq!(books(&played), [500, 500, 500, 0]);
     assert_near(played.ready_s()[4].expect("ready"), 3.0, "the third of its cell");
+}
+
+#[test]
+fn a_cell_whose_link_is_repaired_goes_on() {
+    let mut world = bare_world(2);
+    // Too large for the cell, so the second instance downloads it again, from 1 s on, behind the first one's link.
+    let cells = CellSpec { count: 1, cache: Bytes::new(LAYER - 1), downloads: 1 };
+    world.distribution = by(DistributionKind::Cells(cells));
+    world.node.runtime.no_progress_timeout = None;
+    // The first instance is ready when its link is cut for 10 s.
+    let window = OutageWindow { from: SimDuration::from_millis(1500), lasts: SimDuration::from_secs(10) };
+    let outage = RegionalOutageSpec { windows: vec![window], clusters: vec![0], ..RegionalOutageSpec::default() };
+    world.faults.regional = vec![outage];
+    let played = play(&world, 1, SimDuration::from_hours(1));
+    assert_near(played.ready_s()[1].expect("ready"), 12.0, "the rest of its download, after the repair");
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub(crate) mod strata;
 
 use crate::units::SimTime;
 use crate::world::World;
+use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::faults::spec::CutKind;
 use crate::world::faults::strata::FaultDraws;
@@ -113,12 +114,14 @@ impl World<'_> {
         }
     }
 
-    /// Whether a failure in progress will end and its cluster still has work to do or a report to send.
+    /// Whether a failure in progress will end whose cluster still has work to do or a report to send, or a cell behind
+    /// its link that others wait for.
     pub(crate) fn awaits_repair(&self) -> bool {
         // Asked after many events: without such failures there is no need to look at every cluster.
         let faults = &self.spec.faults;
         let has_repairs = faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();
-        has_repairs
-            && self.clusters.iter().any(|cluster| cluster.repairs_due > 0 && !cluster.agent.is_at_rest(cluster.settled))
+        let has_work = |cluster: &ClusterState| !cluster.agent.is_at_rest(cluster.settled);
+        let is_awaited = |cluster: &ClusterState| cluster.repairs_due > 0 && has_work(cluster);
+        has_repairs && (self.clusters.iter().any(is_awaited) || self.has_fill_behind_a_repair())
     }
 }
