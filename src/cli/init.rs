@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use fleetsim::scenario::{LoadError, Overrides, load};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, WithUnit};
-use fleetsim::world::SiteKind;
+use fleetsim::world::{RateModel, SiteKind};
 
 use self::product::ProductChoice;
 use self::template::InitAnswers;
@@ -211,6 +211,10 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     let downlink = interview.ask(args.downlink.as_deref(), downlink, rate)?;
     let rtt = ("rtt", "How long is the round trip from a site to the registry?", usual[1].as_str());
     let rtt = interview.ask(args.rtt.as_deref(), rtt, span)?;
+    // As measured, with its spread, unless a person knows better.
+    let is_measured =
+        matches!(link.downlink, RateModel::LogNormal { .. }) && [&downlink, &rtt] == [&usual[0], &usual[1]];
+    let link = if is_measured { format!("site: {}", site.name()) } else { format!("downlink: {downlink}, rtt: {rtt}") };
     let egress = ("egress", "How fast is the registry's link?", "10 Gbit/s");
     let egress = interview.ask(args.egress.as_deref(), egress, rate)?;
     let size = |answer: &str| Bytes::parse(answer).map_err(|error| error.to_string());
@@ -224,7 +228,7 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     let (setting, proposed) = product.setting();
     let question = format!("Which values of {setting} do you want to compare?");
     let settings = interview.ask(args.settings.as_deref(), ("settings", &question, proposed), listed)?;
-    Ok(InitAnswers { name, product, clusters, nodes, downlink, rtt, egress, image, changed, settings })
+    Ok(InitAnswers { name, product, clusters, nodes, link, egress, image, changed, settings })
 }
 
 /// The choice with this name or number of a menu.

@@ -81,9 +81,15 @@ fn an_invalid_answer_says_why_and_writes_nothing() {
 #[test]
 fn the_links_are_those_of_the_kind_of_site() {
     let home = tempfile::tempdir().expect("a temporary folder");
-    for (site, links) in [("cloud", "downlink: 5 Gbit/s, rtt: 5 ms"), ("dsl", "downlink: 16 Mbit/s, rtt: 35 ms")] {
+    let known = [("cloud", "downlink: 5 Gbit/s, rtt: 5 ms"), ("dsl", "nodes: 3, site: dsl}")];
+    for (site, links) in known {
         fleetsim(home.path()).args(["init", site, "--site", site, "--yes"]).assert().success();
         let written = fs::read_to_string(home.path().join(site).join("experiment.yaml")).expect("written");
         assert!(written.contains(links), "{written}");
+        fleetsim(home.path()).args(["check", site]).assert().success();
     }
+    // A person who knows the rate says so.
+    fleetsim(home.path()).args(["init", "own", "--site", "dsl", "--downlink", "50 Mbit/s", "--yes"]).assert().success();
+    let written = fs::read_to_string(home.path().join("own/experiment.yaml")).expect("written");
+    assert!(written.contains("downlink: 50 Mbit/s, rtt: 35 ms"), "{written}");
 }

@@ -14,8 +14,8 @@ pub(super) struct InitAnswers {
     pub(super) product: ProductChoice,
     pub(super) clusters: u64,
     pub(super) nodes: u64,
-    pub(super) downlink: String,
-    pub(super) rtt: String,
+    /// The fields of a cluster's link.
+    pub(super) link: String,
     pub(super) egress: String,
     pub(super) image: Bytes,
     pub(super) changed: Bytes,
@@ -82,10 +82,10 @@ plan:
         let rest = self.clusters - canary;
         let group = |name: &str, ring: &str, count: u64| {
             let digits = count.to_string().len();
-            let (first, nodes, downlink, rtt) = (1, self.nodes, &self.downlink, &self.rtt);
+            let (first, nodes, link) = (1, self.nodes, &self.link);
             format!(
-                "  - {{name: \"{name}-{{{first:0digits$}..{count}}}\", labels: {{ring: {ring}}}, nodes: {nodes}, downlink: {downlink}, \
-                 rtt: {rtt}}}\n"
+                "  - {{name: \"{name}-{{{first:0digits$}..{count}}}\", labels: {{ring: {ring}}}, nodes: {nodes}, \
+                 {link}}}\n"
             )
         };
         let mut text = "\
