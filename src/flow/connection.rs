@@ -7,7 +7,7 @@
 
 use crate::units::BytesPerSec;
 
-/// What one connection may carry, and how it fares among others.
+/// The cap of one connection, and its weight among others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection {
     /// The most that it carries; `None`: only its links limit it.

@@ -48,15 +48,12 @@ mod target;
 use std::path::Path as FsPath;
 use std::sync::Arc;
 
-use clap::ValueEnum;
-
 use crate::document::kept::kept;
 use crate::document::path::Path;
 use crate::document::problem::{OrProblems, Source, some_of};
 use crate::document::tree;
 use crate::products;
 use crate::scenario::LoadError;
-use crate::world::SiteKind;
 
 pub use folder::ImportError;
 pub use guess::Guess;
@@ -225,9 +222,8 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
             fleet.notes.push(format!("the links are those of `--site {}`, because {why}", kind.name()));
         }
         None => {
-            let kinds: Vec<String> = SiteKind::value_variants().iter().map(|kind| kind.name()).collect();
-            let kinds = kinds.join(", ");
-            fleet.notes.push(format!("no --site: the links are those of branch offices; choose one of {kinds}"));
+            let text = "no --site: the links are those of branch offices; `fleetsim import --help` lists other kinds";
+            fleet.notes.push(text.to_owned());
         }
     }
     Ok(ExperimentDraft { fleet, images, workload, nodes, site })

@@ -217,15 +217,15 @@ impl<T: Positive> Positive for Option<T> {
 /// # Errors
 /// If it is not between 0 and 2.
 pub fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    checked_spread(f64::deserialize(deserializer)?)
+    checked_spread(f64::deserialize(deserializer)?, 0.1)
 }
 
-/// The sigma of a lognormal factor, if it is one.
-pub(crate) fn checked_spread<E: de::Error>(sigma: f64) -> Result<f64, E> {
+/// The sigma of a lognormal factor, if it is one. `usual` is an example for the error.
+pub(crate) fn checked_spread<E: de::Error>(sigma: f64, usual: f64) -> Result<f64, E> {
     if (0.0..=2.0).contains(&sigma) {
         return Ok(sigma);
     }
-    Err(E::custom(format!("must be between 0 and 2, not {sigma}; 0.1 is usual")))
+    Err(E::custom(format!("must be between 0 and 2, not {sigma}; {usual} is usual")))
 }
 
 /// For `#[serde(deserialize_with)]`: a value greater than 0.

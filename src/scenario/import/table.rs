@@ -227,7 +227,7 @@ mod tests {
             let link = SiteKind::Dsl.link();
             (link.downlink, link.rtt, link.correlation)
         });
-        // What stands beside the kind counts.
+        // A value beside the kind replaces the kind's.
         assert_eq!(dc.downlink, BytesPerSec::from_mbit(1000.0).into());
         assert_eq!(dc.rtt, SimDuration::from_millis(1).into());
         let refused = read("name,site\na,dls\n").expect_err("a wrong kind");

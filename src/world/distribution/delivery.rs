@@ -228,7 +228,7 @@ impl World<'_> {
         self.resend_waiting(waiters, queue);
     }
 
-    /// Whether a fill stands still behind a cluster's link that will be repaired.
+    /// True if a fill waits for the repair of a cluster's link.
     pub(crate) fn has_fill_behind_a_repair(&self) -> bool {
         self.delivery.fills.iter().filter(|fill| fill.transfer.is_some()).any(|fill| {
             match self.delivery.method.first_leg(fill.store).0 {

@@ -114,8 +114,8 @@ impl World<'_> {
         }
     }
 
-    /// Whether a failure in progress will end whose cluster still has work to do or a report to send, or a cell behind
-    /// its link that others wait for.
+    /// True if something waits for the end of a failure: its cluster, with work to do or a report to send, or a fill
+    /// that runs over its link.
     pub(crate) fn awaits_repair(&self) -> bool {
         // Asked after many events: without such failures there is no need to look at every cluster.
         let faults = &self.spec.faults;

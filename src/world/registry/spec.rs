@@ -351,14 +351,14 @@ pub struct TcpSpec {
     #[serde(deserialize_with = "headers")]
     pub headers: Option<Share>,
     /// Variation of the weights with which connections share a full link, from 0 to 2. It is the sigma of a lognormal
-    /// factor with median 1, drawn for each connection to the registry. Without it, connections are equal. 0.7 fits
-    /// storms over real TCP (docs/lab.md).
+    /// factor with median 1, drawn for each connection to the registry. Without it, connections are equal. 0.7 fits the
+    /// first and the last pulls of storms over real TCP, not the medians (docs/validation.md).
     #[serde(deserialize_with = "weight_spread")]
     pub weight_spread: Option<f64>,
 }
 
 fn weight_spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    Option::<f64>::deserialize(deserializer)?.map(checked_spread).transpose()
+    Option::<f64>::deserialize(deserializer)?.map(|sigma| checked_spread(sigma, 0.7)).transpose()
 }
 
 fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {

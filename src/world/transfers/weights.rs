@@ -1,9 +1,9 @@
 //! Weights of connections to registries: on a full link, connections are not equal.
 //!
 //! Modelled: the weight of each connection, drawn once from a lognormal distribution with median 1. Known by: the
-//! laboratory, where first, median and last pulls of a storm differ although all sites are alike (docs/lab.md).
+//! laboratory, where first, median and last pulls of a storm differ although all sites are alike (docs/validation.md).
 //!
-//! Left out: why (the order in which a queue drops packets, round trips, when a connection begins), weights that change
+//! Left out: the causes (a connection that begins before the link is full keeps most of its rate), weights that change
 //! during a transfer, and unequal connections to caches, mirrors and peers.
 
 use crate::engine::dist;
