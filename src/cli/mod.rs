@@ -7,6 +7,7 @@
 mod assumptions;
 mod calibrate;
 mod check;
+mod compare;
 mod explain;
 mod export;
 mod generated;
@@ -21,6 +22,7 @@ mod progress;
 mod recorded;
 mod report;
 mod reproduce;
+mod revision;
 mod run;
 mod sensitivity;
 mod shard;
@@ -46,6 +48,7 @@ Examples:
   fleetsim run experiments/01-max-unavailable       simulate all strategies and compare them
   fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
   fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
+  fleetsim compare main:rollout.yaml rollout.yaml   show what a change makes different
   fleetsim sensitivity experiments/08-bad-release   find the constants that decide
   fleetsim merge results/my-experiment.shards       merge what several machines simulated with --shard
   fleetsim check my-experiment.yaml                 report every error in an experiment file
@@ -77,6 +80,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Find the fastest setting that meets your limits, and print it ready to paste
     Plan(plan::PlanArgs),
+    /// Show what a change of an experiment makes different, e.g. for a pull request
+    Compare(compare::CompareArgs),
     /// Show how much each constant of the model matters, and which decisions it changes
     Sensitivity(sensitivity::SensitivityArgs),
     /// Write the results of a study whose runs were simulated as shards, on one machine or several
@@ -255,6 +260,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Export(args) => export::export(args),
         Command::Explain(args) => explain::explain(args),
         Command::Plan(args) => plan::plan(args),
+        Command::Compare(args) => compare::compare(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),
         Command::Merge(args) => merge::merge(args),
         Command::Calibrate(args) => calibrate::calibrate(args),

@@ -41,9 +41,14 @@ impl InputFile {
     }
 }
 
+/// Reads the file at a path, or says in words why it cannot.
+pub type OpenFile = fn(&Path) -> Result<Vec<u8>, String>;
+
 /// Files by the name that the experiment gives them, relative to its folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
+    /// `None`: the file system.
+    open: Option<OpenFile>,
     folder: PathBuf,
     read: BTreeMap<String, Result<Arc<Source>, String>>,
     inputs: Vec<InputFile>,
@@ -51,7 +56,12 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn in_folder(folder: PathBuf) -> Self {
-        Self { folder, read: BTreeMap::new(), inputs: Vec::new() }
+        Self::opened_by(None, folder)
+    }
+
+    /// Files that are not in the file system, but where `open` finds them.
+    pub(crate) fn opened_by(open: Option<OpenFile>, folder: PathBuf) -> Self {
+        Self { open, folder, read: BTreeMap::new(), inputs: Vec::new() }
     }
 
     /// The folder that names are relative to.
@@ -61,7 +71,8 @@ impl Files {
 
     /// Whether `name` is a file in the folder.
     pub(crate) fn is_file(&self, name: &str) -> bool {
-        self.folder.join(name).is_file()
+        let path = self.folder.join(name);
+        self.open.map_or_else(|| path.is_file(), |open| open(&path).is_ok())
     }
 
     /// The text of a file.
@@ -81,7 +92,7 @@ impl Files {
         if let Some(known) = self.read.get(name) {
             return known.clone();
         }
-        let read = read_bytes(path).and_then(|bytes| {
+        let read = self.open.unwrap_or(read_bytes)(path).and_then(|bytes| {
             let text = text_of(&bytes).map(str::to_owned).ok_or_else(|| "it is not UTF-8 text".to_owned());
             let sha256 = sha256(&bytes);
             self.inputs.push(InputFile { path: name.to_owned(), sha256, bytes: Arc::new(bytes), is_whole: false });

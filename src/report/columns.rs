@@ -179,14 +179,18 @@ impl<'v> FilledColumn<'v> {
     /// The columns that the results have. Exposure only matters where a defective revision was rolled out, and reach
     /// where some clusters cannot be updated.
     pub(super) fn all(variants: &[VariantResults<'v>]) -> Vec<Self> {
+        Self::shown(variants).filter_map(|column| Self::of(column, variants)).collect()
+    }
+
+    /// The columns that say something about these variants.
+    pub(super) fn shown(variants: &[VariantResults<'_>]) -> impl Iterator<Item = &'static Column> {
         let exposed = variants.iter().any(VariantResults::exposed);
         let whole = variants.iter().all(|variant| variant.reach().is_whole());
-        let wanted = COLUMNS.iter().filter(|column| match column.measure {
+        COLUMNS.iter().filter(move |column| match column.measure {
             EXPOSED => exposed,
             REACHABLE => !whole,
             _ => true,
-        });
-        wanted.filter_map(|column| Self::of(column, variants)).collect()
+        })
     }
 
     fn of(column: &'static Column, variants: &[VariantResults<'v>]) -> Option<Self> {

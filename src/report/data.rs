@@ -80,6 +80,13 @@ impl Results {
         })
     }
 
+    /// Results that are in no folder: without drawn constants, and without settings that are guesses.
+    #[must_use]
+    pub fn in_memory(provenance: Provenance, tables: Tables) -> Self {
+        let (uncertainty, draws, constants, guesses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { provenance, tables, uncertainty, draws, constants, guesses, width: ChartWidth::default() }
+    }
+
     /// The page of a chart.
     pub(super) const fn sheet(&self) -> Sheet<'_> {
         Sheet { provenance: &self.provenance, width: self.width }

@@ -14,7 +14,7 @@ use super::set::{self, SetValue};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::{Assertion, Experiment, Scenario, Variant};
 use crate::document::context::Context;
-use crate::document::files::Files;
+use crate::document::files::{Files, OpenFile};
 use crate::document::path::{Path, Step};
 use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
@@ -51,6 +51,14 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
     load_for(Purpose::Run, path, overrides)
 }
 
+/// As [`load`], for the file of an experiment that `open` finds at `path`, with all files that it refers to.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(open: OpenFile, path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
+    begin_at(Purpose::Run, Some(open), path, overrides)?.finish()
+}
+
 /// Reads and checks an experiment whose settings are to be searched: its variants are the candidates, and it has a
 /// [`Plan`](super::Plan) also where the file has no `plan`.
 ///
@@ -74,6 +82,15 @@ fn load_for(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Ex
 /// Reads the file of an experiment. Returns it with its folder, and the name to report errors under.
 pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Loader, LoadError> {
     let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+    begin_at(purpose, None, &file_path, overrides)
+}
+
+fn begin_at(
+    purpose: Purpose,
+    open: Option<OpenFile>,
+    file_path: &FsPath,
+    overrides: &Overrides,
+) -> Result<Loader, LoadError> {
     let folder = match file_path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
@@ -81,9 +98,9 @@ pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> R
     let shown = file_path.display().to_string();
     // For provenance the file is known by its name, so that results do not depend on where the program was started.
     let name = file_path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-    let mut files = Files::in_folder(folder.clone());
+    let mut files = Files::opened_by(open, folder.clone());
     let fail = |problems| Err(LoadError::new(problems, &shown));
-    let source = match files.read_as(&name, &file_path) {
+    let source = match files.read_as(&name, file_path) {
         Ok(source) => source,
         Err(message) => {
             let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");

@@ -41,10 +41,11 @@ use crate::results::Setting;
 use crate::units::SimDuration;
 use crate::world::{PlatformSpec, WorldSpec};
 
+pub use crate::document::files::OpenFile;
 pub use crate::document::{InputFile, LoadError, Problem};
 pub use assertion::Assertion;
 pub use constants::Level;
-pub use load::{Overrides, load, load_plan};
+pub use load::{Overrides, load, load_plan, load_with};
 pub use plan::Plan;
 pub use precision::Precision;
 pub use schema::schema;

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::process::ProcessError;
 use crate::results::{Journal, ResultsError, RunId, RunRecord, RunRow, VariantRecord, displayed_replicate};
-use crate::scenario::{Experiment, LoadError, Precision};
+use crate::scenario::{Experiment, LoadError, Precision, Variant};
 use crate::sim;
 use details::Details;
 use precision::Looks;
@@ -148,6 +148,39 @@ pub fn simulate(
         study.extend_until_precise(precision)?;
     }
     study.finish()
+}
+
+/// Simulates `replicates` runs of every variant on the current rayon pool, without saving any. `ended` is called after
+/// each run, from any thread. Only the first run of each variant has details; `stop` works as in [`simulate`].
+///
+/// # Errors
+/// When `stop` became true before the end, or the process that decides in a run failed.
+pub fn simulate_plainly(
+    experiment: &Experiment,
+    replicates: u32,
+    ended: impl Fn() + Sync,
+    stop: &AtomicBool,
+) -> Result<Vec<VariantRecord>, StudyError> {
+    let per_variant = replicates as usize;
+    let runs = in_order(experiment.variants.len() * per_variant, stop, |job| {
+        let (variant, replicate) = (&experiment.variants[job / per_variant], (job % per_variant) as u32);
+        let mut run = match replicate {
+            0 => sim::run_in_detail(variant, experiment.seed, 0)?,
+            _ => sim::run(variant, experiment.seed, replicate)?,
+        };
+        (run.series, run.passes, run.statuses) = (Vec::new(), Vec::new(), Vec::new());
+        ended();
+        Ok(run)
+    })?;
+    let mut runs = runs.into_iter();
+    let record = |variant: &Variant| VariantRecord {
+        variant: variant.label.clone(),
+        strategy: variant.strategy.clone(),
+        setting: variant.setting.clone(),
+        settings: variant.settings.clone(),
+        runs: runs.by_ref().take(per_variant).collect(),
+    };
+    Ok(experiment.variants.iter().map(record).collect())
 }
 
 /// The smallest and the largest number of runs that the experiment may need.

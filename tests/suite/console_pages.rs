@@ -70,6 +70,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("fleetsim run my-experiment --allow-commands", "needs the built controllers; `upstream_controllers` runs them"),
     ("fleetsim sensitivity ", "takes minutes in a test's build; `sensitivity` runs smaller ones"),
     ("fleetsim run my-rollout.yaml", "takes minutes in a test's build; `committed_results` runs the same experiment"),
+    ("fleetsim compare ", "needs two versions; the tests of `compare` run it"),
     ("fleetsim plan my-rollout.yaml", "takes minutes in a test's build; `plan` runs smaller ones"),
 ];
 

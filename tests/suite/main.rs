@@ -11,6 +11,7 @@ mod check;
 mod cloud_foundry;
 mod committed_results;
 mod common;
+mod compare;
 mod conformance_runner;
 mod console_pages;
 mod displayed_run;

@@ -13,7 +13,7 @@ mod exposure;
 pub(in crate::report) mod groups;
 mod limits;
 pub(in crate::report) mod path;
-mod sentence;
+pub(in crate::report) mod sentence;
 mod tradeoff;
 
 use std::cmp::Ordering;

@@ -1,0 +1,156 @@
+//! `fleetsim compare`: simulate two versions of an experiment, and print what the change makes different.
+//!
+//! A version is an experiment, a folder of results, or `REVISION:PATH` of a git repository. Nothing is written but the
+//! JUnit report that is asked for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use fleetsim::io::read_below;
+use fleetsim::report::{self, Results, Review, ReviewSide, review_markdown, review_text};
+use fleetsim::results::{PROVENANCE_FILE, RESOLVED_FILE, Tables, to_json};
+use fleetsim::scenario::{Experiment, load_with};
+use fleetsim::study;
+use indicatif::ProgressBar;
+
+use super::simulation::{Simulation, described};
+use super::{ExperimentArgs, Failure, output, progress, revision};
+
+#[derive(Args, Debug)]
+pub(super) struct CompareArgs {
+    /// The version before the change: an experiment, a folder of results, or REVISION:PATH of a git repository
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// The version after the change
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+    /// Number of runs per variant [default: from the new experiment]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    replicates: Option<u32>,
+    /// Seed for all random numbers [default: from the new experiment]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Number of threads; does not affect results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Allow strategies to start the commands that the experiments name
+    #[arg(long)]
+    allow_commands: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write the limits that the new version asserts to this file as a JUnit report, for CI; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+/// The format of stdout.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Format {
+    /// Text for people
+    Text,
+    /// Markdown for a comment on a pull request
+    Markdown,
+    /// JSON for programs, with a `schema_version`
+    Json,
+}
+
+pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let new = args.version(&args.new, None)?;
+    let seed = match &new {
+        Version::Experiment(_, experiment) => experiment.seed,
+        Version::Results(side) => side.results.provenance.seed,
+    };
+    let old = args.version(&args.old, Some(seed))?;
+    let replicates = args.replicates.or(match &new {
+        Version::Experiment(_, experiment) => Some(experiment.replicates),
+        Version::Results(_) => None,
+    });
+    let simulate = |version| args.simulate(version, replicates);
+    let (old, new) = (simulate(old)?, simulate(new)?);
+    let review = Review::of(&old, &new).map_err(Failure::Usage)?;
+    let inputs = [args.old.clone(), args.new.clone()];
+    output::junit(args.junit.as_deref(), &new.results, &inputs)?;
+    let (all_hold, verdicts) = report::verdicts(&new.results);
+    match args.format {
+        Format::Text => output::out(&(review_text(&review, output::width()) + &verdicts))?,
+        Format::Markdown => output::out(&review_markdown(&review, &verdicts))?,
+        Format::Json => {
+            output::out(&String::from_utf8_lossy(&to_json(&review)))?;
+            output::err(&verdicts);
+        }
+    }
+    if all_hold { Ok(()) } else { Err(Failure::Assertion) }
+}
+
+/// A version as it was found.
+enum Version {
+    Experiment(PathBuf, Box<Experiment>),
+    Results(Box<ReviewSide>),
+}
+
+impl CompareArgs {
+    /// Finds a version. An experiment takes the seed of the new version.
+    fn version(&self, place: &Path, seed: Option<u64>) -> Result<Version, Failure> {
+        if place.join(PROVENANCE_FILE).exists() {
+            return Ok(Version::Results(Box::new(recorded(place)?)));
+        }
+        let asked = ExperimentArgs {
+            experiment: place.to_owned(),
+            seed: self.seed.or(seed),
+            replicates: self.replicates,
+            set: Vec::new(),
+            allow_commands: self.allow_commands,
+        };
+        let experiment = match revision::experiment(place) {
+            Some(file) => load_with(revision::open, &file, &asked.overrides())?,
+            None => asked.load()?,
+        };
+        asked.allow_commands(&experiment)?;
+        Ok(Version::Experiment(place.to_owned(), Box::new(experiment)))
+    }
+
+    /// The runs of a version.
+    fn simulate(&self, version: Version, replicates: Option<u32>) -> Result<ReviewSide, Failure> {
+        let (place, experiment) = match version {
+            Version::Results(side) => return Ok(*side),
+            Version::Experiment(place, experiment) => (place, experiment),
+        };
+        let replicates = replicates.unwrap_or(experiment.replicates);
+        let runs = u64::from(replicates) * experiment.variants.len() as u64;
+        let name = place.display().to_string();
+        let bar = ProgressBar::new(runs).with_message(name.clone());
+        let bar = progress::bar(bar, "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left");
+        let ended = || bar.inc(1);
+        let variants = Simulation::behind(&bar, self.threads, |stop| {
+            study::simulate_plainly(&experiment, replicates, ended, stop)
+        })?;
+        let asked = ExperimentArgs {
+            experiment: place,
+            seed: self.seed,
+            replicates: self.replicates,
+            set: Vec::new(),
+            allow_commands: self.allow_commands,
+        };
+        let provenance = described(&experiment, "compare", &asked);
+        // Without what decides nothing, which may be secret.
+        let files = experiment.inputs.iter().map(|input| (input.path.clone(), input.copy().0.to_vec())).collect();
+        let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));
+        Ok(ReviewSide { name, results, resolved: experiment.resolved, files })
+    }
+}
+
+/// The version that a folder of results records.
+fn recorded(folder: &Path) -> Result<ReviewSide, Failure> {
+    let results = Results::read(folder)?;
+    let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
+    let resolved = String::from_utf8_lossy(&resolved).into_owned();
+    let files = results
+        .provenance
+        .inputs
+        .iter()
+        .filter_map(|input| Some((input.path.clone(), read_below(folder, &input.copy()?).ok()?)));
+    let files: BTreeMap<String, Vec<u8>> = files.collect();
+    Ok(ReviewSide { name: folder.display().to_string(), resolved, files, results })
+}
