@@ -4,11 +4,13 @@
 //! that of its API requests: controllers read from caches and compute in microseconds, and wait for the API server in
 //! milliseconds. Left out: the processor time of a pass, and an API server that slows down under load.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Reservations;
 use crate::units::SimDuration;
+#[cfg(test)]
 use crate::units::serial::without_defaults;
 use crate::world::DurationModel;
 
@@ -16,9 +18,10 @@ use crate::world::DurationModel;
 ///
 /// A change or the scheduler's own wake-up time starts a pass. Changes that arrive during a pass are merged into the
 /// next one; passes of a scheduler never overlap. A pass lasts as long as its requests.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(transform = without_defaults)]
+#[cfg_attr(test, schemars(transform = without_defaults))]
 pub struct ControlLoop {
     /// One request to the API server, from its sending to its answer.
     pub request: DurationModel,

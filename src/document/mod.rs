@@ -5,6 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `context` | a document while it is checked: problems at its values, and the documents it names |
+//! | `described` | types that the JSON Schema describes |
 //! | `files` | the files of one experiment, each read once, with their hashes |
 //! | `kept` | the part of a file that is copied |
 //! | `tree` | text as a tree of values, each with its place |
@@ -17,6 +18,7 @@
 //! | `yaml_error` | errors of the YAML reader in our words |
 
 pub(crate) mod context;
+pub mod described;
 pub(crate) mod files;
 pub(crate) mod kept;
 pub(crate) mod path;

@@ -1,10 +1,14 @@
 //! Fields that are written as one text, or as a map where there is more to say.
 
+#[cfg(test)]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+
+use crate::document::described::Described;
 
 /// Reads a text, or a number as if it were text, with one function, and a map with another.
 pub(crate) struct TextOrMap<'e, T, F> {
@@ -42,12 +46,14 @@ impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOrMap<'_, T, F> {
 }
 
 /// A map of fields that may be written as one text.
-pub(crate) trait FromText: DeserializeOwned + JsonSchema {
+pub(crate) trait FromText: DeserializeOwned + Described {
     /// The name of both forms in the schema.
+    #[cfg(test)]
     const NAME: &'static str;
     /// Both forms, for error messages.
     const EXPECTING: &'static str;
     /// Texts, for the schema.
+    #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &[];
 
     fn of_text(text: &str) -> Result<Self, String>;
@@ -64,6 +70,7 @@ impl<'de, F: FromText> Deserialize<'de> for TextOr<F> {
     }
 }
 
+#[cfg(test)]
 impl<F: FromText> JsonSchema for TextOr<F> {
     fn schema_name() -> Cow<'static, str> {
         F::NAME.into()

@@ -3,8 +3,10 @@
 //! The n-th pause of a rollout is drawn once per replicate for all products: a person who is slow today is slow under
 //! every strategy, and pauses of equal distributions are equal.
 
+#[cfg(test)]
 use std::borrow::Cow;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
@@ -32,9 +34,10 @@ pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDu
 }
 
 /// How approvals are given.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Approvals")]
+#[cfg_attr(test, schemars(rename = "Approvals"))]
 pub(crate) struct ApprovalDelay {
     /// From the request of an approval to the approval: fixed, drawn for each, or `never`.
     after: UserDelay,
@@ -60,6 +63,7 @@ impl<'de> Deserialize<'de> for UserDelay {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for UserDelay {
     fn schema_name() -> Cow<'static, str> {
         "UserDelay".into()

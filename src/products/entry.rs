@@ -1,9 +1,11 @@
 //! The table's entries, and the choice of one in an experiment file.
 
+#[cfg(test)]
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, VariantAccess, Visitor};
 
@@ -36,6 +38,7 @@ pub struct ProductEntry {
     /// How the platform restarts containers that crash, where the experiment does not say.
     pub restarts: Restarts,
     pub(crate) read: fn(Node) -> Reading<Box<dyn Configuration>>,
+    #[cfg(test)]
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -52,6 +55,7 @@ impl ProductEntry {
             agent: P::AGENT,
             restarts: P::RESTARTS,
             read: |node| reader::read::<P>(node).map(|config| Box::new(config) as Box<dyn Configuration>),
+            #[cfg(test)]
             schema: |generator| generator.subschema_for::<P>(),
         }
     }
@@ -118,6 +122,7 @@ impl<'de> Deserialize<'de> for StrategyChoice {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for StrategyChoice {
     fn schema_name() -> Cow<'static, str> {
         "Strategy".into()

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::{Fleet, Strategy};
 use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
+use crate::document::described::Described;
 use crate::document::path::Path;
 use crate::document::reader::ReadError;
 use crate::world::{AgentSpec, Restarts};
 
 /// A product, implemented by the configuration of one of its strategies.
-pub(crate) trait Product: DeserializeOwned + JsonSchema + 'static {
+pub(crate) trait Product: DeserializeOwned + Described + 'static {
     /// The key in an experiment's `strategies`.
     const KEY: &'static str;
     /// The product's name.

@@ -3,9 +3,11 @@
 //! Follows `k8s.io/apimachinery/pkg/util/intstr`. Each product interprets values itself: they round differently, and
 //! some accept more than percentages.
 
+#[cfg(test)]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -57,6 +59,7 @@ impl<'de> Deserialize<'de> for IntOrString {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for IntOrString {
     fn schema_name() -> Cow<'static, str> {
         "IntOrString".into()

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -15,7 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub type Labels = BTreeMap<String, String>;
 
 /// An unchecked selector. All its parts must hold; an empty selector matches everything.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
     /// Labels that must be present with exactly this value.
@@ -27,7 +29,8 @@ pub struct LabelSelector {
 }
 
 /// One requirement of a selector.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LabelRequirement {
     /// The label's key.

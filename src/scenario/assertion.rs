@@ -1,5 +1,6 @@
 //! `assert`: limits that the results of an experiment must keep to, as written and as checked.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,7 +16,8 @@ pub struct Assertion {
     pub strategy: Option<String>,
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AssertionFields {
     /// A measure, a comparison and a value, e.g. `completion_p95 < 4h`.
@@ -26,9 +28,11 @@ pub(crate) struct AssertionFields {
 
 /// One entry of `assert`: a limit, or one for a single strategy.
 impl FromText for AssertionFields {
+    #[cfg(test)]
     const NAME: &'static str = "Assertion";
     const EXPECTING: &'static str =
         "a limit such as `completion_p95 < 4h`, or `{strategy: careful, limit: failed_pulls == 0}`";
+    #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &["completion_p95 < 4h"];
 
     fn of_text(limit: &str) -> Result<Self, String> {

@@ -5,6 +5,7 @@
 //!
 //! Left out: acts that depend on the course of the rollout, and clusters that come back to a rollout.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -18,9 +19,10 @@ use crate::units::SimDuration;
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
 /// An act of a person in mid-rollout. It has exactly one of the fields from `approve` to `stop`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(rename = "ChangeFile")]
+#[cfg_attr(test, schemars(rename = "ChangeFile"))]
 pub(crate) struct ChangeFile {
     /// Time since the release.
     after: SimDuration,
@@ -39,7 +41,8 @@ pub(crate) struct ChangeFile {
 }
 
 /// A person approves a stage.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApprovalFile {
     /// The stage's name.
@@ -49,7 +52,8 @@ pub(crate) struct ApprovalFile {
 }
 
 /// Which end of a stage is approved.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ApprovedEnd {
     /// Before it begins.
@@ -59,7 +63,8 @@ pub(crate) enum ApprovedEnd {
 }
 
 /// A person sets labels.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RelabelFile {
     /// The clusters, by the labels that they have at the start.
@@ -69,7 +74,8 @@ pub(crate) struct RelabelFile {
 }
 
 /// A revision that is published in mid-rollout.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PublishedRevision {
     /// The one that ran everywhere before the release.

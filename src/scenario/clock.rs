@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -70,6 +71,7 @@ impl fmt::Display for ClockTime {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for ClockTime {
     fn schema_name() -> Cow<'static, str> {
         "ClockTime".into()

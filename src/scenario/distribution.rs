@@ -1,5 +1,6 @@
 //! `distribution` and `mirrors`: how images get from the registry to the nodes.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -11,7 +12,8 @@ use crate::world::{
 };
 
 /// Path of the images from the registry to the nodes.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) enum DistributionFile {
     /// Every node pulls from the registry.
@@ -33,22 +35,24 @@ pub(crate) enum DistributionFile {
 }
 
 /// Lazy pulling.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LazyFile {
     #[serde(rename = "~spec")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     spec: LazySpec,
     /// Path of the bytes to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,
 }
 
 /// Pre-pulling.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct PrePullFile {
     #[serde(rename = "~spec")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     spec: PrePullSpec,
     /// Path of the bytes to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,

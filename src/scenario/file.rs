@@ -4,6 +4,7 @@
 //! editor, through the JSON Schema. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error points
 //! at its line.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,9 +26,10 @@ use crate::units::serial::Ordered;
 use crate::world::{AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, RegionSpec, RegistrySpec};
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(title = "fleetsim experiment")]
+#[cfg_attr(test, schemars(title = "fleetsim experiment"))]
 pub(crate) struct ExperimentFile {
     /// Short name of lowercase letters, digits and `-`; also names the results. By default the folder's name.
     pub(crate) name: Option<String>,
@@ -72,7 +74,7 @@ pub(crate) struct ExperimentFile {
     /// Kubelet and container runtime of every node.
     pub(crate) node: Option<NodeSpec>,
     /// The images and workloads that are rolled out.
-    #[schemars(required)]
+    #[cfg_attr(test, schemars(required))]
     pub(crate) release: Option<ReleaseFile>,
     /// Failures and defects. By default there are none.
     pub(crate) faults: FaultSpec,
@@ -84,7 +86,7 @@ pub(crate) struct ExperimentFile {
     /// API requests and delays of the rollout controller's loop. The defaults are those of each product, see below.
     pub(crate) controller: Option<ControlLoop>,
     /// The strategies to compare: a name of your own, and one product with its configuration.
-    #[schemars(required)]
+    #[cfg_attr(test, schemars(required))]
     pub(crate) strategies: Option<Ordered<StrategyChoice>>,
     /// Settings to vary: a path in this file, and its values. Several paths form a grid. A path into one strategy does
     /// not affect the others.

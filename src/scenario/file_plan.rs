@@ -1,8 +1,10 @@
 //! `plan`: what to search for and among what, as written.
 
+#[cfg(test)]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
@@ -12,7 +14,8 @@ use crate::units::Share;
 use crate::units::serial::Ordered;
 
 /// Goal and candidates of `fleetsim plan`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct PlanFile {
     /// Limits that a setting must meet, e.g. `registry.egress_p99 < 8 Gbit/s`. By default those of `assert`. `==` and
@@ -59,7 +62,8 @@ impl Default for PlanFile {
 pub(crate) struct SearchFile;
 
 /// Values from one to another, each the same ratio above the one before.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read for its errors alone, see `SearchFile`")]
 struct RangeFile {
@@ -96,6 +100,7 @@ impl<'de> Deserialize<'de> for SearchFile {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for SearchFile {
     fn schema_name() -> Cow<'static, str> {
         "Search".into()

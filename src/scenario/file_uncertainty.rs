@@ -1,5 +1,6 @@
 //! `uncertainty` as written: the constants that are unknown, how often they are drawn, and what the user knows better.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::units::serial::Ordered;
 /// Draws by default: the least and the greatest of 39 hold the next one with a probability of 38/40 = 95 %.
 const DRAWS: u32 = 39;
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UncertaintyFields {
     /// How often the constants are drawn; 0 to 10000. Each draw is a run of every variant.
@@ -20,12 +22,13 @@ pub(crate) struct UncertaintyFields {
     pub(crate) known: Vec<String>,
     /// Ranges of your own: the path of a constant, and `{low: …, high: …}`.
     #[serde(default)]
-    #[schemars(with = "std::collections::BTreeMap<String, UncertainRange>")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, UncertainRange>"))]
     pub(crate) ranges: Ordered<UncertainRange>,
 }
 
 /// The least and the greatest plausible value of a constant.
-#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UncertainRange {
     /// The least, as an experiment would write it.
@@ -35,7 +38,8 @@ pub(crate) struct UncertainRange {
 }
 
 /// A text with a unit, or a number.
-#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum RangeEnd {
     /// With a unit.
@@ -58,8 +62,10 @@ const fn draws() -> u32 {
 }
 
 impl FromText for UncertaintyFields {
+    #[cfg(test)]
     const NAME: &'static str = "Uncertainty";
     const EXPECTING: &'static str = "`constants`, or `{draws: 39, known: [fleet[*].downlink]}`";
+    #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &["constants"];
 
     fn of_text(text: &str) -> Result<Self, String> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path as FsPath;
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,7 +30,8 @@ const MOST_NODES: u32 = 10_000;
 const MOST_NODES_IN_ALL: u64 = 10_000_000;
 
 /// An inventory, and settings that it does not contain.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InventoryFields {
     /// JSON or YAML as `kubectl get clusters.fleet.cattle.io -A -o json` prints it, or a table. A table is CSV and ends
@@ -51,28 +53,31 @@ pub(crate) struct InventoryFields {
 }
 
 /// Settings of the clusters that a selector selects.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LinkRule {
     /// A Kubernetes label selector; `{}` selects all.
     selector: LabelSelector,
     #[serde(rename = "~fields")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     fields: LinkFields,
 }
 
 /// A Fleet ClusterGroup.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ClusterGroupFile {
     #[serde(rename = "~group")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     group: ClusterGroup,
     /// The clusters that belong to it. Without one: none.
     selector: Option<LabelSelector>,
 }
 
 impl FromText for InventoryFields {
+    #[cfg(test)]
     const NAME: &'static str = "Inventory";
     const EXPECTING: &'static str = "the path of a JSON or CSV file, or `{file: clusters.json, links: […]}`";
 

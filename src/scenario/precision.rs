@@ -1,5 +1,6 @@
 //! `precision`: how precise the results are to be, as written and as checked.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -28,7 +29,8 @@ pub struct Precision {
     pub max: u32,
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PrecisionFields {
     /// Half of the 95 % interval of the mean, as a share of the mean.
@@ -68,8 +70,10 @@ impl Checker<'_> {
 
 /// `5%`, or a map where there is more to say.
 impl FromText for PrecisionFields {
+    #[cfg(test)]
     const NAME: &'static str = "Precision";
     const EXPECTING: &'static str = "a share such as `5%`, or `{to: 5%, of: [reachable_ready, peak_pulls], max: 200}`";
+    #[cfg(test)]
     const EXAMPLES: &'static [&'static str] = &["5%"];
 
     fn of_text(text: &str) -> Result<Self, String> {

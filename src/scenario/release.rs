@@ -1,5 +1,6 @@
 //! `release`: images in two revisions, and the workloads that run them.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,7 +18,8 @@ use crate::world::{
 const MOST_REPLICAS: u32 = 100_000;
 
 /// The images and workloads that are rolled out.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ReleaseFile {
     /// Whether an older revision runs everywhere when the rollout starts.
@@ -25,17 +27,18 @@ pub(crate) struct ReleaseFile {
     pub(crate) kind: ReleaseKind,
     /// The images, in their new and their old revision. May be left out when `workloads` is `[]`.
     #[serde(default)]
-    #[schemars(required)]
+    #[cfg_attr(test, schemars(required))]
     pub(crate) images: Vec<ImageFile>,
     /// The workloads that every cluster runs. `[]`: none, such as a ConfigMap or a chart without pods; then a cluster
     /// is ready once the release is applied.
     #[serde(default)]
-    #[schemars(required)]
+    #[cfg_attr(test, schemars(required))]
     pub(crate) workloads: Vec<WorkloadSpec>,
 }
 
 /// An image.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ImageFile {
     /// The name that workloads use.
@@ -51,7 +54,8 @@ pub(crate) struct ImageFile {
     pub(crate) compression_ratio: f64,
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InlineManifest {
     /// The file in place of the layers, relative to the experiment's folder.
@@ -65,7 +69,8 @@ pub(crate) struct InlineManifest {
 }
 
 /// One layer of an image.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LayerFile {
     /// Any text; layers with the same one are the same bytes. Without it, the layer is like no other.
@@ -86,6 +91,7 @@ const fn config() -> SizeModel {
 
 /// A manifest in a file of its own, or its layers in place.
 impl FromText for InlineManifest {
+    #[cfg(test)]
     const NAME: &'static str = "Manifest";
     const EXPECTING: &'static str = "the path of a manifest, or `{layers: [{size: 30 MB}]}`";
 

@@ -2,69 +2,75 @@
 //!
 //! A released experiment stays valid: fields and choices are added, and none vanishes, changes its type or becomes
 //! required. `docs/experiment.schema.released.txt` lists them, and a test holds the schema to it. A change that breaks
-//! this raises [`VERSION`].
+//! this raises the version of the format.
 
-use serde_json::{Map, Value};
-
-use super::file::ExperimentFile;
-
-/// Version of the format of experiment files.
-const VERSION: u32 = 1;
-
-/// Where the schema is published.
-const ID: &str = "https://raw.githubusercontent.com/fleetsim/fleetsim/main/docs/experiment.schema.json";
+use serde_json::Value;
 
 /// The JSON Schema (2020-12) of an experiment file. `docs/experiment.schema.json` holds the same, and experiments
 /// begin with a line that points editors to it.
 #[must_use]
 pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(ExperimentFile).to_value();
-    write_defaults_as_a_user_would(&mut schema);
-    if let Value::Object(fields) = &mut schema {
-        fields.insert("$id".to_owned(), ID.into());
-        fields.insert("version".to_owned(), VERSION.into());
-    }
-    schema
-}
-
-/// Replaces every default by what a user would write, see [`as_written`].
-fn write_defaults_as_a_user_would(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            if let Some(default) = map.get_mut("default") {
-                *default = as_written(default.take());
-            }
-            map.retain(|key, value| key != "default" || !value.is_null());
-            map.values_mut().for_each(write_defaults_as_a_user_would);
-        }
-        Value::Array(items) => items.iter_mut().for_each(write_defaults_as_a_user_would),
-        _ => {}
-    }
-}
-
-/// A default as a user would write it. In values, a group of settings that stands in its parent's map has a key that
-/// begins with `~`, and a setting without a value is null.
-pub(super) fn as_written(default: Value) -> Value {
-    let Value::Object(fields) = default else { return default };
-    let mut written = Map::new();
-    for (key, value) in fields {
-        match as_written(value) {
-            Value::Null => {}
-            Value::Object(group) if key.starts_with('~') => written.extend(group),
-            value => _ = written.insert(key, value),
-        }
-    }
-    Value::Object(written)
+    serde_json::from_str(include_str!("../../docs/experiment.schema.json")).expect("it is written by a test")
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use serde_json::Map;
+
     use super::*;
+    use crate::scenario::file::ExperimentFile;
+
+    /// Version of the format of experiment files.
+    const VERSION: u32 = 1;
+
+    /// Where the schema is published.
+    const ID: &str = "https://raw.githubusercontent.com/fleetsim/fleetsim/main/docs/experiment.schema.json";
+
+    /// The schema as it follows from the types.
+    fn generated() -> Value {
+        let mut schema = schemars::schema_for!(ExperimentFile).to_value();
+        write_defaults_as_a_user_would(&mut schema);
+        if let Value::Object(fields) = &mut schema {
+            fields.insert("$id".to_owned(), ID.into());
+            fields.insert("version".to_owned(), VERSION.into());
+        }
+        schema
+    }
+
+    /// Replaces every default by what a user would write, see [`as_written`].
+    fn write_defaults_as_a_user_would(schema: &mut Value) {
+        match schema {
+            Value::Object(map) => {
+                if let Some(default) = map.get_mut("default") {
+                    *default = as_written(default.take());
+                }
+                map.retain(|key, value| key != "default" || !value.is_null());
+                map.values_mut().for_each(write_defaults_as_a_user_would);
+            }
+            Value::Array(items) => items.iter_mut().for_each(write_defaults_as_a_user_would),
+            _ => {}
+        }
+    }
+
+    /// A default as a user would write it. In values, a group of settings that stands in its parent's map has a key
+    /// that begins with `~`, and a setting without a value is null.
+    pub(in crate::scenario) fn as_written(default: Value) -> Value {
+        let Value::Object(fields) = default else { return default };
+        let mut written = Map::new();
+        for (key, value) in fields {
+            match as_written(value) {
+                Value::Null => {}
+                Value::Object(group) if key.starts_with('~') => written.extend(group),
+                value => _ = written.insert(key, value),
+            }
+        }
+        Value::Object(written)
+    }
 
     #[test]
     fn the_schema_in_docs_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/experiment.schema.json");
-        let current = serde_json::to_string_pretty(&schema()).expect("a schema is JSON") + "\n";
+        let current = serde_json::to_string_pretty(&generated()).expect("a schema is JSON") + "\n";
         let written = std::fs::read_to_string(path).unwrap_or_default();
         if written != current && std::env::var_os("UPDATE_SCHEMA").is_some() {
             std::fs::write(path, &current).expect("docs can be written");
@@ -143,7 +149,7 @@ mod tests {
     fn what_was_released_is_still_valid() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/experiment.schema.released.txt");
         let mut now = std::collections::BTreeSet::new();
-        lines(&schema(), "experiment", &mut now);
+        lines(&generated(), "experiment", &mut now);
         let written = std::fs::read_to_string(path).unwrap_or_default();
         let released: std::collections::BTreeSet<String> = written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
@@ -202,7 +208,7 @@ mod tests {
     fn the_format_document_names_every_field() {
         let document = include_str!("../../docs/experiment-format.md");
         let mut silent = Vec::new();
-        walk(&schema(), "", &mut |path, name, _| {
+        walk(&generated(), "", &mut |path, name, _| {
             // Kubernetes' own selectors and Fleet's partitions are documented by their projects.
             let is_foreign =
                 ["LabelSelector", "LabelRequirement", "ManualPartition"].iter().any(|of| path.contains(of));
@@ -220,7 +226,7 @@ mod tests {
     #[test]
     fn every_field_says_what_it_is() {
         let mut silent = Vec::new();
-        walk(&schema(), "", &mut |path, name, property| {
+        walk(&generated(), "", &mut |path, name, property| {
             if property.get("description").is_none() && property.get("$ref").is_none() {
                 silent.push(format!("{path}.{name}"));
             }

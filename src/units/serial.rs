@@ -3,18 +3,22 @@
 //! A bare number is read as text, so that the error says which unit is missing. Written text reads back as exactly the
 //! same value.
 
+#[cfg(test)]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
+#[cfg(test)]
 use serde_json::{Map, Value, json};
 
 use super::text::{self, WithUnit};
 use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
 /// Removes the defaults of a type's fields from its schema, for types whose defaults depend on the product.
+#[cfg(test)]
 pub(crate) fn without_defaults(schema: &mut Schema) {
     for field in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
         field.as_object_mut().and_then(|field| field.remove("default"));
@@ -61,6 +65,7 @@ impl<T: Serialize> Serialize for Ordered<T> {
     }
 }
 
+#[cfg(test)]
 impl<T: JsonSchema> JsonSchema for Ordered<T> {
     fn inline_schema() -> bool {
         true
@@ -120,6 +125,7 @@ macro_rules! quantity {
             }
         }
 
+        #[cfg(test)]
         impl JsonSchema for $type {
             fn schema_name() -> Cow<'static, str> {
                 $name.into()
@@ -133,6 +139,7 @@ macro_rules! quantity {
 }
 
 /// The schema of a text with a unit; `pattern` without anchors.
+#[cfg(test)]
 fn text_schema(expecting: &str, pattern: &str, examples: &Value) -> Schema {
     json_schema!({
         "type": "string",
@@ -162,6 +169,7 @@ impl Serialize for Factor {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Factor {
     fn schema_name() -> Cow<'static, str> {
         "Factor".into()
@@ -278,9 +286,11 @@ macro_rules! or_word {
             }
 
             /// For `#[schemars(with)]`.
+            #[cfg(test)]
             #[derive(Debug)]
             pub struct Text;
 
+            #[cfg(test)]
             impl JsonSchema for Text {
                 fn schema_name() -> Cow<'static, str> {
                     $schema.into()

@@ -1,5 +1,6 @@
 //! Exponential back-off without jitter, as the kubelet applies it to failed image pulls.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ const IMAGE_BACKOFF: Backoff = Backoff {
 };
 
 /// An exponential back-off without jitter.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Backoff {
     /// The first wait; each later one is twice as long.

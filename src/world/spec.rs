@@ -4,6 +4,7 @@
 //! values of [`crate::world::calibration`]. A reference to another part of the file is a name in the file and an index
 //! here, which is filled in when the experiment is checked.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,8 @@ impl WorldSpec {
 }
 
 /// A registry beside the first.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NamedRegistry {
     /// The name that images use; unique among the registries.
@@ -71,7 +73,8 @@ pub struct NamedRegistry {
 }
 
 /// Whether an older revision runs when the rollout starts.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ReleaseKind {
     /// All clusters run the previous revision, ready, with its images on their nodes.
@@ -82,7 +85,8 @@ pub enum ReleaseKind {
 }
 
 /// A link that several clusters share, between the registry's egress and their downlinks.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct RegionSpec {
     /// The name that clusters use; unique among the regions.

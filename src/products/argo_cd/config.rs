@@ -8,6 +8,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -34,9 +35,10 @@ const CONTROL_LOOP: ControlLoop = ControlLoop::limited(50, 100);
 
 /// Argo CD's ApplicationSet, from a real file or in place; what is set in place overrides the file. Each cluster of
 /// the fleet is one application, with the cluster's name and labels.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(rename = "ArgoCd")]
+#[cfg_attr(test, schemars(rename = "ArgoCd"))]
 pub(crate) struct ArgoCdConfig {
     /// An ApplicationSet whose `spec` applies where nothing is set here.
     file: Option<String>,
@@ -55,7 +57,7 @@ pub(crate) struct ArgoCdConfig {
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
     /// Applications that the ApplicationSet controller writes at the same time, at least 1.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.
     application_controller: ApplicationControllerSettings,
@@ -64,9 +66,10 @@ pub(crate) struct ArgoCdConfig {
 }
 
 /// The `RollingUpdate` strategy that was proposed for Argo CD's ApplicationSets and never shipped.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(rename = "ArgoCdProposal")]
+#[cfg_attr(test, schemars(rename = "ArgoCdProposal"))]
 pub(crate) struct ProposalConfig {
     /// An ApplicationSet whose `spec.strategy` applies where nothing is set here.
     file: Option<String>,
@@ -75,7 +78,8 @@ pub(crate) struct ProposalConfig {
 }
 
 /// The flag `--concurrent-application-updates`, 1 by default.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 struct ConcurrentUpdates(NonZeroU32);
 
 impl Default for ConcurrentUpdates {

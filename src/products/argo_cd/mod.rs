@@ -14,6 +14,7 @@ mod shard;
 
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -31,7 +32,8 @@ pub(crate) use config::{ArgoCdConfig, ProposalConfig};
 pub use settings::{ApplicationControllerSettings, Sharding};
 
 /// The part of an application's template that names the new release.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ArgoCdRelease {
     /// `source.targetRevision`: every application resolves to another revision.

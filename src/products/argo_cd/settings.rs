@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,8 @@ pub(super) const TOLD: &[&str] = &[
 ];
 
 /// Argo CD's application controller: its flags, and what comparisons and syncs cost it.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ApplicationControllerSettings {
     /// `--status-processors`: comparisons at the same time in each shard.
@@ -71,7 +73,8 @@ pub struct ApplicationControllerSettings {
 }
 
 /// How clusters are assigned to shards.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharding {
     /// By a hash of the cluster's UID, as good as drawn. Some shards get more clusters than others.

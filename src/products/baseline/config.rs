@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,12 +15,14 @@ use crate::rollout::baseline::Baseline;
 use crate::world::CountOrPercent;
 
 /// Every cluster in the first pass: the shortest rollout, and the highest load on the registry.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AllAtOnce {}
 
 /// Batches of a fixed size, each started when the previous one is ready.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Batches {
     /// Clusters in a batch; a percentage is of all clusters, rounded down to at least one.
@@ -27,12 +30,14 @@ pub struct Batches {
 }
 
 /// One cluster after another: the longest rollout, and the lowest load on the registry.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OneByOne {}
 
 /// Waves that double, each started when all earlier ones are ready.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Doubling {
     /// Clusters in the first wave.

@@ -5,9 +5,11 @@
 //! own. One thing that the product accepts is refused: another number of instances than the fleet has clusters,
 //! because an instance is a cluster here.
 
+#[cfg(test)]
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,9 +22,9 @@ use crate::document::problem::Problem;
 use crate::products::delay::UserDelay;
 use crate::products::{Fleet, Product, ProductFile, Strategy};
 use crate::rollout::RuleSet;
-use crate::rollout::cloud_foundry::{
-    AppQuota, CloudFoundryBugs, DeploymentRequest, DeploymentStrategy, RequestError, Superseded,
-};
+#[cfg(test)]
+use crate::rollout::cloud_foundry::DeploymentStrategy;
+use crate::rollout::cloud_foundry::{AppQuota, CloudFoundryBugs, DeploymentRequest, RequestError, Superseded};
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
@@ -37,21 +39,22 @@ const CONTROL_LOOP: ControlLoop = ControlLoop {
 };
 
 /// A deployment of Cloud Foundry, from a request's body or in place; a field in place overrides the file's.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(rename = "CloudFoundry")]
+#[cfg_attr(test, schemars(rename = "CloudFoundry"))]
 pub(crate) struct CloudFoundryConfig {
     /// A body of `POST /v3/deployments`, which applies where nothing is set here.
     file: Option<String>,
     /// `rolling`, or `canary` with pauses. Default: rolling.
-    #[schemars(with = "Option<DeploymentStrategy>")]
+    #[cfg_attr(test, schemars(with = "Option<DeploymentStrategy>"))]
     strategy: Option<Value>,
     /// The request's `max_in_flight`: new instances that may be started but not yet routable. Default: 1.
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
     max_in_flight: Option<Value>,
     /// The request's `canary.steps`: `[{instance_weight: 10}, {instance_weight: 50}]`. Default: one step with one
     /// instance.
-    #[schemars(with = "Option<Vec<BTreeMap<String, u8>>>")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<BTreeMap<String, u8>>>"))]
     canary_steps: Option<Value>,
     /// The simulated rule set.
     rules: RuleSet,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +18,12 @@ use crate::units::SimDuration;
 use crate::units::serial::positive;
 
 /// A process that decides which cluster is next, see docs/external-schedulers.md.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ExternalConfig {
     /// The program and its arguments. The working directory is the experiment's folder. Runs need `--allow-commands`.
-    #[schemars(required)]
+    #[cfg_attr(test, schemars(required))]
     command: Vec<String>,
     /// Files that the process is given with the first message. They are recorded with the results.
     files: Vec<String>,
@@ -38,7 +40,8 @@ pub struct ExternalConfig {
 }
 
 /// Who keeps the control loop.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LoopKeeper {
     /// fleetsim, which asks the process in every pass. The durations are those of `controller`.

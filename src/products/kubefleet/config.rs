@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -36,7 +37,8 @@ const CONTROL_LOOP: ControlLoop = ControlLoop::limited(250, 1_000);
 const REFUSED: &str = "KubeFleet refuses this too";
 
 /// What both strategies of KubeFleet have beside the product's own fields.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct KubeFleetSettings {
     /// A file with the product's own object, which applies where nothing is set here. It is a
@@ -71,15 +73,16 @@ impl KubeFleetSettings {
 }
 
 /// A run of KubeFleet's ClusterStagedUpdateStrategy, from a real file or in place; stages in place override the file.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(rename = "KubeFleetStaged")]
+#[cfg_attr(test, schemars(rename = "KubeFleetStaged"))]
 pub(crate) struct StagedConfig {
     #[serde(rename = "~settings")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     settings: KubeFleetSettings,
     #[serde(rename = "~in_place")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     in_place: StrategySpec,
     /// Time until requested approvals are given. Required if they ask for any.
     approvals: Option<ApprovalDelay>,
@@ -93,15 +96,16 @@ pub(crate) struct StagedConfig {
 
 /// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or in place; a field in place overrides
 /// the file's.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "KubeFleetRolling")]
+#[cfg_attr(test, schemars(rename = "KubeFleetRolling"))]
 pub(crate) struct RollingConfig {
     #[serde(rename = "~settings")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     settings: KubeFleetSettings,
     #[serde(rename = "~in_place")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     in_place: RollingUpdateConfig,
 }
 

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -73,9 +74,10 @@ impl UpdateRuns {
 }
 
 /// An update run of KubeFleet, from a real file or in place; a field in place overrides the file's.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(rename = "UpdateRun")]
+#[cfg_attr(test, schemars(rename = "UpdateRun"))]
 pub(crate) struct RunConfig {
     /// A file with a ClusterStagedUpdateRun, which applies where nothing is set here.
     file: Option<String>,
@@ -94,7 +96,8 @@ pub(crate) struct RunConfig {
 }
 
 /// Somebody sets the state of a run.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct StateChange {
     /// Time since the release.
@@ -104,12 +107,13 @@ pub(crate) struct StateChange {
 }
 
 /// A placement of KubeFleet: which clusters it picks.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(rename = "Placement")]
+#[cfg_attr(test, schemars(rename = "Placement"))]
 pub(crate) struct PlacementChoice {
     /// Its name.
-    #[schemars(required)]
+    #[cfg_attr(test, schemars(required))]
     name: String,
     /// The clusters that it picks. Default: all.
     clusters: Option<LabelSelector>,
@@ -118,7 +122,8 @@ pub(crate) struct PlacementChoice {
 }
 
 /// The numbers of the resource snapshots.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ResourceSnapshots {
     /// That of the resources that are installed before the release.

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,9 +24,10 @@ use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy,
 use crate::world::AgentSpec;
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "RancherFleet")]
+#[cfg_attr(test, schemars(rename = "RancherFleet"))]
 pub(crate) struct RancherFleetConfig {
     /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
     file: Option<String>,
@@ -40,7 +42,7 @@ pub(crate) struct RancherFleetConfig {
     /// The program that decides.
     controller: ControllerChoice,
     #[serde(rename = "~in_place")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     in_place: RolloutStrategy,
 }
 

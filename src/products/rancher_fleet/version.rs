@@ -3,13 +3,15 @@
 //! By the code at v0.12.0 to v0.16.0 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
 //! `internal/cmd/controller/target`). In v0.12 clusters in no group are in no manual partition, so that it is left out.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rollout::rancher_fleet::RolloutStrategy;
 
 /// A minor version of Rancher Fleet, by the fields that it knows.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum FleetVersion {
     /// Without `autoPartitionThreshold` (200) and `maxNew` (50).
     #[serde(rename = "0.13")]

@@ -5,6 +5,7 @@
 //! labels, finalizers and sync policy. Only types and the few values that the product's own schema lists are checked;
 //! [`super::steps`] and [`super::limit`] interpret the steps.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,8 @@ pub struct ApplicationSetFile {
 }
 
 /// The `spec` of an ApplicationSet.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSpec {
     /// The generators of applications. Here they only determine the interval of their timer.
@@ -47,7 +49,8 @@ pub struct ApplicationSetSpec {
 }
 
 /// `spec.strategy`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetStrategy {
     /// `RollingSync`. Empty, `AllAtOnce` or anything else: all simultaneously.
@@ -62,7 +65,8 @@ pub struct ApplicationSetStrategy {
 }
 
 /// `spec.strategy.rollingSync`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RollingSync {
     /// In the order in which they are updated. None: an error, and passes do nothing.
@@ -71,7 +75,8 @@ pub struct RollingSync {
 }
 
 /// One step: a selection of applications, and how many of them are updated concurrently.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStep {
     /// All must hold. None: every application is in the step.
@@ -82,7 +87,8 @@ pub struct RolloutStep {
 }
 
 /// One test of an application's labels. Not Kubernetes' own rules, see [`MatchExpression::matches`].
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MatchExpression {
     /// The label's key.
@@ -97,7 +103,8 @@ pub struct MatchExpression {
 }
 
 /// `spec.syncPolicy`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSyncPolicy {
     /// Permitted changes of applications by the controller. Absent: everything.
@@ -105,7 +112,8 @@ pub struct ApplicationSetSyncPolicy {
 }
 
 /// Permitted changes of applications by the controller.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ApplicationsSync {
     /// Only create: no sync of an existing application is ever requested.
@@ -120,7 +128,8 @@ pub enum ApplicationsSync {
 }
 
 /// `spec.template`, as far as it has an effect here.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Template {
     /// Of the applications.
@@ -132,7 +141,8 @@ pub struct Template {
 }
 
 /// `spec.template.metadata`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateMetadata {
     /// Of each application. Empty: that of its cluster.
@@ -147,7 +157,8 @@ pub struct TemplateMetadata {
 }
 
 /// `spec.template.spec`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateSpec {
     /// Sync policy of each application.
@@ -155,7 +166,8 @@ pub struct TemplateSpec {
 }
 
 /// `syncPolicy` of an application.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SyncPolicy {
     /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
@@ -165,7 +177,8 @@ pub struct SyncPolicy {
 }
 
 /// `syncPolicy.automated` of an application.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Automated {
     /// Delete resources that the source no longer has.
@@ -176,7 +189,8 @@ pub struct Automated {
 }
 
 /// One entry of `spec.generators`. Exactly one field is set in a file that the product accepts.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Generator {
     /// Has no timer.
@@ -200,11 +214,13 @@ pub struct Generator {
 }
 
 /// A generator without a timer.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Untimed {}
 
 /// A generator with a timer.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Timed {
     /// Seconds between two queries; 0 or less: never repeated. Absent: the generator's default.
@@ -212,7 +228,8 @@ pub struct Timed {
 }
 
 /// A generator that combines others.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Nested {
     /// Its children.
@@ -222,7 +239,8 @@ pub struct Nested {
 
 /// Options of the controller besides the ApplicationSet: one of its flags, and fixes of known bugs. The default is
 /// the shipped controller with the flag set.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ControllerOptions {
     /// The controller's `--enable-progressive-syncs`. The product's default is false: strategies then have no effect.

@@ -4,11 +4,13 @@
 //! In between, the update of rows, steps, budgets and triggers are the same. The recorded rollouts are those of v3.5.7,
 //! and the recorded decisions those of 37ee009.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A minor version of Argo CD, by the rules of its ApplicationSet controller.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum ArgoCdVersion {
     /// A changed spec does not set a row to Waiting; only another revision does.
     #[serde(rename = "3.3")]

@@ -49,6 +49,7 @@ mod superseded;
 mod tests;
 mod view;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,8 @@ pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction, UpdaterStatus};
 
 /// Bugs of the product; `true` reproduces one. Documented rules have none of them.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct CloudFoundryBugs {
     /// Instances of a superseded canary that a pass removes still count as old in that pass. The oldest process

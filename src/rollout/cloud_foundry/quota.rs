@@ -4,11 +4,13 @@
 //! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. Checked whenever a started process is saved
 //! with changes, also when its number goes down. Left out: limits on the log rate, and on the memory of one instance.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The limits that apply to an app.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct AppQuota {
     /// Of the organization.
@@ -18,7 +20,8 @@ pub struct AppQuota {
 }
 
 /// Limits, and the usage of other apps under them.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct QuotaLimits {
     /// The name of the organization or space.

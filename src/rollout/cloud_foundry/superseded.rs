@@ -4,6 +4,7 @@
 //! another one itself (one interim process, not several), interim instances that are not routable yet, and a step of
 //! 100 %, which keeps no old instance.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
 
 /// A deployment that is in progress when the next one is created.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Superseded {
     /// Instances of its process, all of them routable; at least 1.
@@ -23,7 +25,8 @@ pub struct Superseded {
 }
 
 /// The state of a deployment when another one supersedes it, in the product's terms.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SupersededState {
     /// Rolling, or a canary after its last step. Its instances are replaced in order.

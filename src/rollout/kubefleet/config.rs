@@ -3,6 +3,7 @@
 //! Follows `apis/placement/v1beta1/{stageupdate,clusterresourceplacement}_types.go`. Unknown fields are ignored,
 //! because real objects have many. Only types are checked here; [`super::validate`] holds the checks of admission.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use super::super::label_selector::{LabelSelector, null_is_default};
 use super::PlacementPolicy;
 
 /// The name of an object.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ObjectMeta {
     /// Unique among the objects of its kind.
@@ -20,7 +22,8 @@ pub struct ObjectMeta {
 }
 
 /// `kind: ClusterStagedUpdateStrategy`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ClusterStagedUpdateStrategy {
     /// Its name, which runs refer to.
@@ -30,7 +33,8 @@ pub struct ClusterStagedUpdateStrategy {
 }
 
 /// The stages of a strategy.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct StrategySpec {
     /// In the order in which they are updated; at most 31.
@@ -39,7 +43,8 @@ pub struct StrategySpec {
 }
 
 /// One stage.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StageConfig {
     /// Lower-case letters and digits, up to 63.
@@ -60,7 +65,8 @@ pub struct StageConfig {
 }
 
 /// One task of a stage.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StageTask {
     /// `Approval` or `TimedWait`.
@@ -71,7 +77,8 @@ pub struct StageTask {
 }
 
 /// `kind: ClusterStagedUpdateRun`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ClusterStagedUpdateRun {
     /// Its name.
@@ -81,7 +88,8 @@ pub struct ClusterStagedUpdateRun {
 }
 
 /// The specification of a run. All fields except the state are immutable.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunSpec {
     /// The placement whose clusters it updates.
@@ -98,7 +106,8 @@ pub struct RunSpec {
 }
 
 /// The requested state of a run.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum RunState {
     /// Computes the stages, then waits.
     #[default]
@@ -110,7 +119,8 @@ pub enum RunState {
 }
 
 /// `kind: ClusterResourcePlacement`, as far as it affects a rollout.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ClusterResourcePlacement {
     /// Its name.
@@ -120,7 +130,8 @@ pub struct ClusterResourcePlacement {
 }
 
 /// The number of clusters, and how they are updated.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct PlacementSpec {
     /// Absent: `PickAll`.
@@ -131,7 +142,8 @@ pub struct PlacementSpec {
 }
 
 /// The clusters that a placement requests. How they are picked (affinity, tolerations) is ignored here.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementPolicyConfig {
     /// `PickAll`, `PickN` or `PickFixed`. Absent: `PickAll`.
@@ -144,7 +156,8 @@ pub struct PlacementPolicyConfig {
 }
 
 /// Rollout strategy of a placement.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementStrategy {
     /// `RollingUpdate`, or `External` for staged update runs. Absent: `RollingUpdate`.
@@ -157,7 +170,8 @@ pub struct PlacementStrategy {
 }
 
 /// Method of applying the resources in a cluster; only its kind is read.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ApplyStrategyConfig {
     /// `ClientSideApply`, `ServerSideApply` or `ReportDiff`.
@@ -166,7 +180,8 @@ pub struct ApplyStrategyConfig {
 }
 
 /// The limits of a rolling update.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdateConfig {
     /// Number of requested clusters that may be unavailable, or a share of them, rounded up. Absent: 25%.

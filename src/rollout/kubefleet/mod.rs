@@ -44,6 +44,7 @@ mod text;
 mod validate;
 mod version;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,8 @@ pub use validate::InvalidField;
 pub use version::KubeFleetVersion;
 
 /// Bugs of the product; `true` reproduces one. All are reproduced by default.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct KubeFleetBugs {
     /// A cluster whose work is still being applied or starting counts as failed. The exempted reasons (since

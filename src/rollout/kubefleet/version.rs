@@ -4,11 +4,13 @@
 //! are no failure is new as well (`pkg/utils/binding/binding.go`, kubefleet-dev/kubefleet#670); the work generator
 //! writes none of them, so that it has no effect on a rollout.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A version of KubeFleet, by its rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum KubeFleetVersion {
     /// v0.3.0 and v0.3.1: an empty stage has its tasks, like every other.
     #[serde(rename = "0.3")]

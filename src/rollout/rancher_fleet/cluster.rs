@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -20,7 +21,8 @@ pub struct FleetCluster {
 }
 
 /// A cluster group.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ClusterGroup {
     /// The name that partitions use.
     pub name: String,

@@ -3,6 +3,7 @@
 //! Follows `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. Unknown fields are ignored here, because real files
 //! have many. Only types are checked: Fleet's own schema sets no bounds, and [`super::limit`] interprets the values.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
 
 /// Rollout strategy of a bundle. `null` and absent are the same.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
     /// Number of clusters that may be unavailable during an update. It holds for the whole bundle, and for each
@@ -29,7 +31,8 @@ pub struct RolloutStrategy {
 }
 
 /// One entry of `partitions`: every target that meets all its criteria. Without a criterion it selects none.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ManualPartition {
     /// For display only.

@@ -94,7 +94,7 @@ fn defaults_by_product(settings: &str) -> String {
             "crashBackoff" => serde_json::to_value(product.restarts),
             other => panic!("no settings are called `{other}`"),
         };
-        let value = crate::scenario::schema::as_written(value.expect("settings are JSON"));
+        let value = crate::scenario::schema::tests::as_written(value.expect("settings are JSON"));
         match products.iter_mut().find(|(other, _)| *other == value) {
             Some((_, keys)) => keys.push(product.key),
             None => products.push((value, vec![product.key])),

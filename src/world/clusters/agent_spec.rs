@@ -7,18 +7,22 @@
 //!
 //! Left out: intervals that depend on the object, and health checks that a user writes.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::serial::{positive, without_defaults};
+use crate::units::serial::positive;
+#[cfg(test)]
+use crate::units::serial::without_defaults;
 use crate::units::{SimDuration, SimTime};
 use crate::world::calibration as default;
 use crate::world::quantity::DurationModel;
 
 /// Delays between the management cluster and a cluster, and the time to apply a revision.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(transform = without_defaults)]
+#[cfg_attr(test, schemars(transform = without_defaults))]
 pub struct AgentSpec {
     /// From an instruction for a cluster until its agent has it.
     pub instruction_delay: DurationModel,
@@ -62,7 +66,8 @@ impl Default for AgentSpec {
 }
 
 /// How an agent learns of a change of readiness, and when it reports it.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ReadinessSpec {
     /// The agent watches, and reports each change of readiness after this delay. It is drawn for each change.
@@ -75,7 +80,8 @@ pub enum ReadinessSpec {
 }
 
 /// An agent that collects events for some time before it reports.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct DebounceSpec {
     /// From the first event to the report.
@@ -99,7 +105,8 @@ impl Default for DebounceSpec {
 /// An agent that looks at intervals. First the interval is fixed; then it grows slowly, and in the end fast. A new
 /// revision or a changed result starts from the beginning. While everything is available, the interval grows fast from
 /// its second growth on. The settings have the names of KubeFleet's flags.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct LookSpec {
     /// Looks with the fixed interval, 1 to 40.

@@ -7,17 +7,20 @@
 //! Left out: restarts on another node, and the interval of Diego's convergence (30 s), which delays its later
 //! restarts.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
 use crate::units::serial::without_defaults;
 use crate::units::{SimDuration, SimTime};
 use crate::world::backoff::Backoff;
 
 /// A platform's rules for restarts after crashes.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(transform = without_defaults)]
+#[cfg_attr(test, schemars(transform = without_defaults))]
 pub struct Restarts {
     /// The platform.
     #[serde(skip)]
@@ -26,7 +29,7 @@ pub struct Restarts {
     pub immediate: u32,
     /// The waits after further crashes, and after how long a crash counts as the first.
     #[serde(rename = "~backoff")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     pub backoff: Backoff,
     /// The consecutive crash after which the container is not started again. `None`: it always is.
     #[serde(skip)]

@@ -9,6 +9,7 @@
 //! for bursts, and nodes and disks that go with a kind of site.
 
 use clap::ValueEnum;
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ use crate::units::{BytesPerSec, Share, SimDuration};
 use crate::world::quantity::{DurationModel, RateModel};
 
 /// The kind of site where clusters are.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteKind {
     /// Branch offices: 100 Mbit/s, 30 ms. Both are guesses.

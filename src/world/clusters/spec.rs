@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -13,12 +14,13 @@ use crate::world::clusters::site::{SiteKind, SiteLink};
 use crate::world::quantity::{CountOrPercent, DurationModel, RateModel};
 
 /// One Kubernetes cluster; in a file, a group of clusters that differ in their names only.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ClusterSpec {
     /// Unique in the fleet; also the key of its random numbers. In a file with ranges: `store-{0001..0900}` is 900
     /// clusters. Several ranges multiply. `store-{0001..}` is as many as `clusters` says.
-    #[schemars(required)]
+    #[cfg_attr(test, schemars(required))]
     pub name: String,
     /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
     pub clusters: Option<CountOrPercent>,
@@ -27,7 +29,7 @@ pub struct ClusterSpec {
     pub group: String,
     /// Labels of the cluster's object in the management cluster.
     #[serde(deserialize_with = "shared")]
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
     pub labels: Arc<BTreeMap<String, String>>,
     /// Worker nodes, at least one.
     pub nodes: u32,
@@ -93,7 +95,8 @@ fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<BTreeMap<Str
 }
 
 /// One workload that every cluster runs.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WorkloadSpec {
     /// Unique among the workloads; the image's name by default.
@@ -101,7 +104,7 @@ pub struct WorkloadSpec {
     pub name: String,
     /// Number of pods, and their replacement in an update.
     #[serde(rename = "~kind")]
-    #[schemars(flatten, with = "WorkloadKindText")]
+    #[cfg_attr(test, schemars(flatten, with = "WorkloadKindText"))]
     pub kind: WorkloadKind,
     /// The image that its pods run: a name of `images`.
     #[serde(rename = "image")]
@@ -171,7 +174,8 @@ pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
 pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 
 /// A workload's controller and its settings.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct WorkloadKindText {
     /// The Kubernetes controller that runs it.
@@ -198,7 +202,8 @@ const fn progress_deadline() -> SimDuration {
 }
 
 /// A Kubernetes workload controller.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 enum ControllerKind {
     /// With the RollingUpdate strategy.
     Deployment,
@@ -225,7 +230,8 @@ impl From<WorkloadKindText> for WorkloadKind {
 }
 
 /// When the kubelet asks the runtime to pull.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum PullPolicy {
     /// When the image is not on the node.
     #[default]
@@ -235,7 +241,8 @@ pub enum PullPolicy {
 }
 
 /// A readiness probe.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ProbeSpec {
     /// Time before the first probe.

@@ -1,5 +1,6 @@
 //! Settings of how images are distributed.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -38,7 +39,8 @@ pub enum DistributionKind {
 }
 
 /// Number of caches.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CachePlace {
     /// One in every cluster, behind its downlink.
@@ -48,7 +50,8 @@ pub enum CachePlace {
 }
 
 /// Treatment of a request for a blob that a cache is already fetching.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Coalesce {
     /// It fetches the blob again, until a copy is complete.
@@ -60,7 +63,8 @@ pub enum Coalesce {
 }
 
 /// Pull-through caches (distribution's proxy mode, Harbor's proxy projects).
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CacheSpec {
     /// Number of caches.
@@ -70,7 +74,7 @@ pub struct CacheSpec {
     pub egress: BytesPerSec,
     /// Maximum rate of one connection from it, or `unlimited`.
     #[serde(with = "unlimited")]
-    #[schemars(with = "unlimited::Text")]
+    #[cfg_attr(test, schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
     /// Round trip from a node to it.
     pub rtt: SimDuration,
@@ -99,7 +103,8 @@ impl Default for CacheSpec {
 }
 
 /// Cells of Cloud Foundry (Diego): instances on one cell share its downloads.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
     /// Number of cells, over which the instances are spread in turn. A cell is behind the downlink of its first
@@ -141,7 +146,8 @@ impl CellSpec {
 }
 
 /// Spegel: each node serves the complete images in its content store to the others of its cluster.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct SpegelSpec {
     /// From a request to a peer's answer, when there is one.
@@ -150,7 +156,7 @@ pub struct SpegelSpec {
     pub timeout: SimDuration,
     /// Maximum rate of one connection between peers, or `unlimited`.
     #[serde(rename = "peerConnection", with = "unlimited")]
-    #[schemars(with = "unlimited::Text")]
+    #[cfg_attr(test, schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
 }
 
@@ -166,7 +172,8 @@ impl Default for SpegelSpec {
 
 /// Peers that pass pieces on while they fetch, as a fluid. The defaults shown are Kraken's; Dragonfly's differ where a
 /// field says so.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PiecesSpec {
     /// Peers of a cluster that fetch from the registry and only serve nodes.
@@ -174,7 +181,7 @@ pub struct PiecesSpec {
     pub seeds: u32,
     /// Maximum rate at which a seed fetches one blob from the registry, or `unlimited`.
     #[serde(with = "unlimited")]
-    #[schemars(with = "unlimited::Text")]
+    #[cfg_attr(test, schemars(with = "unlimited::Text"))]
     pub source_rate: Option<BytesPerSec>,
     /// Sending rate of one seed. Dragonfly: the node's `nic`.
     #[serde(deserialize_with = "positive")]
@@ -221,7 +228,8 @@ impl PiecesSpec {
 }
 
 /// Lazy pulling: containers start before their image is present (eStargz, SOCI, Nydus, overlaybd).
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct LazySpec {
     /// Share of an image's bytes that a container reads before it is ready.
@@ -238,7 +246,7 @@ pub struct LazySpec {
     pub toc: Bytes,
     /// Maximum rate of the background fetch of one layer; 0 MB/s turns it off.
     #[serde(deserialize_with = "zero_is_none", serialize_with = "none_is_zero")]
-    #[schemars(with = "BytesPerSec")]
+    #[cfg_attr(test, schemars(with = "BytesPerSec"))]
     pub background: Option<BytesPerSec>,
 }
 
@@ -265,7 +273,8 @@ fn none_is_zero<S: Serializer>(rate: &Option<BytesPerSec>, serializer: S) -> Res
 }
 
 /// Bringing the new images to the nodes before the release.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct PrePullSpec {
     /// Clusters that begin together: a number, or a share of the fleet; at least one cluster.
@@ -296,7 +305,8 @@ impl PrePullSpec {
 }
 
 /// A registry of a region that is asked before the one that an image names.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct MirrorSpec {
     /// Unique among the mirrors.
@@ -312,7 +322,7 @@ pub struct MirrorSpec {
     pub egress: BytesPerSec,
     /// Maximum rate of one connection from it, or `unlimited`.
     #[serde(default, deserialize_with = "unlimited::deserialize")]
-    #[schemars(with = "unlimited::Text")]
+    #[cfg_attr(test, schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
     /// Round trip from the region's clusters to it.
     #[serde(default = "mirror_rtt")]

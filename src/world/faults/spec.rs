@@ -1,5 +1,6 @@
 //! Settings of everything that can fail. By default nothing does.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::world::calibration;
 use crate::world::quantity::{DurationModel, FactorModel};
 
 /// Failures, as shares and distributions. Each run draws its own failures from them.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct FaultSpec {
     /// Random failures of the runs of a study: independent, or spread evenly over the runs.
@@ -36,7 +38,8 @@ pub struct FaultSpec {
 }
 
 /// Random failures of the runs of a study.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum FaultDrawKind {
     /// Each run draws its own failures.
@@ -48,7 +51,8 @@ pub enum FaultDrawKind {
 }
 
 /// Clusters that are offline when the rollout starts.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OfflineSpec {
     /// Share of all clusters.
@@ -59,7 +63,8 @@ pub struct OfflineSpec {
 }
 
 /// Outages of each cluster, independent of the other clusters.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct OutageSpec {
     /// From the end of an outage to the beginning of the next. Its mean is at least 1 s.
@@ -85,7 +90,8 @@ impl Default for OutageSpec {
 }
 
 /// The connections that an outage cuts.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CutKind {
     /// All traffic into the cluster and out of it.
@@ -117,7 +123,8 @@ impl CutKind {
 }
 
 /// Outages of several clusters together: in given windows, or drawn.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct RegionalOutageSpec {
     /// The clusters behind this link: a name of `regions`. Either this or `selector`.
@@ -145,7 +152,8 @@ pub struct RegionalOutageSpec {
 }
 
 /// A window of time in which clusters are cut off.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OutageWindow {
     /// From the start of the rollout.
@@ -156,7 +164,8 @@ pub struct OutageWindow {
 }
 
 /// Clusters that are slower than others.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct SlowSpec {
     /// Share of all clusters.
@@ -166,7 +175,8 @@ pub struct SlowSpec {
 }
 
 /// Clusters in which the new revision is defective.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DefectSpec {
     /// Share of all clusters.
@@ -193,7 +203,8 @@ impl Default for DefectSpec {
 }
 
 /// Behaviour of a defective container.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DefectKind {
     /// Its process exits.
@@ -204,7 +215,8 @@ pub enum DefectKind {
 }
 
 /// Nodes that fail and come back, each independent of the others.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct NodeLossSpec {
     /// From a node's return to its next failure. Its mean is at least 1 s.

@@ -1,5 +1,6 @@
 //! Settings of a node: its network card and disk, the kubelet, and the container runtime.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,8 @@ use crate::world::registry::spec::RequestLimit;
 
 /// Kubelet, container runtime, disk and network card. A quantity that is drawn for each cluster is the same on all its
 /// nodes.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct NodeSpec {
     /// Receiving rate of the network card; drawn for each cluster.
@@ -50,7 +52,7 @@ pub struct NodeSpec {
     pub version: RuntimeVersion,
     /// Downloads of the container runtime, and its reaction to failed requests and transfers.
     #[serde(rename = "~runtime")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     pub runtime: RuntimeSpec,
     /// Whether compressed layers stay on the node after unpacking. In containerd: not `discard_unpacked_layers`.
     pub keep_blobs: bool,
@@ -121,7 +123,8 @@ impl NodeSpec {
 // (#133066, 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error
 // carries one, so pulls keep the older rule.
 /// The rule that sets a pod's next sync after an error.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Requeue {
     /// `errorRequeue`: the older rule, which pulls still follow in the newer kubelets that were read.
@@ -132,7 +135,8 @@ pub enum Requeue {
 }
 
 /// A disk behind a page cache.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DiskSpec {
     /// Sustained writing rate.

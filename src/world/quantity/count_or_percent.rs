@@ -1,7 +1,9 @@
 //! A number or a share of a count, as Kubernetes' `intstr`.
 
+#[cfg(test)]
 use std::borrow::Cow;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -51,6 +53,7 @@ impl Serialize for CountOrPercent {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for CountOrPercent {
     fn schema_name() -> Cow<'static, str> {
         "CountOrPercent".into()

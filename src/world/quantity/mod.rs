@@ -13,17 +13,17 @@ mod serial;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::document::described::Described;
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::units::{Bytes, BytesPerSec, Factor, SimDuration, UnitError, WithUnit, text};
 
 pub use count_or_percent::CountOrPercent;
 
 /// A number with a unit that can be drawn.
-pub trait Quantity: Copy + Debug + DeserializeOwned + JsonSchema + PartialEq + Serialize + 'static {
+pub trait Quantity: Copy + Debug + DeserializeOwned + Described + PartialEq + Serialize + 'static {
     /// Its name with an article, for error messages.
     const KIND: &'static str;
     /// Two values, for examples.

@@ -6,8 +6,10 @@
 //! measured values is read when the experiment is checked, so that provenance lists it; until then a quantity is
 //! [`Distribution::Unread`].
 
+#[cfg(test)]
 use std::borrow::Cow;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
@@ -17,9 +19,10 @@ use crate::document::text_or::TextOrMap;
 use crate::world::quantity::{Distribution, Quantity, ValuesFile};
 
 /// The drawn forms, all fields together; the fields that are present tell which form it is.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[schemars(rename = "Drawn{Q}")]
+#[cfg_attr(test, schemars(rename = "Drawn{Q}"))]
 struct Fields<Q> {
     /// Lognormal: half of the draws are below it. Needs `sigma`.
     median: Option<Q>,
@@ -45,9 +48,10 @@ struct Fields<Q> {
 }
 
 /// Gamma: the standard deviation is `mean` over the root of `shape`.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[schemars(rename = "Gamma{Q}")]
+#[cfg_attr(test, schemars(rename = "Gamma{Q}"))]
 struct GammaFields<Q> {
     /// The mean.
     mean: Q,
@@ -56,9 +60,10 @@ struct GammaFields<Q> {
 }
 
 /// Weibull: above x with probability exp(-(x / scale)^shape).
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[schemars(rename = "Weibull{Q}")]
+#[cfg_attr(test, schemars(rename = "Weibull{Q}"))]
 struct WeibullFields<Q> {
     /// The mean. This or `scale`.
     mean: Option<Q>,
@@ -69,9 +74,10 @@ struct WeibullFields<Q> {
 }
 
 /// Pareto: above x with probability (least / x)^alpha.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[schemars(rename = "Pareto{Q}")]
+#[cfg_attr(test, schemars(rename = "Pareto{Q}"))]
 struct ParetoFields<Q> {
     /// No draw is below it.
     least: Q,
@@ -186,6 +192,7 @@ impl<Q: Quantity> Serialize for Distribution<Q> {
     }
 }
 
+#[cfg(test)]
 impl<Q: Quantity> JsonSchema for Distribution<Q> {
     fn schema_name() -> Cow<'static, str> {
         format!("{}Distribution", Q::schema_name()).into()

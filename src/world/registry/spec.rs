@@ -1,7 +1,9 @@
 //! Settings of a registry: its hosts, their limits, what a connection carries, and when it is out of order.
 
+#[cfg(test)]
 use std::borrow::Cow;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,18 +15,19 @@ use crate::world::quantity::DurationModel;
 
 /// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields that
 /// name no host are those of the API host.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RegistrySpec {
     /// A known registry, whose published limits replace the defaults of the other fields.
     pub preset: Option<RegistryPreset>,
     /// Total sending rate, or `unlimited` to see how much the fleet asks for.
     #[serde(deserialize_with = "link")]
-    #[schemars(with = "unlimited::Text")]
+    #[cfg_attr(test, schemars(with = "unlimited::Text"))]
     pub egress: BytesPerSec,
     /// Maximum rate of one connection, or `unlimited`. With a `cdn` it is unlimited by default.
     #[serde(with = "unlimited")]
-    #[schemars(with = "unlimited::Text")]
+    #[cfg_attr(test, schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
     /// A content delivery network, with slower connections for blobs that nobody has downloaded.
     pub cdn: Option<CdnSpec>,
@@ -32,7 +35,7 @@ pub struct RegistrySpec {
     pub tcp: TcpSpec,
     /// Manifests, and the addresses of blobs.
     #[serde(rename = "~api")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     pub api: HostSpec,
     /// The host that issues tokens. Its `serviceTime` is the API host's by default.
     pub token: HostSpec,
@@ -85,7 +88,8 @@ impl RegistrySpec {
 }
 
 /// A known registry.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RegistryPreset {
     /// Azure Container Registry Basic: 1000 reads/min, 30 MB/s.
@@ -110,15 +114,16 @@ pub enum RegistryPreset {
 }
 
 /// The host that sends the bytes of blobs.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(transform = service_time_of_blobs)]
+#[cfg_attr(test, schemars(transform = service_time_of_blobs))]
 pub struct BlobHostSpec {
     /// Whether the API host redirects requests for blobs to this host. Otherwise the API host sends the bytes itself.
     pub redirect: bool,
     /// Its limits. The service time is the time to the first byte, 0 s by default.
     #[serde(rename = "~host")]
-    #[schemars(flatten)]
+    #[cfg_attr(test, schemars(flatten))]
     pub host: HostSpec,
     /// Loss of egress when many blobs are sent simultaneously.
     pub overload: Option<OverloadSpec>,
@@ -131,13 +136,15 @@ impl Default for BlobHostSpec {
 }
 
 /// The default of a flattened field is that of its own type, which differs here.
+#[cfg(test)]
 fn service_time_of_blobs(schema: &mut Schema) {
     let default = serde_json::to_value(BlobHostSpec::default().host.service_time).expect("a duration is a text");
     schema.pointer_mut("/properties/serviceTime").expect("a host has a service time")["default"] = default;
 }
 
 /// One host of a registry: a request passes its bucket, then takes a connection, then a worker.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HostSpec {
     /// Token bucket in front of all its requests.
@@ -196,6 +203,7 @@ impl Serialize for OverLimit {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for OverLimit {
     fn inline_schema() -> bool {
         true
@@ -211,7 +219,8 @@ impl JsonSchema for OverLimit {
 }
 
 /// A token bucket: `burst` requests immediately, refilled at `rate`.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct RequestLimit {
     /// Tokens per time.
@@ -240,7 +249,8 @@ impl RequestLimit {
 
 /// Maximum number of open connections of a host. A connection lasts from the request until the answer leaves, or until
 /// the last byte where the host sends a blob.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ConnectionLimit {
     /// At least 1.
@@ -252,7 +262,8 @@ pub struct ConnectionLimit {
 }
 
 /// Treatment of a request above a host's connection limit.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Excess {
     /// It answers 503.
@@ -263,7 +274,8 @@ pub enum Excess {
 }
 
 /// Maximum number of images in any span of this length. Requests for a platform's manifest are counted.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct PullQuota {
     /// At least 1.
@@ -278,7 +290,8 @@ pub struct PullQuota {
 }
 
 /// Clients that share a pull quota.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum QuotaScope {
     /// The whole fleet, which signs in with one account.
@@ -290,7 +303,8 @@ pub enum QuotaScope {
 
 /// A content delivery network in front of the blobs. A blob is cold until its first download has completed; a transfer
 /// that began before keeps its rate.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CdnSpec {
     /// Rate of one connection for a cold blob.
@@ -317,7 +331,8 @@ impl CdnSpec {
 
 /// A registry that sends less the more blobs it sends simultaneously: egress · max(floor, connections / n) for n above
 /// `connections`.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OverloadSpec {
     /// Number of simultaneous blobs up to which egress does not fall; at least 1.
@@ -329,7 +344,8 @@ pub struct OverloadSpec {
 }
 
 /// Limits of a TCP connection by round trip and loss.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TcpSpec {
     /// The receiver's window, which limits a connection to window / round trip. Without it there is no such limit.
@@ -392,7 +408,8 @@ impl Default for TcpSpec {
 }
 
 /// A span in which the registry is out of order: either `down: true`, or what is left of egress and requests.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WindowSpec {
     /// Its beginning, from the start of the rollout.

@@ -1,5 +1,6 @@
 //! The proposal's `strategy` as in its text. Unknown fields are ignored.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,8 @@ pub struct ProposalFile {
 }
 
 /// The part of the `spec` that orders changes.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProposalSpec {
     /// Absent: AllAtOnce.
@@ -23,7 +25,8 @@ pub struct ProposalSpec {
 }
 
 /// `spec.strategy`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProposalStrategy {
     /// `RollingUpdate`, or `AllAtOnce`; empty: `AllAtOnce`.
@@ -34,7 +37,8 @@ pub struct ProposalStrategy {
 }
 
 /// `spec.strategy.rollingUpdate`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdateBlock {
     /// In the order in which they are updated. None: applications one by one.

@@ -9,6 +9,7 @@
 //! Left out: CRI-O's slightly other sequence of requests (`GET /v2/` and no HEAD), and its `image_pull_timeout`
 //! options.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -19,7 +20,8 @@ use crate::units::serial::{off, positive};
 const MAX_ATTEMPTS: u32 = 1000;
 
 /// A container runtime and its version.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum RuntimeVersion {
     /// containerd since 2.4.
     #[default]
@@ -54,7 +56,8 @@ impl RuntimeVersion {
 }
 
 /// Downloads and error handling of a container runtime. The defaults shown are those of containerd 2.4.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct RuntimeSpec {
     /// Layers downloaded simultaneously. CRI-O: 6.
@@ -78,7 +81,7 @@ pub struct RuntimeSpec {
     pub dial_timeout: SimDuration,
     /// Time without a byte after which a pull is cancelled, or `off`. containerd 1.7: 1 min. CRI-O: off.
     #[serde(with = "off")]
-    #[schemars(with = "off::Text")]
+    #[cfg_attr(test, schemars(with = "off::Text"))]
     pub no_progress_timeout: Option<SimDuration>,
     /// Whether the next attempt continues the partial layers of a failed one. CRI-O: false.
     pub resume: bool,
@@ -93,7 +96,8 @@ impl Default for RuntimeSpec {
 }
 
 /// Scope of the runtime's download slots.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SlotScope {
     /// All pulls of a node share them (containerd since 2.1).
@@ -103,7 +107,8 @@ pub enum SlotScope {
 }
 
 /// Repetition of requests by the runtime. Fields that are left out are those of the runtime.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RetrySpec {
     /// Total number of attempts, the first included; 1 to 1000.
