@@ -1,8 +1,8 @@
 //! A review: the differences that a change of an experiment makes for the fleet, variant by variant.
 //!
-//! Two versions of an experiment are simulated with the same seed, so replicate 7 of both has the same fleet, delays and
-//! failures. Differences are paired within replicates, as in `summary.csv`. The cause is the part of the critical path
-//! that takes more or less time; the settings that differ are compared in the form in which they are in force.
+//! Two versions of an experiment are simulated with the same seed, so replicate 7 of both has the same fleet, delays
+//! and failures. Differences are paired within replicates, as in `summary.csv`. The cause is the part of the critical
+//! path that takes more or less time; the settings that differ are compared in the form in which they are in force.
 //!
 //! Left out: constants of the model that are drawn (`uncertainty`). A difference has the interval of its runs alone.
 

@@ -31,7 +31,8 @@ pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> 
     changes
 }
 
-/// The values that differ between files of one name. The experiment itself, the first file, is compared by its settings.
+/// The values that differ between files of one name. The experiment itself, the first file, is compared by its
+/// settings.
 fn files(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
     let experiment = new.results.provenance.inputs.first().map(|input| &input.path);
     let names = new.files.keys().filter(|name| Some(*name) != experiment);
