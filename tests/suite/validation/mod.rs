@@ -18,3 +18,31 @@ mod storm;
 mod table;
 mod unpack;
 mod worlds;
+
+/// The labels that a row with an error may have.
+const LABELS: [&str; 4] = ["verified", "calibrated", "predicted", "missed"];
+
+#[test]
+fn each_row_of_the_page_has_the_label_that_its_error_and_the_one_tolerance_give() {
+    let page = std::fs::read_to_string(super::common::root().join("docs/validation.md")).expect("readable");
+    let figure = regex::Regex::new(r"[0-9.]+").expect("a regular expression");
+    let (mut column, mut rows) = (None, 0);
+    for line in page.lines() {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        if let Some(at) = cells.iter().position(|cell| cell.starts_with("error")) {
+            column = Some(at);
+        } else if !line.starts_with('|') {
+            column = None;
+        }
+        let label = cells.last().expect("a cell");
+        let Some(at) = column.filter(|_| LABELS.contains(label)) else { continue };
+        // Of `without → with`, the second counts; words in brackets are no figures.
+        let error = cells[at].rsplit('→').next().expect("a part").split('(').next().expect("a part");
+        let errors: Vec<f64> = figure.find_iter(error).map(|found| found.as_str().parse().expect("a number")).collect();
+        let is_missed = |error: &f64| *error > 20.0;
+        let holds = if *label == "missed" { errors.iter().all(is_missed) } else { !errors.iter().any(is_missed) };
+        assert!(holds, "more than 20 % is missed, and nothing else: {line}");
+        rows += usize::from(!errors.is_empty());
+    }
+    assert!(rows > 40, "{rows} rows have an error");
+}
