@@ -72,7 +72,7 @@ fn text(heading: &str, lines: &[ConstantLine]) -> String {
         let _ = writeln!(text, "\n{name}{of}");
         let shape = constant.shape.word();
         let _ = writeln!(text, "  {value}, from {range} ({shape}); {}", constant.basis.word());
-        for line in wrapped(constant.source, 97, "").lines() {
+        for line in wrapped(&constant.source, 97, "").lines() {
             let _ = writeln!(text, "  {line}");
         }
     }

@@ -44,7 +44,7 @@ impl Checker<'_> {
                     self.report(&at, "`low` must be less than `high`", "swap them");
                 }
                 _ => {
-                    let [low, high] = factor.rows[0].range;
+                    let [low, high] = &factor.rows[0].range;
                     let help = format!("write e.g. `{{low: {low}, high: {high}}}`");
                     self.report(&at, "the ends must be values of the constant", &help);
                 }

@@ -1,5 +1,6 @@
 //! What a constant measures: how its value is read from a tree, changed, and shown.
 
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::VariedPart;
@@ -10,7 +11,8 @@ use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::{Distribution, Quantity};
 
 /// What a constant measures, and so the unit in which its numbers are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "camelCase")]
 pub enum ConstantKind {
     /// Seconds.
     Duration,

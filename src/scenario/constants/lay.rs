@@ -58,7 +58,7 @@ pub(crate) fn lay(
 ) -> Vec<LaidValue> {
     let mut all = Vec::new();
     for constant in factor.rows.iter().filter(|row| row.is_of(product.key)) {
-        for place in constant.places {
+        for place in &constant.places {
             for (needs, path) in places::paths(tree, place, strategy) {
                 let range = ranges.get(&factor.name).copied();
                 all.extend(one(tree, constant, place, (&needs, &path), product, level, range));
@@ -77,14 +77,13 @@ fn one(
     level: Level,
     stated: Option<[f64; 2]>,
 ) -> Option<LaidValue> {
-    if !tree.get(needs).is_some_and(constant.when) {
+    if !tree.get(needs).is_some_and(|needs| constant.is_used(needs)) {
         return None;
     }
     let node = match tree.get(path) {
         Some(node) => node.clone(),
-        None => {
-            places::unwritten(tree, place, path, product).or_else(|| places::default_of(constant.places[0], product))?
-        }
+        None => places::unwritten(tree, place, path, product)
+            .or_else(|| places::default_of(&constant.places[0], product))?,
     };
     let from = constant.kind.part_of(&node, constant.part)?;
     let ends = match stated {

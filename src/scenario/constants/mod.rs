@@ -10,19 +10,21 @@
 //!
 //! Its tests list the settings that are not constants, with the reason, and compare both lists with the schema.
 
-mod images;
 mod in_force;
 mod kind;
 mod lay;
 mod places;
-mod platform;
-mod sites;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use crate::document::tree::Node;
+use serde::Deserialize;
+
+use crate::document::path::Path;
+use crate::document::problem::Source;
+use crate::document::reader;
+use crate::document::tree::{self, Node};
 use crate::products::PRODUCTS;
 use crate::results::grouped;
 
@@ -32,57 +34,65 @@ pub(super) use kind::short;
 pub use lay::Level;
 pub(crate) use lay::{LaidValue, StatedRanges, lay, lay_all, product_of};
 
-/// The paths that one constant is at.
-type PathTexts = &'static [&'static str];
-
-/// One constant of the model, for all products or for some.
-#[derive(Clone, Copy, Debug)]
+/// One constant of the model, for all products or for some: an entry of `constants.yaml`, which explains the fields.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Constant {
     /// Keys of the products that it is of; empty: all.
-    pub products: &'static [&'static str],
+    #[serde(default)]
+    pub products: Vec<String>,
     /// Where experiments set it, the first place naming it. What stands before `|` must be there, the rest is made.
     /// After `?`, only written values count.
-    pub(crate) places: &'static [&'static str],
+    pub(crate) places: Vec<String>,
     /// What it measures.
     pub kind: ConstantKind,
     /// The part of a random quantity that varies.
+    #[serde(default)]
     pub part: VariedPart,
     /// The least and the greatest plausible value, as an experiment would write them.
-    pub range: [&'static str; 2],
+    pub range: [String; 2],
     /// The range does not move with a value of the experiment's own.
+    #[serde(default, rename = "absolute")]
     pub is_absolute: bool,
     /// How likely the values of the range are.
+    #[serde(default)]
     pub shape: RangeShape,
     /// What the value rests on.
     pub basis: Basis,
     /// The source of value and range, or why they are plausible.
-    pub source: &'static str,
-    /// Whether the settings around it use it.
-    when: fn(&Node) -> bool,
+    pub source: String,
+    /// It is only of defects that make containers crash.
+    #[serde(default)]
+    of_crashes: bool,
 }
 
 /// The part of a random quantity that varies.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "camelCase")]
 pub enum VariedPart {
     /// All its values, by one factor.
+    #[default]
     Location,
     /// The sigma of a lognormal; other quantities have none.
     Sigma,
 }
 
 /// How likely the values of a range are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "camelCase")]
 pub enum RangeShape {
     /// Equally likely.
     Uniform,
     /// Each factor of two equally likely.
+    #[default]
     LogUniform,
     /// Most likely at the value itself, falling in straight lines to both ends.
     Triangular,
 }
 
 /// What a value rests on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "camelCase")]
 pub enum Basis {
     /// Somebody measured it, or it was calibrated on published measurements.
     Measured,
@@ -140,64 +150,18 @@ impl RangeShape {
     }
 }
 
-const fn always(_: &Node) -> bool {
-    true
-}
-
 impl Constant {
-    const fn new(
-        basis: Basis,
-        places: PathTexts,
-        kind: ConstantKind,
-        range: [&'static str; 2],
-        source: &'static str,
-    ) -> Self {
-        Self {
-            products: &[],
-            places,
-            kind,
-            part: VariedPart::Location,
-            range,
-            is_absolute: false,
-            shape: RangeShape::LogUniform,
-            basis,
-            source,
-            when: always,
-        }
-    }
-
-    const fn of(self, products: &'static [&'static str]) -> Self {
-        Self { products, ..self }
-    }
-
-    const fn shaped(self, shape: RangeShape) -> Self {
-        Self { shape, ..self }
-    }
-
-    /// Its sigma, with all of the range equally likely.
-    const fn sigma(self) -> Self {
-        Self { part: VariedPart::Sigma, shape: RangeShape::Uniform, ..self }
-    }
-
-    const fn absolute(self) -> Self {
-        Self { is_absolute: true, shape: RangeShape::Uniform, ..self }
-    }
-
-    const fn when(self, when: fn(&Node) -> bool) -> Self {
-        Self { when, ..self }
-    }
-
     /// The path in an experiment, such as `fleet[*].downlink`. Constants of different products may share it.
     #[must_use]
     pub fn name(&self) -> String {
-        self.name_of(self.places[0])
+        self.name_of(&self.places[0])
     }
 
     /// The path in an experiment that has its values at these places, such as `inventory.default.downlink` where the
     /// fleet is an inventory.
     pub(crate) fn name_at(&self, places: &[&str]) -> String {
         match places.last() {
-            Some(last) if !places.contains(&self.places[0]) => self.name_of(last),
+            Some(last) if !places.contains(&self.places[0].as_str()) => self.name_of(last),
             _ => self.name(),
         }
     }
@@ -216,20 +180,28 @@ impl Constant {
     /// The ends of the range as numbers.
     #[must_use]
     pub fn ends(&self) -> [f64; 2] {
-        self.range.map(|end| self.parse(end).expect("a test reads every range"))
+        self.range.each_ref().map(|end| self.parse(end).expect("a test reads every range"))
     }
 
     /// Whether it is one of this product's.
     fn is_of(&self, product: &str) -> bool {
-        self.products.is_empty() || self.products.contains(&product)
+        self.products.is_empty() || self.products.iter().any(|key| key == product)
     }
 
     /// The default value as a number, in the kind's base unit. `None`: an experiment has none unless it writes one.
     #[must_use]
     pub fn default_value(&self) -> Option<f64> {
-        let key = self.products.first().copied().unwrap_or(PRODUCTS[0].key);
+        let key = self.products.first().map_or(PRODUCTS[0].key, String::as_str);
         let product = PRODUCTS.iter().find(|product| product.key == key)?;
-        places::default_of(self.places[0], product).and_then(|node| self.kind.part_of(&node, self.part))
+        places::default_of(&self.places[0], product).and_then(|node| self.kind.part_of(&node, self.part))
+    }
+
+    /// Whether the settings around it, of which one is below `needs`, use it: only a container that crashes, and never
+    /// works, has a time until its crash.
+    fn is_used(&self, needs: &Node) -> bool {
+        let is = |key: &str| needs.get(&Path::of(key));
+        let crashes = || is("detectedAfter").is_none() && is("kind").is_none_or(|kind| kind.short_text() == "crashes");
+        !self.of_crashes || crashes()
     }
 
     /// The unit of its numbers.
@@ -248,18 +220,6 @@ impl Constant {
     }
 }
 
-const fn guess(places: PathTexts, kind: ConstantKind, range: [&'static str; 2], why: &'static str) -> Constant {
-    Constant::new(Basis::Guess, places, kind, range, why)
-}
-
-const fn measured(places: PathTexts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
-    Constant::new(Basis::Measured, places, kind, range, by)
-}
-
-const fn documented(places: PathTexts, kind: ConstantKind, range: [&'static str; 2], by: &'static str) -> Constant {
-    Constant::new(Basis::Documented, places, kind, range, by)
-}
-
 /// The constants with one path: what varies together.
 #[derive(Debug)]
 pub struct ConstantGroup {
@@ -271,7 +231,14 @@ pub struct ConstantGroup {
 
 /// All constants, by subject.
 pub fn all() -> impl Iterator<Item = &'static Constant> {
-    [sites::CONSTANTS, images::CONSTANTS, platform::CONSTANTS].into_iter().flatten()
+    static ALL: LazyLock<Vec<Constant>> = LazyLock::new(|| {
+        let text = include_str!("constants.yaml").to_owned();
+        let source = Arc::new(Source { name: "constants.yaml".to_owned(), text });
+        let tree = tree::parse(&source).unwrap_or_else(|problem| panic!("{problem}"));
+        let reading = reader::read(tree);
+        reading.value.filter(|_| reading.errors.is_empty()).unwrap_or_else(|| panic!("{:?}", reading.errors))
+    });
+    ALL.iter()
 }
 
 /// All factors, in the order of their first constants.

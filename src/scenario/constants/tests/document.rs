@@ -180,10 +180,13 @@ fn page() -> String {
         count(Basis::Documented),
         count(Basis::Guess),
     ));
+    let begins =
+        |place: &str| rows.iter().position(|row| row.places[0] == place).expect("a subject has a first constant");
+    let (registries, agents) = (begins("|registry.perConnection"), begins("|agent.apply"));
     for (title, constants) in [
-        ("Sites, nodes and workloads", sites::CONSTANTS),
-        ("Registries, images and their distribution", images::CONSTANTS),
-        ("Agents and controllers of the products", platform::CONSTANTS),
+        ("Sites, nodes and workloads", &rows[..registries]),
+        ("Registries, images and their distribution", &rows[registries..agents]),
+        ("Agents and controllers of the products", &rows[agents..]),
     ] {
         text += &format!("\n## {title}\n\n{}", table(constants));
     }
@@ -202,11 +205,11 @@ fn page() -> String {
     text
 }
 
-fn table(constants: &[Constant]) -> String {
+fn table(constants: &[&Constant]) -> String {
     let mut text = String::from("| constant | of | value | range | shape | basis |\n|---|---|---|---|---|---|\n");
     let mut sources = String::new();
     for row in constants {
-        let of = if row.products.is_empty() || row.products.len() > 6 { "all" } else { row.products[0] };
+        let of = if row.products.is_empty() || row.products.len() > 6 { "all" } else { &row.products[0] };
         let of = if row.products.len() == 6 { "rancherFleet and baselines" } else { of };
         let value = row.default_value().map_or_else(|| "none".to_owned(), |value| row.text(value));
         let absolute = if row.is_absolute { ", absolute" } else { "" };

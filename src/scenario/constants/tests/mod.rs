@@ -94,7 +94,7 @@ fn listed(path: &str) -> BTreeMap<usize, String> {
 #[test]
 fn every_number_of_an_experiment_is_a_constant_or_a_choice_with_a_reason() {
     let mut known = BTreeMap::new();
-    for place in all().flat_map(|constant| constant.places) {
+    for place in all().flat_map(|constant| &constant.places) {
         known.extend(listed(&places::plain(place)));
     }
     for path in CHOICES.iter().flat_map(|choice| choice.paths) {
@@ -112,7 +112,7 @@ fn every_number_of_an_experiment_is_a_constant_or_a_choice_with_a_reason() {
 fn no_constant_is_a_choice() {
     let choices: BTreeMap<usize, String> =
         CHOICES.iter().flat_map(|choice| choice.paths).flat_map(|path| listed(path)).collect();
-    for place in all().flat_map(|constant| constant.places) {
+    for place in all().flat_map(|constant| &constant.places) {
         let both: Vec<String> =
             listed(&places::plain(place)).into_keys().filter_map(|key| choices.get(&key).cloned()).collect();
         assert_eq!(both, [""; 0], "{place}");
