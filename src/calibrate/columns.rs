@@ -5,58 +5,25 @@
 
 use super::events::Tally;
 use super::fit::Measurements;
-use super::input::{Input, byte_of, short};
-use crate::document::problem::{OrProblem, nearest, some_of};
+use super::input::{Input, short};
+use crate::document::problem::OrProblem;
 use crate::units::SimDuration;
-use crate::world::Quantity;
-
-/// Most values that are read.
-const MOST_VALUES: usize = 1_000_000;
+use crate::world::{Column, WrongColumn, read_column};
 
 /// The durations of a column; `setting`: what they are for.
 pub(super) fn read(input: &Input, column: &str, setting: Option<&str>, tally: &mut Tally) -> OrProblem<Measurements> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
-    let broken = input.broken("CSV", "write one header line, and rows with as many cells");
-    let header: Vec<String> = reader.headers().map_err(&broken)?.iter().map(str::to_owned).collect();
-    let Some(at) = header.iter().position(|name| name == column) else {
-        let near = nearest(column, header.iter().map(String::as_str));
-        let help =
-            near.map_or_else(|| format!("it has {}", some_of(&header)), |near| format!("did you mean `{near}`?"));
-        return Err(input.at(0, column, format!("the file has no column `{column}`"), &help));
-    };
-    let ends_in =
-        |unit: &str| column == unit || column.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
-    let unit = SimDuration::COLUMN_UNITS.iter().find(|(end, _)| ends_in(end)).map(|(_, unit)| *unit);
-    let mut values = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(&broken)?;
-        let cell = record.get(at).unwrap_or_default();
-        if cell.is_empty() {
-            tally.add("row without a value");
-            continue;
-        }
-        let is_bare = cell.parse::<f64>().is_ok();
-        let read = match unit {
-            Some(unit) if is_bare => <SimDuration as Quantity>::read(&format!("{cell} {unit}")),
-            _ => <SimDuration as Quantity>::read(cell),
-        };
-        let value = read.map_err(|error| {
-            let help = "write values with units, or end the column's name in one, such as `pull_s`";
-            input.at(byte_of(record.position()), column, error.to_string(), help)
-        })?;
-        values.push(value.as_secs_f64());
-    }
-    if values.is_empty() || values.len() > MOST_VALUES {
-        let message = format!("the column `{column}` has {} values", values.len());
-        return Err(input.at(0, column, message, &format!("1 to {MOST_VALUES} are read")));
-    }
-    let name = name_of(column);
+    let read = read_column::<SimDuration>(&input.source, Some(column));
+    let Column { values, empty } = read.map_err(|wrong| match wrong {
+        WrongColumn::Column(message, help) => input.at(0, column, message, &help),
+        WrongColumn::Cell(problem) => problem,
+    })?;
+    tally.add_many("row without a value", empty);
     Ok(Measurements {
         title: format!("durations of the column {column}"),
         source: short(input.name()),
-        values,
+        values: values.into_iter().map(SimDuration::as_secs_f64).collect(),
         setting: setting.map(str::to_owned),
-        name,
+        name: name_of(column),
     })
 }
 
@@ -78,7 +45,7 @@ mod tests {
 
     fn column(text: &str, name: &str) -> Result<Measurements, String> {
         let source = Arc::new(Source { name: "t.csv".to_owned(), text: text.to_owned() });
-        let input = Input { source, sha256: String::new() };
+        let input = Input::of(source);
         read(&input, name, None, &mut Tally::default()).map_err(|problem| problem.to_string())
     }
 

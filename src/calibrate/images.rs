@@ -208,7 +208,7 @@ mod tests {
 
     fn input(text: &str) -> Input {
         let source = Arc::new(Source { name: "m.json".to_owned(), text: text.to_owned() });
-        Input { source, sha256: String::new() }
+        Input::of(source)
     }
 
     #[test]

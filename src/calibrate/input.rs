@@ -3,56 +3,109 @@
 //! Errors are shown with their line. Sizes are limited, also after decompression. Events and metrics are read as
 //! streams ([`super::json_stream`]).
 
-use std::io::Read;
+use std::cell::RefCell;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
+use sha2::{Digest, Sha256};
 
-use crate::document::files::sha256;
+use crate::document::files::hex;
 use crate::document::problem::{OrProblem, Problem, Source};
-use crate::io::{MOST_BYTES, read_file};
+use crate::io::{MOST_BYTES, in_words, is_stdin, open_input, text_of, unpacked};
+use crate::results::FileDigest;
 
-/// The first bytes of a gzip file (RFC 1952).
-pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// A file while it is read.
+pub(super) struct OpenInput {
+    /// The path as named on the command line.
+    pub(super) name: String,
+    pub(super) bytes: Box<dyn Read>,
+    hash: Rc<RefCell<Sha256>>,
+}
+
+/// Counts what is read into a hash.
+struct Hashed<R>(R, Rc<RefCell<Sha256>>);
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        self.1.borrow_mut().update(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+impl OpenInput {
+    /// Opens a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// When it is not a regular file, or cannot be opened.
+    pub(super) fn open(path: &Path) -> OrProblem<Self> {
+        let opened = open_input(path).and_then(|bytes| Self::of_bytes(&name_of(path), bytes));
+        opened.map_err(|error| unreadable(&name_of(path), &error))
+    }
+
+    /// An input of these bytes.
+    ///
+    /// # Errors
+    /// When the first of them cannot be read.
+    pub(super) fn of_bytes(name: &str, bytes: impl Read + 'static) -> io::Result<Self> {
+        let hash = Rc::new(RefCell::new(Sha256::new()));
+        let bytes = unpacked(Hashed(bytes, Rc::clone(&hash)))?;
+        Ok(Self { name: name.to_owned(), bytes, hash })
+    }
+
+    /// Its name, and the hash of its bytes as stored. To be called at its end.
+    pub(super) fn digest(&self) -> FileDigest {
+        FileDigest { path: self.name.clone(), sha256: hex(&self.hash.borrow().clone().finalize()) }
+    }
+
+    /// A problem with the file as a whole.
+    pub(super) fn whole(&self, message: impl Into<String>, help: impl Into<String>) -> Box<Problem> {
+        Box::new(Problem::of_file(&self.name, message).with_help(help))
+    }
+
+    /// Why its bytes cannot be read.
+    pub(super) fn unreadable(&self, error: &io::Error) -> Box<Problem> {
+        unreadable(&self.name, error)
+    }
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Box<Problem> {
+    let is_damaged = error.kind() == io::ErrorKind::InvalidData;
+    let help = if is_damaged { "the file is cut off or damaged; copy it again" } else { "check the path" };
+    Box::new(Problem::of_file(name, in_words(error)).with_help(help))
+}
 
 /// A file that was read.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) source: Arc<Source>,
-    /// SHA-256 of the bytes as stored, in hexadecimal.
-    pub(super) sha256: String,
+    pub(super) digest: FileDigest,
 }
 
 impl Input {
+    /// A text that needs no file.
+    #[cfg(test)]
+    pub(super) fn of(source: Arc<Source>) -> Self {
+        Self { source, digest: FileDigest { path: String::new(), sha256: String::new() } }
+    }
+
     /// Reads a file; `-` is standard input.
     pub(super) fn read(path: &Path) -> OrProblem<Self> {
-        let name = name_of(path);
-        let refused = |message: String, help: &str| Box::new(Problem::of_file(&name, message).with_help(help));
+        let mut open = OpenInput::open(path)?;
         let mut bytes = Vec::new();
-        let read = match is_stdin(path) {
-            true => std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes).map(|_| ()),
-            false => read_file(path, MOST_BYTES).map(|whole| bytes = whole),
-        };
-        read.map_err(|error| refused(in_words(&error), "check the path"))?;
-        let sha256 = sha256(&bytes);
-        if bytes.starts_with(&GZIP) {
-            let mut plain = Vec::new();
-            MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_end(&mut plain).map_err(|error| {
-                refused(format!("it cannot be decompressed: {error}"), "the file is cut off or damaged; copy it again")
-            })?;
-            bytes = plain;
-        }
+        let read = open.bytes.by_ref().take(MOST_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| open.unreadable(&error))?;
         if bytes.len() as u64 > MOST_BYTES {
-            return Err(refused(format!("it has more than {MOST_BYTES} bytes"), "name a part of it"));
+            return Err(open.whole(format!("it has more than {MOST_BYTES} bytes"), "name a part of it"));
         }
-        let text = String::from_utf8(bytes)
-            .map_err(|_| refused("it is not UTF-8 text".to_owned(), "name a JSON or CSV file, plain or gzip"))?;
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let text = text_of(bytes);
+        let text = text.ok_or_else(|| open.whole("it is not UTF-8 text", "name a JSON or CSV file, plain or gzip"))?;
         if text.trim().is_empty() {
-            return Err(refused("the file is empty".to_owned(), "run the command that writes it again"));
+            return Err(open.whole("the file is empty", "run the command that writes it again"));
         }
-        Ok(Self { source: Arc::new(Source { name, text }), sha256 })
+        Ok(Self { digest: open.digest(), source: Arc::new(Source { name: open.name, text }) })
     }
 
     /// The path as named on the command line.
@@ -62,10 +115,7 @@ impl Input {
 
     /// A problem at bytes of the text.
     pub(super) fn at(&self, byte: usize, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
-        let mut byte = byte.min(self.source.text.len());
-        while !self.source.text.is_char_boundary(byte) {
-            byte -= 1;
-        }
+        let byte = self.source.text.floor_char_boundary(byte);
         Box::new(self.source.at(byte..byte, field, message).with_help(help))
     }
 
@@ -85,21 +135,9 @@ pub(super) fn byte_of(position: Option<&csv::Position>) -> usize {
     position.map_or(0, |position| position.byte() as usize)
 }
 
-/// Returns true if the path is `-`, which is standard input.
-pub(super) fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
 /// The name of a file in errors.
-pub(super) fn name_of(path: &Path) -> String {
+fn name_of(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
-}
-
-pub(super) fn in_words(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 /// The names of files, in one text.

@@ -8,164 +8,249 @@
 //! its start begins inside of a line. Left out: JSON in other encodings than UTF-8.
 
 use std::cell::RefCell;
-use std::io::{self, Cursor, Read};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
-use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::input::{GZIP, in_words, is_stdin, name_of};
-use crate::document::files::hex;
+use super::input::OpenInput;
 use crate::document::problem::{OrProblem, Problem, Source};
-use crate::io::open_file;
 use crate::results::FileDigest;
 
 /// Most bytes of a value or an element.
 const MOST_BYTES: usize = 16_000_000;
 
-/// Bytes that are read at a time.
-const CHUNK: usize = 1 << 16;
-
-/// Bytes of the start that are kept for errors.
+/// Bytes of the first line that are kept for errors.
 const HEAD: usize = 64;
 
-/// A value, or an element of the array of one.
-#[derive(Debug)]
-pub(super) struct Piece {
-    text: String,
-    start: StreamPosition,
-    /// Where the text goes on in the file after the elements that it lacks: the byte in the text.
-    resumed: Option<(usize, StreamPosition)>,
-    pub(super) is_element: bool,
-}
-
-/// A place in a stream.
-#[derive(Clone, Copy, Debug, Default)]
+/// A place in a stream: lines before it, and characters before it in its line.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct StreamPosition {
-    /// Lines before it.
     lines: usize,
-    /// Characters before it in its line.
     characters: usize,
 }
 
 impl StreamPosition {
-    fn advance(&mut self, bytes: &[u8]) {
+    fn after(self, bytes: &[u8]) -> Self {
         let characters = |bytes: &[u8]| bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         match bytes.iter().rposition(|byte| *byte == b'\n') {
-            Some(last) => {
-                self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
-                self.characters = characters(&bytes[last + 1..]);
+            Some(last) => Self {
+                lines: self.lines + bytes.iter().filter(|byte| **byte == b'\n').count(),
+                characters: characters(&bytes[last + 1..]),
+            },
+            None => Self { characters: self.characters + characters(bytes), ..self },
+        }
+    }
+}
+
+/// What was read since the last value or element. It is read byte by byte, as the JSON reader asks for more.
+struct Tape {
+    bytes: BufReader<Box<dyn Read>>,
+    seen: Vec<u8>,
+    /// Where that begins in the stream.
+    begins: StreamPosition,
+}
+
+impl Tape {
+    /// The next byte. `None`: the stream has ended.
+    fn next(&mut self) -> io::Result<Option<u8>> {
+        Ok(self.bytes.fill_buf()?.first().copied())
+    }
+
+    /// The next byte that is no space and no byte order mark.
+    fn next_visible(&mut self) -> io::Result<Option<u8>> {
+        while let Some(byte) = self.next()? {
+            if !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(&byte) {
+                return Ok(Some(byte));
             }
-            None => self.characters += characters(bytes),
+            self.take()?;
         }
+        Ok(None)
+    }
+
+    /// Takes the next byte.
+    fn take(&mut self) -> io::Result<Option<u8>> {
+        let next = self.next()?;
+        if let Some(byte) = next {
+            if self.seen.len() >= MOST_BYTES {
+                return Err(ErrorKind::FileTooLarge.into());
+            }
+            self.seen.push(byte);
+            self.bytes.consume(1);
+        }
+        Ok(next)
+    }
+
+    fn forget(&mut self) {
+        self.begins = self.begins.after(&self.seen);
+        self.seen.clear();
+    }
+
+    /// A problem at a byte of what was seen.
+    fn problem(&self, name: &str, byte: usize, field: &str, message: impl Into<String>) -> Problem {
+        let text = String::from_utf8_lossy(&self.seen).into_owned();
+        let byte = text.floor_char_boundary(byte);
+        let source = Arc::new(Source { name: name.to_owned(), text });
+        source.at(byte..byte, field, message).in_part_after(self.begins.lines, self.begins.characters)
     }
 }
 
-/// Brackets and strings.
-#[derive(Debug, Default)]
-struct Scanner {
-    depth: usize,
-    in_string: bool,
-    is_escaped: bool,
-}
+/// The tape as the JSON reader reads it, which holds it only while it reads.
+struct TapeReader<'t>(&'t RefCell<Tape>);
 
-impl Scanner {
-    fn step(&mut self, byte: u8) {
-        match byte {
-            _ if self.is_escaped => self.is_escaped = false,
-            b'\\' if self.in_string => self.is_escaped = true,
-            b'"' => self.in_string = !self.in_string,
-            _ if self.in_string => {}
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
+impl Read for TapeReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(first) = buffer.first_mut() else { return Ok(0) };
+        Ok(self.0.borrow_mut().take()?.map_or(0, |byte| {
+            *first = byte;
+            1
+        }))
     }
 }
 
-/// A value whose end is not read yet.
-#[derive(Debug)]
-struct OpenValue {
-    text: Vec<u8>,
+/// A value without the elements of its array, or one of these.
+enum Content {
+    Element(Box<RawValue>),
+    Rest(Value),
+}
+
+/// A value or an element, with its place.
+pub(super) struct Piece<'s> {
+    content: Content,
+    name: &'s str,
+    tape: &'s RefCell<Tape>,
+    /// Where the value begins.
     start: StreamPosition,
-    resumed: Option<(usize, StreamPosition)>,
-    scanner: Scanner,
-    /// The scanner is inside of the values of so many keys of the path.
-    matched: usize,
-    /// The start of the last string in the object that these keys lead to.
-    key: Vec<u8>,
-    /// The next value is that of a key of the path.
-    is_value: bool,
 }
 
-impl OpenValue {
-    fn new(start: StreamPosition) -> Self {
-        let (text, key) = (Vec::new(), Vec::new());
-        Self { text, start, resumed: None, scanner: Scanner::default(), matched: 0, key, is_value: false }
+impl Piece<'_> {
+    pub(super) const fn is_element(&self) -> bool {
+        matches!(self.content, Content::Element(_))
     }
 
-    /// Takes a byte. Returns true if the elements begin after it.
-    fn step(&mut self, byte: u8, path: &[&str]) -> bool {
-        let (was_string, depth) = (self.scanner.in_string, self.scanner.depth);
-        self.scanner.step(byte);
-        let is_here = depth == self.matched + 1;
-        if was_string {
-            if is_here && self.scanner.in_string && self.key.len() < HEAD {
-                self.key.push(byte);
+    /// Whether it is a value with one of these fields.
+    pub(super) fn has_any(&self, fields: &[&str]) -> bool {
+        matches!(&self.content, Content::Rest(value) if fields.iter().any(|field| value.get(field).is_some()))
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// When it has another form.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        match &self.content {
+            Content::Element(text) => serde_json::from_str(text.get()),
+            Content::Rest(value) => T::deserialize(value),
+        }
+    }
+
+    /// A problem at its start.
+    pub(super) fn at(&self, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
+        Box::new(self.at_byte(0, field, message).with_help(help))
+    }
+
+    /// Why it has no value, at its place. `serde_json` counts columns in bytes.
+    pub(super) fn refused(&self, error: &serde_json::Error) -> Box<Problem> {
+        let text = if let Content::Element(text) = &self.content { text.get() } else { "" };
+        let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+        let byte = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
+        let (message, help) = in_words(error);
+        Box::new(self.at_byte(byte, "", message).with_help(help))
+    }
+
+    fn at_byte(&self, byte: usize, field: &str, message: impl Into<String>) -> Problem {
+        let tape = self.tape.borrow();
+        match &self.content {
+            Content::Element(text) => {
+                tape.problem(self.name, tape.seen.len() - text.get().len() + byte, field, message)
             }
-            return false;
+            Content::Rest(_) if tape.begins == self.start => tape.problem(self.name, 0, field, message),
+            // Its first bytes are gone.
+            Content::Rest(_) => Arc::new(Source { name: self.name.to_owned(), text: String::new() })
+                .at(0..0, field, message)
+                .in_part_after(self.start.lines, self.start.characters),
         }
-        match byte {
-            b'"' if is_here => self.key.clear(),
-            b':' if is_here => {
-                self.is_value = path.get(self.matched).is_some_and(|wanted| wanted.as_bytes() == self.key);
-                return false;
+    }
+}
+
+/// The message and the fix of an error of the JSON reader.
+fn in_words(error: &serde_json::Error) -> (String, &'static str) {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    if error.is_eof() {
+        let help = "the file is cut off; write it again, or remove its last line";
+        return (format!("the JSON ends too early: {message}"), help);
+    }
+    let what = if error.is_data() { "a field has another type than expected" } else { "not JSON" };
+    (format!("{what}: {message}"), "write the file again with the command it came from")
+}
+
+/// Reads a value; the elements of the array that a path leads to are handed over one by one, and left out of it.
+struct Within<'s> {
+    path: &'s [&'static str],
+    hand_over: &'s mut dyn FnMut(Box<RawValue>) -> OrProblem<()>,
+    /// Why an element was refused.
+    refused: &'s mut Option<Box<Problem>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Within<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Within<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list or an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = match self.path.split_first() {
+                Some((wanted, path)) if *wanted == key => {
+                    map.next_value_seed(Within { path, hand_over: &mut *self.hand_over, refused: &mut *self.refused })?
+                }
+                _ => map.next_value()?,
+            };
+            fields.insert(key, value);
+        }
+        Ok(Value::Object(fields))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        while let Some(element) = elements.next_element()? {
+            if let Err(problem) = (self.hand_over)(element) {
+                *self.refused = Some(problem);
+                return Err(A::Error::custom("an element was refused"));
             }
-            b'}' if self.matched > 0 && self.scanner.depth == self.matched => self.matched -= 1,
-            _ => {}
         }
-        if !self.is_value || byte.is_ascii_whitespace() {
-            return false;
-        }
-        self.is_value = false;
-        let is_last = self.matched + 1 == path.len();
-        self.matched += usize::from(byte == b'{' && !is_last);
-        byte == b'[' && is_last
+        Ok(Value::Array(Vec::new()))
     }
 }
 
 /// A stream of JSON values.
 pub(super) struct JsonStream {
-    name: String,
-    bytes: Box<dyn Read>,
-    hash: Rc<RefCell<Sha256>>,
+    input: OpenInput,
+    tape: RefCell<Tape>,
     /// The keys that lead to the array whose elements come one by one.
     path: &'static [&'static str],
-    /// Bytes that were read. Those before `at` have been handed out.
-    window: Vec<u8>,
-    at: usize,
-    position: StreamPosition,
-    open: Option<OpenValue>,
-    in_elements: bool,
-    /// An element must follow.
-    after_comma: bool,
-    head: Vec<u8>,
+    /// The start of the first line that is not JSON.
+    pub(super) head: String,
     /// Lines between values.
     pub(super) other_lines: usize,
-}
-
-/// Counts what is read into a hash.
-struct Hashed<R>(R, Rc<RefCell<Sha256>>);
-
-impl<R: Read> Read for Hashed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.0.read(buffer)?;
-        self.1.borrow_mut().update(&buffer[..count]);
-        Ok(count)
-    }
 }
 
 impl JsonStream {
@@ -175,287 +260,122 @@ impl JsonStream {
     /// # Errors
     /// When it is not a regular file, or cannot be opened.
     pub(super) fn open(file: &Path, path: &'static [&'static str]) -> OrProblem<Self> {
-        let name = name_of(file);
-        let opened = match is_stdin(file) {
-            true => Self::of_bytes(&name, io::stdin(), path),
-            false => open_file(file).and_then(|file| Self::of_bytes(&name, file, path)),
-        };
-        opened.map_err(|error| Box::new(Problem::of_file(&name, in_words(&error)).with_help("check the path")))
+        OpenInput::open(file).map(|input| Self::of(input, path))
     }
 
-    /// A stream of these bytes.
-    ///
-    /// # Errors
-    /// When the first of them cannot be read.
-    pub(super) fn of_bytes(name: &str, bytes: impl Read + 'static, path: &'static [&'static str]) -> io::Result<Self> {
-        let hash = Rc::new(RefCell::new(Sha256::new()));
-        let mut bytes = Hashed(bytes, Rc::clone(&hash));
-        let mut first = Vec::new();
-        bytes.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
-        let is_packed = first == GZIP;
-        let bytes = Cursor::new(first).chain(bytes);
-        Ok(Self {
-            name: name.to_owned(),
-            bytes: if is_packed { Box::new(MultiGzDecoder::new(bytes)) } else { Box::new(bytes) },
-            hash,
-            path,
-            window: Vec::new(),
-            at: 0,
-            position: StreamPosition::default(),
-            open: None,
-            in_elements: false,
-            after_comma: false,
-            head: Vec::new(),
-            other_lines: 0,
-        })
+    /// A stream of an input.
+    pub(super) fn of(mut input: OpenInput, path: &'static [&'static str]) -> Self {
+        let bytes = BufReader::new(std::mem::replace(&mut input.bytes, Box::new(io::empty())));
+        let tape = RefCell::new(Tape { bytes, seen: Vec::new(), begins: StreamPosition::default() });
+        Self { input, tape, path, head: String::new(), other_lines: 0 }
     }
 
     /// The path as named on the command line.
     pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The first characters that are no space.
-    pub(super) fn head(&self) -> String {
-        String::from_utf8_lossy(&self.head).trim_start().to_owned()
+        &self.input.name
     }
 
     /// Its name, and the hash of its bytes as stored. To be called at its end.
     pub(super) fn digest(&self) -> FileDigest {
-        FileDigest { path: self.name.clone(), sha256: hex(&self.hash.borrow().clone().finalize()) }
-    }
-
-    /// The next element or value. `None`: the stream has ended.
-    ///
-    /// # Errors
-    /// When the stream cannot be read, is empty, or has something too large.
-    pub(super) fn next(&mut self) -> OrProblem<Option<Piece>> {
-        loop {
-            if self.in_elements
-                && let Some(element) = self.element()?
-            {
-                return Ok(Some(element));
-            }
-            if self.open.is_none() {
-                let first = self.first_byte(0)?;
-                self.consume(first.map_or(0, |(at, _)| at));
-                match first {
-                    None if self.head.trim_ascii().is_empty() => {
-                        return Err(self.whole("the file is empty", "run the command that writes it again"));
-                    }
-                    None => return Ok(None),
-                    Some((_, b'{')) => {}
-                    Some((_, b'[')) if self.first_byte(1)?.is_some_and(|(_, byte)| byte == b'{') => {}
-                    Some(_) => {
-                        self.skip_line()?;
-                        continue;
-                    }
-                }
-                self.open = Some(OpenValue::new(self.position));
-            }
-            if let Some(value) = self.value()? {
-                return Ok(Some(value));
-            }
-        }
-    }
-
-    /// The value of a piece.
-    ///
-    /// # Errors
-    /// When it is not JSON, or has another form.
-    pub(super) fn parse<T: DeserializeOwned>(piece: &Piece) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&piece.text)
-    }
-
-    /// A problem at the start of a piece.
-    pub(super) fn at(&self, piece: &Piece, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
-        Box::new(self.at_byte(piece, 0, field, message).with_help(help))
+        self.input.digest()
     }
 
     /// A problem with the file as a whole.
     pub(super) fn whole(&self, message: impl Into<String>, help: impl Into<String>) -> Box<Problem> {
-        Box::new(Problem::of_file(&self.name, message).with_help(help))
+        self.input.whole(message, help)
     }
 
-    /// Why a piece has no value, at its place. `serde_json` counts columns in bytes.
-    pub(super) fn refused(&self, piece: &Piece, error: &serde_json::Error) -> Box<Problem> {
-        let lines = piece.text.split_inclusive('\n').take(error.line().saturating_sub(1));
-        let byte = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        if error.is_eof() {
-            let help = "the file is cut off; write it again, or remove its last line";
-            return Box::new(
-                self.at_byte(piece, byte, "", format!("the JSON ends too early: {message}")).with_help(help),
-            );
-        }
-        let what = if error.is_data() { "a field has another type than expected" } else { "not JSON" };
-        let help = "write the file again with the command it came from";
-        Box::new(self.at_byte(piece, byte, "", format!("{what}: {message}")).with_help(help))
-    }
-
-    fn at_byte(&self, piece: &Piece, byte: usize, field: &str, message: impl Into<String>) -> Problem {
-        let (text, start, byte) = match piece.resumed {
-            Some((at, position)) if byte >= at => (&piece.text[at..], position, byte - at),
-            _ => (&piece.text[..], piece.start, byte),
-        };
-        let mut byte = byte.min(text.len());
-        while !text.is_char_boundary(byte) {
-            byte -= 1;
-        }
-        let source = Arc::new(Source { name: self.name.clone(), text: text.to_owned() });
-        source.at(byte..byte, field, message).in_part_after(start.lines, start.characters)
-    }
-
-    /// The next element. `None`: the array has ended.
-    fn element(&mut self) -> OrProblem<Option<Piece>> {
-        let mut ends = false;
-        if let Some((at, byte)) = self.first_byte(0)? {
-            self.consume(at);
-            ends = byte == b']';
-        }
-        if ends && !self.after_comma {
-            self.in_elements = false;
-            return Ok(None);
-        }
-        let (mut scanner, mut length, start) = (Scanner::default(), 0, self.position);
-        'end: loop {
-            for &byte in &self.window[self.at + length..] {
-                if scanner.depth == 0 && !scanner.in_string && matches!(byte, b',' | b']') {
-                    break 'end;
+    /// Gives each element and each value.
+    ///
+    /// # Errors
+    /// When the stream cannot be read, is empty, is not JSON, or has something too large; and the errors of `each`.
+    pub(super) fn each(&mut self, mut each: impl FnMut(&Piece<'_>) -> OrProblem<()>) -> OrProblem<()> {
+        let mut is_empty = true;
+        while let Some(path) = self.begin()? {
+            is_empty = false;
+            let (name, tape) = (&*self.input.name, &self.tape);
+            let start = tape.borrow().begins;
+            let mut hand_over = |content| {
+                let given = each(&Piece { content, name, tape, start });
+                if given.is_ok() {
+                    tape.borrow_mut().forget();
                 }
-                scanner.step(byte);
-                length += 1;
-            }
-            if length > MOST_BYTES {
-                return Err(self.too_large(start));
-            }
-            if !self.fill()? {
-                // The value that is cut off follows, and then nothing.
-                self.in_elements = false;
-                break;
+                given
+            };
+            let mut refused = None;
+            let within =
+                Within { path, hand_over: &mut |text| hand_over(Content::Element(text)), refused: &mut refused };
+            // What was taken of an array to look at its first element.
+            let taken = Cursor::new(tape.borrow().seen.clone());
+            let read = within.deserialize(&mut serde_json::Deserializer::from_reader(taken.chain(TapeReader(tape))));
+            match (read, refused) {
+                (Ok(Value::Array(_)), _) => tape.borrow_mut().forget(),
+                (Ok(value), _) => hand_over(Content::Rest(value))?,
+                (Err(_), Some(problem)) => return Err(problem),
+                (Err(error), None) => return Err(self.broken(error)),
             }
         }
-        // A comma without an element after it is an error of JSON, as `]` is for the parser.
-        let shown = if ends { 1 } else { length };
-        let text = self.text(self.window[self.at..self.at + shown].to_vec())?;
-        self.in_elements &= !ends;
-        self.consume(length);
-        self.after_comma = self.window.get(self.at) == Some(&b',');
-        self.consume(usize::from(self.after_comma));
-        Ok(Some(Piece { text, start, resumed: None, is_element: true }))
+        if is_empty && self.other_lines == 0 {
+            return Err(self.whole("the file is empty", "run the command that writes it again"));
+        }
+        Ok(())
     }
 
-    /// The rest of the open value. `None`: its elements come first, or it was an array of them.
-    fn value(&mut self) -> OrProblem<Option<Piece>> {
-        let mut open = self.open.take().expect("a value is open");
-        if open.text.last() == Some(&b'[') {
-            open.resumed = Some((open.text.len(), self.position));
-        }
+    /// Goes on to the next value, over lines that are no JSON. Returns the path in it to the elements.
+    fn begin(&mut self) -> OrProblem<Option<&'static [&'static str]>> {
         loop {
-            let mut length = 0;
-            for &byte in &self.window[self.at..] {
-                let is_array = open.text.is_empty() && length == 0 && byte == b'[';
-                self.in_elements = open.step(byte, self.path) || is_array;
-                length += 1;
-                if self.in_elements || open.scanner.depth == 0 {
-                    break;
-                }
+            let mut tape = self.tape.borrow_mut();
+            let mut first = || {
+                let first = tape.next_visible()?;
+                tape.forget();
+                // A log line may begin with a bracket, too.
+                let second = if first == Some(b'[') { tape.take().and_then(|_| tape.next_visible())? } else { None };
+                Ok((first, second))
+            };
+            match first().map_err(|error| self.input.unreadable(&error))? {
+                (None, _) => return Ok(None),
+                (Some(b'{'), _) => return Ok(Some(self.path)),
+                (Some(b'['), Some(b'{')) => return Ok(Some(&[])),
+                _ => {}
             }
-            open.text.extend_from_slice(&self.window[self.at..self.at + length]);
-            self.consume(length);
-            if self.in_elements {
-                self.after_comma = false;
-                self.open = Some(open);
-                return Ok(None);
-            }
-            let has_ended = length > 0 && open.scanner.depth == 0;
-            if !has_ended && open.text.len() > MOST_BYTES {
-                return Err(self.too_large(open.start));
-            }
-            if has_ended || !self.fill()? {
-                let OpenValue { text, start, resumed, .. } = open;
-                let text = self.text(text)?;
-                let piece = Piece { text, start, resumed, is_element: false };
-                return Ok((piece.text != "[]").then_some(piece));
-            }
-        }
-    }
-
-    fn too_large(&self, start: StreamPosition) -> Box<Problem> {
-        let problem = Source { name: self.name.clone(), text: String::new() };
-        let message = format!("a JSON value must have at most {MOST_BYTES} bytes");
-        let problem = Arc::new(problem).at(0..0, "", message).in_part_after(start.lines, start.characters);
-        Box::new(problem.with_help("write the file again with the command it came from"))
-    }
-
-    fn text(&self, bytes: Vec<u8>) -> OrProblem<String> {
-        String::from_utf8(bytes)
-            .map_err(|_| self.whole("it is not UTF-8 text", "name a JSON file in UTF-8, plain or gzip"))
-    }
-
-    /// The first byte that is no space, and its distance; `from` bytes are skipped.
-    fn first_byte(&mut self, from: usize) -> OrProblem<Option<(usize, u8)>> {
-        let mut from = from;
-        loop {
-            let rest = self.window.get(self.at + from..).unwrap_or_default();
-            if let Some(at) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
-                return Ok(Some((from + at, rest[at])));
-            }
-            from += rest.len();
-            if from > MOST_BYTES {
-                return Err(self.too_large(self.position));
-            }
-            if !self.fill()? {
-                return Ok(None);
-            }
+            drop(tape);
+            self.skip_line()?;
         }
     }
 
     fn skip_line(&mut self) -> OrProblem<()> {
-        self.other_lines += 1;
+        let mut tape = self.tape.borrow_mut();
         loop {
-            let rest = &self.window[self.at..];
-            let end = rest.iter().position(|byte| *byte == b'\n');
-            self.consume(end.map_or(rest.len(), |end| end + 1));
-            if end.is_some() || !self.fill()? {
-                return Ok(());
+            match tape.take().map_err(|error| self.input.unreadable(&error))? {
+                None | Some(b'\n') => break,
+                Some(_) => {}
             }
         }
+        if self.other_lines == 0 {
+            let head = &tape.seen[..tape.seen.len().min(HEAD)];
+            if std::str::from_utf8(head).is_err_and(|error| error.error_len().is_some()) {
+                return Err(self.input.whole("it is not UTF-8 text", "name a JSON file in UTF-8, plain or gzip"));
+            }
+            self.head = String::from_utf8_lossy(head).into_owned();
+        }
+        self.other_lines += 1;
+        tape.forget();
+        Ok(())
     }
 
-    fn consume(&mut self, length: usize) {
-        self.position.advance(&self.window[self.at..self.at + length]);
-        self.at += length;
-    }
-
-    /// Reads more. Returns whether there was more.
-    fn fill(&mut self) -> OrProblem<bool> {
-        self.window.drain(..self.at);
-        self.at = 0;
-        let before = self.window.len();
-        let read = self.bytes.by_ref().take(CHUNK as u64).read_to_end(&mut self.window);
-        if let Err(error) = read {
-            let is_packed = matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof);
-            return Err(match is_packed || error.kind() == io::ErrorKind::InvalidData {
-                true => self.whole(
-                    format!("it cannot be decompressed: {error}"),
-                    "the file is cut off or damaged; copy it again",
-                ),
-                false => self.whole(in_words(&error), "check the path"),
-            });
+    /// Why the stream cannot be read further.
+    fn broken(&self, error: serde_json::Error) -> Box<Problem> {
+        let tape = self.tape.borrow();
+        let (message, help) = in_words(&error);
+        if !error.is_io() {
+            return Box::new(tape.problem(self.name(), tape.seen.len().saturating_sub(1), "", message).with_help(help));
         }
-        if self.head.is_empty() {
-            if self.window.starts_with(b"\xef\xbb\xbf") {
-                self.window.drain(..3);
-            }
-            let more = &self.window[..];
-            let start = more.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(more.len());
-            self.head = more[start..].iter().take(HEAD).copied().collect();
-            if std::str::from_utf8(&self.head).is_err_and(|error| error.error_len().is_some()) {
-                return Err(self.whole("it is not UTF-8 text", "name a JSON file in UTF-8, plain or gzip"));
-            }
+        let error = io::Error::from(error);
+        if error.kind() != ErrorKind::FileTooLarge {
+            return self.input.unreadable(&error);
         }
-        Ok(self.window.len() > before)
+        let message = format!("a JSON value must have at most {MOST_BYTES} bytes");
+        let problem = Arc::new(Source { name: self.name().to_owned(), text: String::new() }).at(0..0, "", message);
+        Box::new(problem.in_part_after(tape.begins.lines, tape.begins.characters).with_help(help))
     }
 }

@@ -71,14 +71,14 @@ pub(super) const SERIES: &[&str] = &["data", "result"];
 fn series(stream: &mut JsonStream, tally: &mut Tally, mut each: impl FnMut(&LabelledPoints)) -> OrProblem<()> {
     let help = "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
     let (mut found, mut refused) = (0, None);
-    while let Some(piece) = stream.next()? {
-        if piece.is_element {
-            let series: SeriesDocument = match JsonStream::parse(&piece) {
+    stream.each(|piece| {
+        if piece.is_element() {
+            let series: SeriesDocument = match piece.read() {
                 Ok(series) => series,
                 // The response itself, which follows, may say why.
                 Err(error) => {
-                    refused = refused.or_else(|| Some(stream.refused(&piece, &error)));
-                    continue;
+                    refused.get_or_insert_with(|| piece.refused(&error));
+                    return Ok(());
                 }
             };
             let mut points = Vec::new();
@@ -87,14 +87,13 @@ fn series(stream: &mut JsonStream, tally: &mut Tally, mut each: impl FnMut(&Labe
                     Ok(value) if value.is_finite() => points.push((time, value)),
                     Ok(_) => tally.add("sample without a finite value (NaN or Inf)"),
                     Err(_) => {
-                        let message = format!("`{text}` is not a number");
-                        return Err(stream.at(&piece, "data.result.values", message, help));
+                        return Err(piece.at("data.result.values", format!("`{text}` is not a number"), help));
                     }
                 }
             }
             if series.metric.contains_key("le") || series.metric.contains_key("quantile") {
                 let message = "this is a histogram or a summary, not a load";
-                return Err(stream.at(&piece, "data.result.metric", message, "query bytes or requests per second"));
+                return Err(piece.at("data.result.metric", message, "query bytes or requests per second"));
             }
             match points.len() {
                 0 | 1 => tally.add("series with fewer than two samples"),
@@ -103,25 +102,26 @@ fn series(stream: &mut JsonStream, tally: &mut Tally, mut each: impl FnMut(&Labe
                     found += 1;
                 }
             }
-            continue;
+            return Ok(());
         }
-        let response: ResponseJson = JsonStream::parse(&piece).map_err(|error| stream.refused(&piece, &error))?;
+        let response: ResponseJson = piece.read().map_err(|error| piece.refused(&error))?;
         if response.status.as_deref() == Some("error") {
             let message = format!("Prometheus refused the query: {}", response.error.unwrap_or_default());
-            return Err(stream.at(&piece, "error", message, "correct the query, and write the file again"));
+            return Err(piece.at("error", message, "correct the query, and write the file again"));
         }
         let Some(data) = response.data else {
             let kind = response
                 .kind
                 .map_or("a JSON object without `data`".to_owned(), |kind| format!("a {kind} of Kubernetes"));
-            return Err(stream.at(&piece, "data", format!("this is {kind}, not a response of Prometheus"), help));
+            return Err(piece.at("data", format!("this is {kind}, not a response of Prometheus"), help));
         };
         if data.result_type.as_deref() != Some("matrix") {
             let kind = data.result_type.unwrap_or_else(|| "nothing".to_owned());
             let message = format!("the response has a {kind}, but a range query gives a matrix");
-            return Err(stream.at(&piece, "data.resultType", message, help));
+            return Err(piece.at("data.resultType", message, help));
         }
-    }
+        Ok(())
+    })?;
     if let Some(problem) = refused {
         return Err(problem);
     }
@@ -187,9 +187,10 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
+    use crate::calibrate::input::OpenInput;
 
     fn input(text: &str) -> JsonStream {
-        JsonStream::of_bytes("p.json", Cursor::new(text.to_owned()), SERIES).expect("bytes")
+        JsonStream::of(OpenInput::of_bytes("p.json", Cursor::new(text.to_owned())).expect("bytes"), SERIES)
     }
 
     fn response(series: &[(&str, &[f64])]) -> JsonStream {

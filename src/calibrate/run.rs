@@ -64,7 +64,7 @@ impl Calibration {
 
     fn read(&mut self, path: &Path) -> OrProblem<Input> {
         let input = Input::read(path)?;
-        self.digests.push(FileDigest { path: input.name().to_owned(), sha256: input.sha256.clone() });
+        self.digests.push(input.digest.clone());
         Ok(input)
     }
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::kept::kept;
 use super::problem::{Problem, Source};
 use super::tree;
-use crate::io::{MOST_BYTES, read_file};
+use crate::io::{MOST_BYTES, in_words, read_file};
 
 /// A file that an experiment was read from.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -114,10 +114,7 @@ impl Files {
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    read_file(path, MOST_BYTES).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        _ => error.to_string(),
-    })
+    read_file(path, MOST_BYTES).map_err(|error| in_words(&error))
 }
 
 /// A file's text. Windows tools like to begin a file with a byte order mark.

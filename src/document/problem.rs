@@ -70,11 +70,7 @@ impl Source {
     pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
         let start = self.offset(line, 1);
         let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
-        let mut at = (start + column.saturating_sub(1)).min(end);
-        while !self.text.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
+        self.text.floor_char_boundary((start + column.saturating_sub(1)).min(end))
     }
 
     /// The bytes of the occurrence number `nth` (0-based) of a JSON string with this content; the whole text's start

@@ -18,7 +18,7 @@ use crate::document::problem::{OrProblems, Source};
 use crate::document::tree;
 use crate::document::yaml::to_yaml;
 use crate::rollout::label_selector::LabelSelector;
-use crate::scenario::import::object::{IgnoredPart, KubeObject};
+use crate::scenario::import::object::{IgnoredPart, KubeObject, or_default};
 
 const NEEDS_APPLICATIONS: &str = "name the generated applications: --applications with `argocd app list -o json`";
 
@@ -63,8 +63,10 @@ type SetObject = KubeObject<SetSpec, IgnoredPart>;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SetSpec {
-    generators: Option<Vec<SetGenerator>>,
-    template: Option<SetTemplate>,
+    #[serde(deserialize_with = "or_default")]
+    generators: Vec<SetGenerator>,
+    #[serde(deserialize_with = "or_default")]
+    template: SetTemplate,
 }
 
 #[derive(Default, Deserialize)]
@@ -83,13 +85,15 @@ struct ClusterGenerator {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SetTemplate {
-    metadata: Option<SetMetadata>,
+    #[serde(deserialize_with = "or_default")]
+    metadata: SetMetadata,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SetMetadata {
-    labels: Option<BTreeMap<String, String>>,
+    #[serde(deserialize_with = "or_default")]
+    labels: BTreeMap<String, String>,
 }
 
 /// What an ApplicationSet says of its applications.
@@ -105,7 +109,7 @@ impl ApplicationSetFacts {
     /// When one has a wrong type.
     pub(super) fn of(found: &FoundStrategy) -> OrProblems<Self> {
         let set = found.read::<SetObject>()?;
-        Ok(Self { name: set.name().to_owned(), spec: set.spec.unwrap_or_default() })
+        Ok(Self { name: set.name().to_owned(), spec: set.spec })
     }
 
     /// A target for each cluster that a generator selects.
@@ -114,11 +118,8 @@ impl ApplicationSetFacts {
     /// When a generator or a label cannot be computed from the clusters, or none is selected.
     pub(super) fn generate(&self, found: &FoundStrategy, clusters: &[ArgoCluster]) -> OrProblems<Vec<FleetTarget>> {
         let fail = |field: &str, message: String, help: &str| vec![found.problem(field, message).with_help(help)];
-        let generators = self.spec.generators.as_deref().unwrap_or_default();
-        let metadata = self.spec.template.as_ref().and_then(|template| template.metadata.as_ref());
-        let labels = metadata.and_then(|metadata| metadata.labels.clone()).unwrap_or_default();
         let mut targets: Vec<FleetTarget> = Vec::new();
-        for (at, generator) in generators.iter().enumerate() {
+        for (at, generator) in self.spec.generators.iter().enumerate() {
             let field = format!("spec.generators[{at}]");
             let Some(generator) = &generator.clusters else {
                 let message = "only the generator `clusters` can be computed from clusters".to_owned();
@@ -129,7 +130,7 @@ impl ApplicationSetFacts {
             })?;
             for cluster in clusters.iter().filter(|cluster| selector.matches(&cluster.labels)) {
                 let mut own = BTreeMap::new();
-                for (key, text) in &labels {
+                for (key, text) in &self.spec.template.metadata.labels {
                     let value = rendered(text, cluster, generator).ok_or_else(|| {
                         let message = format!("the label `{key}: {text}` cannot be computed from clusters");
                         fail("spec.template.metadata.labels", message, NEEDS_APPLICATIONS)

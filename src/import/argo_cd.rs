@@ -15,12 +15,13 @@ use super::argo_clusters::{ArgoClusterFacts, clusters};
 use super::draft::{ImportedFleet, StrategyDraft};
 use super::fleet::{counted, left_out, object_problems};
 use super::guess::Guess;
-use super::kinds::{APPLICATION_SET, APPLICATIONS, ReadObject};
+use super::kinds::{APPLICATION_SET, APPLICATIONS};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
-use crate::scenario::import::object::{KubeMetadata, KubeObject};
+use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::objects::ReadObject;
 
 /// The key of the product in `strategies`.
 pub(super) const ARGO_CD: &str = "argoCd";
@@ -30,7 +31,8 @@ type ApplicationObject = KubeObject<ApplicationSpec, FoundStatus>;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct FoundStatus {
-    health: Option<FoundHealth>,
+    #[serde(deserialize_with = "or_default")]
+    health: FoundHealth,
 }
 
 #[derive(Default, Deserialize)]
@@ -42,14 +44,17 @@ struct FoundHealth {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ApplicationSpec {
-    destination: Option<ApplicationDestination>,
+    #[serde(deserialize_with = "or_default")]
+    destination: ApplicationDestination,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ApplicationDestination {
-    server: Option<String>,
-    name: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    server: String,
+    #[serde(deserialize_with = "or_default")]
+    name: String,
 }
 
 /// Reads Argo CD's exports.
@@ -172,8 +177,7 @@ impl ApplicationChoice<'_> {
             }
         };
         let fails = |application: &&&ApplicationObject| {
-            let health = application.status.as_ref().and_then(|status| status.health.as_ref());
-            health.is_some_and(|health| health.status == "Degraded")
+            application.status.health.status == "Degraded"
                 || known.is_some_and(|known| known.has_failed(&destination(application, names)))
         };
         Ok((owned.iter().map(target).collect(), owned.iter().filter(fails).count()))
@@ -204,10 +208,9 @@ impl ApplicationChoice<'_> {
 }
 
 fn owners(application: &ApplicationObject) -> Vec<&str> {
-    let references =
-        application.metadata.as_ref().and_then(|metadata: &KubeMetadata| metadata.owner_references.as_ref());
-    let references = references.into_iter().flatten();
+    let references = &application.metadata.owner_references;
     references
+        .iter()
         .filter(|owner| owner.kind.as_deref() == Some("ApplicationSet"))
         .filter_map(|owner| owner.name.as_deref())
         .collect()
@@ -215,11 +218,8 @@ fn owners(application: &ApplicationObject) -> Vec<&str> {
 
 /// The cluster of an application: its name, or its server where the name is not known.
 fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>) -> String {
-    let destination = application.spec.as_ref().and_then(|spec| spec.destination.as_ref());
-    let Some(destination) = destination else { return String::new() };
-    let server = destination.server.clone().unwrap_or_default();
-    let name = destination.name.clone().filter(|name| !name.is_empty());
-    name.or_else(|| names.get(&server).cloned()).unwrap_or(server)
+    let ApplicationDestination { server, name } = &application.spec.destination;
+    if name.is_empty() { names.get(server).unwrap_or(server).clone() } else { name.clone() }
 }
 
 /// A target for each cluster that the generators select.

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::fleet::{counted, left_out};
-use super::kinds::{ARGO_CLUSTERS, MaybeKinded};
+use super::kinds::ARGO_CLUSTERS;
 use super::sources::Texts;
 use super::target::bad_label;
 use crate::document::problem::{OrProblems, Problem};
-use crate::scenario::import::object::KubeMetadata;
+use crate::scenario::import::object::{KubeMetadata, or_default};
 
 const SECRETS: &str = "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
 
@@ -46,16 +46,17 @@ impl ArgoClusterFacts {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClusterOrSecret {
-    api_version: Option<String>,
     kind: Option<String>,
-    metadata: Option<KubeMetadata>,
+    #[serde(default, deserialize_with = "or_default")]
+    metadata: KubeMetadata,
     server: Option<String>,
     name: Option<String>,
     labels: Option<BTreeMap<String, String>>,
     data: Option<SecretData>,
     string_data: Option<SecretData>,
     connection_state: Option<ConnectionState>,
-    info: Option<ClusterInfo>,
+    #[serde(default, deserialize_with = "or_default")]
+    info: ClusterInfo,
 }
 
 #[derive(Default, Deserialize)]
@@ -64,7 +65,7 @@ struct ConnectionState {
     status: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClusterInfo {
     connection_state: Option<ConnectionState>,
@@ -76,21 +77,10 @@ struct SecretData {
     server: Option<String>,
 }
 
-impl MaybeKinded for ClusterOrSecret {
-    fn kind(&self) -> Option<&str> {
-        self.kind.as_deref()
-    }
-
-    fn api_version(&self) -> Option<&str> {
-        self.api_version.as_deref()
-    }
-}
-
 impl ClusterOrSecret {
     /// Whether it is a Secret of another kind.
     fn is_other_secret(&self) -> bool {
-        let labels = self.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
-        self.kind.is_some() && labels.and_then(|labels| labels.get(SECRET_TYPE)).is_none_or(|kind| kind != "cluster")
+        self.kind.is_some() && self.metadata.labels.get(SECRET_TYPE).is_none_or(|kind| kind != "cluster")
     }
 
     fn cluster(&self) -> ArgoCluster {
@@ -99,14 +89,12 @@ impl ClusterOrSecret {
             plain.or_else(|| self.data.as_ref().and_then(|data| field(data).as_deref().and_then(decoded)))
         };
         let server = self.server.clone().or_else(|| of_secret(|data| &data.server)).unwrap_or_default();
-        let own = self.metadata.as_ref().and_then(|metadata| metadata.name.clone());
+        let own = Some(self.metadata.name.clone()).filter(|own| !own.is_empty());
         let name = self.name.clone().or_else(|| of_secret(|data| &data.name)).filter(|name| !name.is_empty());
-        let labels =
-            self.labels.clone().or_else(|| self.metadata.as_ref().and_then(|metadata| metadata.labels.clone()));
+        let labels = self.labels.clone().unwrap_or_else(|| self.metadata.labels.clone());
         let name = name.or(own).unwrap_or_else(|| server.clone());
-        let of_info = self.info.as_ref().and_then(|info| info.connection_state.as_ref());
-        let has_failed = self.connection_state.as_ref().or(of_info).is_some_and(|state| state.status == "Failed");
-        ArgoCluster { name, server, labels: labels.unwrap_or_default(), has_failed }
+        let state = self.connection_state.as_ref().or(self.info.connection_state.as_ref());
+        ArgoCluster { name, server, labels, has_failed: state.is_some_and(|state| state.status == "Failed") }
     }
 }
 

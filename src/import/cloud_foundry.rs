@@ -11,12 +11,14 @@ use serde_json::{Map, Value};
 use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, StrategyFile, WorkloadDraft};
 use super::fleet::counted;
 use super::guess::Guess;
-use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, MANIFEST, MaybeKinded, PROCESS, ReadObject};
+use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, MANIFEST, PROCESS};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::rollout::cloud_foundry::DeploymentRequest;
+use crate::scenario::import::object::or_default;
+use crate::scenario::import::objects::ReadObject;
 
 /// Most instances of an app.
 const MOST_INSTANCES: u64 = 100_000;
@@ -29,17 +31,20 @@ struct ProcessObject {
     #[serde(rename = "type", default)]
     kind: String,
     instances: Option<u64>,
-    readiness_health_check: Option<HealthCheck>,
+    #[serde(default, deserialize_with = "or_default")]
+    readiness_health_check: HealthCheck,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct HealthCheck {
     #[serde(rename = "type")]
     kind: Option<String>,
-    data: Option<HealthCheckData>,
+    #[serde(deserialize_with = "or_default")]
+    data: HealthCheckData,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct HealthCheckData {
     interval: Option<u64>,
 }
@@ -68,10 +73,6 @@ struct ManifestProcess {
     readiness_health_check_type: Option<String>,
     readiness_health_check_interval: Option<u64>,
 }
-
-// Neither processes nor manifests have a kind.
-impl MaybeKinded for ProcessObject {}
-impl MaybeKinded for AppManifest {}
 
 /// An app as far as a rollout is concerned.
 struct AppFacts {
@@ -174,14 +175,12 @@ fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mu
     }
     let instances = process.value.instances.unwrap_or(0);
     read.push(format!("{}: a web process with {}", source.name, counted(instances as usize, "instance")));
-    let check = process.value.readiness_health_check.as_ref();
-    let kind = check.and_then(|check| check.kind.clone());
-    let interval = check.and_then(|check| check.data.as_ref()).and_then(|data| data.interval);
+    let HealthCheck { kind, data } = &process.value.readiness_health_check;
     Ok(AppFacts {
         name: "app".to_owned(),
         origin: source.name.clone(),
         instances,
-        readiness: readiness(kind.as_deref(), interval),
+        readiness: readiness(kind.as_deref(), data.interval),
     })
 }
 

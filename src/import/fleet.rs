@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::draft::{ImportedFleet, StrategyDraft};
 use super::guess::Guess;
-use super::kinds::{CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO, ReadObject};
+use super::kinds::{CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO};
 use super::sources::{ImportSources, Texts};
 use super::strategy;
 use super::target::{FleetTarget, bad_label};
@@ -23,6 +23,7 @@ use crate::products::FleetGroup;
 use crate::scenario::import::git_repo::GitRepo;
 use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster, NoWorkspace};
 use crate::scenario::import::object::KubeObject;
+use crate::scenario::import::objects::{ReadObject, name_problems};
 
 /// Reads Fleet's exports.
 ///
@@ -101,26 +102,13 @@ fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec
     Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), read.others))
 }
 
-/// At most 20 objects without a name or with that of another one, and at most 20 with a label that a table cannot hold.
-pub(super) fn object_problems<'r, Spec, Status>(found: &'r [ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
-    let mut names = BTreeSet::new();
-    let of_name = |read: &'r ReadObject<'_, KubeObject<Spec, Status>>| {
-        let (space, name) = (read.value.namespace(), read.value.name());
-        if name.is_empty() {
-            let problem = read.object.problem("metadata", "the object has no `metadata.name`");
-            Some(problem.with_help("export whole objects, with `-o json` or `-o yaml`"))
-        } else if names.insert((space, name)) {
-            None
-        } else {
-            let message = format!("there are two of the name `{name}` in the same namespace");
-            Some(read.object.problem("metadata.name", message).with_help("keep one; export every object once"))
-        }
-    };
+/// What is wrong with names of objects, and at most 20 of them with a label that a table cannot hold.
+pub(super) fn object_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
     let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
-        let bad = bad_label(&read.value.labels())?;
+        let bad = bad_label(&read.value.metadata.labels)?;
         Some(read.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
     };
-    found.iter().filter_map(of_name).take(20).chain(found.iter().filter_map(of_labels).take(20)).collect()
+    name_problems(found).into_iter().chain(found.iter().filter_map(of_labels).take(20)).collect()
 }
 
 /// The clusters of the workspace that the GitRepo selects, or all of it.

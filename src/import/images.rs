@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kinds::{ClientObject, ExportShape, IMAGE};
-use super::objects::{ExportObject, objects};
-use super::sources::{Texts, unpacked_name};
+use super::sources::Texts;
 use crate::document::files::sha256;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::manifest::{self, ImagePlatform, Manifest};
+use crate::scenario::import::objects::{ExportObject, objects, unpacked_name};
 use crate::units::Bytes;
 
 /// An image of the release.

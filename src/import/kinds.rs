@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 
-use super::objects::{ExportObject, objects};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
-use crate::scenario::import::object::KubeObject;
+use crate::scenario::import::objects::{ExportObject, ReadObject, objects};
 
 /// API group of Rancher Fleet.
 const FLEET: &str = "fleet.cattle.io";
@@ -97,38 +97,11 @@ const KNOWN: [ExpectedKind; 10] = [
     NODES,
 ];
 
-/// An object with what was read of it.
-pub(super) struct ReadObject<'s, T> {
-    pub(super) object: ExportObject<'s>,
-    pub(super) value: T,
-}
-
 /// Objects of the expected kind, and how many others the export has.
 pub(super) struct ReadObjects<'s, T> {
     pub(super) found: Vec<ReadObject<'s, T>>,
     /// Names of other kinds, each once.
     pub(super) others: Vec<String>,
-}
-
-/// An object that may say what it is; by default it does not.
-pub(super) trait MaybeKinded {
-    fn kind(&self) -> Option<&str> {
-        None
-    }
-
-    fn api_version(&self) -> Option<&str> {
-        None
-    }
-}
-
-impl<Spec, Status> MaybeKinded for KubeObject<Spec, Status> {
-    fn kind(&self) -> Option<&str> {
-        self.kind.as_deref()
-    }
-
-    fn api_version(&self) -> Option<&str> {
-        self.api_version.as_deref()
-    }
 }
 
 impl<T> ReadObjects<'_, T> {
@@ -149,10 +122,7 @@ impl ExpectedKind {
     ///
     /// # Errors
     /// When the text is broken, an object has a wrong field, or there is no object of this kind.
-    pub(super) fn read<'s, T>(&self, source: &'s Arc<Source>) -> OrProblems<ReadObjects<'s, T>>
-    where
-        T: DeserializeOwned + MaybeKinded,
-    {
+    pub(super) fn read<'s, T: DeserializeOwned>(&self, source: &'s Arc<Source>) -> OrProblems<ReadObjects<'s, T>> {
         let all = objects(source)?;
         if all.is_empty() {
             let problem = Problem::of_file(&source.name, "the export has no objects").with_help(format!(
@@ -163,27 +133,18 @@ impl ExpectedKind {
         }
         let (mut found, mut others, mut wrong, mut problems) = (Vec::new(), Vec::new(), None, Vec::new());
         for object in all {
-            let read = object.try_read::<T>();
-            let shape = match read {
-                Ok(value) if self.is_expected(value.kind(), value.api_version()) => {
-                    let shape = value.kind().is_none().then(|| ExportShape::of(&object));
-                    if shape.as_ref().is_none_or(|shape| shape.is_of(self)) {
-                        found.push(ReadObject { object, value });
-                        continue;
-                    }
-                    shape
-                }
-                _ => None,
-            };
-            let shape = shape.unwrap_or_else(|| ExportShape::of(&object));
-            if shape.is_of(self) {
-                problems.extend(object.read::<T>().err().into_iter().flatten());
-            } else {
+            let shape = ExportShape::of(&object);
+            if !shape.is_of(self) {
                 let name = shape.name();
                 if !others.contains(&name) {
                     others.push(name);
                 }
                 wrong.get_or_insert_with(|| self.wrong_kind(&object, &shape));
+                continue;
+            }
+            match object.read() {
+                Ok(value) => found.push(ReadObject { object, value }),
+                Err(more) => problems.extend(more),
             }
             if problems.len() >= 20 {
                 break;
@@ -220,13 +181,20 @@ fn is_of_group(version: &str, group: &str) -> bool {
     of == group || (!group.is_empty() && of.ends_with(&format!(".{group}")))
 }
 
-/// Fields of which the kind of an object is known, or what it is instead.
+/// The fields that say the kind of an object.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Marks {
-    kind: Option<serde_json::Value>,
-    api_version: Option<serde_json::Value>,
-    spec: Option<serde_json::Value>,
+    kind: Value,
+    api_version: Value,
+}
+
+/// The names of fields; null stands for none.
+type FieldNames = BTreeMap<String, Option<IgnoredAny>>;
+
+#[derive(Default, Deserialize)]
+struct SpecNames {
+    spec: FieldNames,
 }
 
 /// An object without a kind.
@@ -295,14 +263,13 @@ pub(super) enum ExportShape {
 impl ExportShape {
     pub(super) fn of(object: &ExportObject<'_>) -> Self {
         let Ok(marks) = object.try_read::<Marks>() else { return Self::Unknown };
-        let text =
-            |value: &Option<serde_json::Value>| value.as_ref().and_then(|value| value.as_str()).map(str::to_owned);
-        if let Some(kind) = text(&marks.kind) {
-            return Self::Kubernetes(kind, text(&marks.api_version).unwrap_or_default());
+        if let Some(kind) = marks.kind.as_str() {
+            return Self::Kubernetes(kind.to_owned(), marks.api_version.as_str().unwrap_or_default().to_owned());
         }
-        let fields = object.try_read::<BTreeMap<String, Option<IgnoredAny>>>().unwrap_or_default();
+        let fields: FieldNames = object.try_read().unwrap_or_default();
+        let SpecNames { spec } = object.try_read().unwrap_or_default();
         let has = |field: &&str| match field.strip_prefix("spec.") {
-            Some(field) => marks.spec.as_ref().is_some_and(|spec| spec.get(field).is_some()),
+            Some(field) => spec.contains_key(field),
             None => fields.get(*field).is_some_and(Option::is_some),
         };
         let is_it = |known: &&KnownObject| known.fields.iter().all(|fields| fields.iter().any(has));

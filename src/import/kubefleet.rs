@@ -17,7 +17,7 @@ use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem};
 use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
-use crate::scenario::import::object::KubeObject;
+use crate::scenario::import::object::{KubeObject, or_default};
 use crate::units::SimDuration;
 
 /// The property with the number of nodes.
@@ -29,15 +29,19 @@ type PlacementObject = KubeObject<PickingSpec, PickingStatus>;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct MemberSpec {
-    taints: Option<Vec<ClusterTaint>>,
+    #[serde(deserialize_with = "or_default")]
+    taints: Vec<ClusterTaint>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct MemberStatus {
-    conditions: Option<Vec<MemberCondition>>,
-    agent_status: Option<Vec<MemberAgentStatus>>,
-    properties: Option<BTreeMap<String, PropertyValue>>,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<MemberCondition>,
+    #[serde(deserialize_with = "or_default")]
+    agent_status: Vec<MemberAgentStatus>,
+    #[serde(deserialize_with = "or_default")]
+    properties: BTreeMap<String, PropertyValue>,
 }
 
 #[derive(Deserialize)]
@@ -111,9 +115,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let targets: Vec<FleetTarget> = picked.iter().map(target).collect();
     let strategy = strategy_of(placement, staged, &mut notes)?;
     let heartbeats = picked.iter().filter_map(|at| {
-        let agents = joined[*at].value.status.as_ref()?.agent_status.as_deref()?;
         // RFC 3339 in UTC sorts by time.
-        agents.iter().filter_map(|agent| agent.last_received_heartbeat.as_deref()).max()
+        joined[*at].value.status.agent_status.iter().filter_map(|agent| agent.last_received_heartbeat.as_deref()).max()
     });
     let offline = offline(heartbeats, targets.len(), &mut notes);
     Ok(ImportedFleet {
@@ -130,18 +133,16 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 }
 
 fn has_joined(member: &MemberObject) -> bool {
-    let conditions = member.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.kind == "Joined" && condition.status == "True")
+    member.status.conditions.iter().any(|condition| condition.kind == "Joined" && condition.status == "True")
 }
 
 /// A member as the scheduler sees it.
 fn view(member: &MemberObject) -> MemberView {
-    let properties = member.status.as_ref().and_then(|status| status.properties.as_ref());
-    let nodes = properties.and_then(|properties| properties.get(NODE_COUNT)?.value.parse().ok());
+    let nodes = member.status.properties.get(NODE_COUNT).and_then(|count| count.value.parse().ok());
     MemberView {
         name: member.name().to_owned(),
         labels: member.labels(),
-        taints: member.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default(),
+        taints: member.spec.taints.clone(),
         nodes: nodes.filter(|nodes| *nodes > 0),
     }
 }
@@ -169,7 +170,7 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStr
 fn pick(placement: &FoundStrategy, members: &[MemberView]) -> OrProblems<Picked> {
     let read = placement.read::<PlacementObject>()?;
     let refused = |NotPicked { field, reason, help }| vec![placement.problem(&field, reason).with_help(help)];
-    read.spec.unwrap_or_default().pick(read.status.as_ref(), members).map_err(refused)
+    read.spec.pick(&read.status, members).map_err(refused)
 }
 
 fn strategy_of(
@@ -192,7 +193,7 @@ fn strategy_of(
     }
     match placement {
         Some(placement) => {
-            let spec = placement.read::<PlacementObject>()?.spec.unwrap_or_default();
+            let spec = placement.read::<PlacementObject>()?.spec;
             if spec.is_external() {
                 let reason = "the placement's strategy is `External`: staged update runs roll it out";
                 let help = format!("add --strategy with `{}`", STAGES.command);

@@ -9,7 +9,6 @@
 //! | file | subject |
 //! |---|---|
 //! | `sources` | the options, and the texts of the files they name |
-//! | `objects` | the objects of an export: JSON or YAML, documents, lists |
 //! | `kinds` | what an object is, and which option reads it |
 //! | `fleet` | Rancher Fleet |
 //! | `kubefleet`, `placement` | KubeFleet, and the clusters that a placement picks |
@@ -36,7 +35,6 @@ mod images;
 mod kinds;
 mod kubefleet;
 mod nodes;
-mod objects;
 mod page;
 mod placement;
 mod site;

@@ -10,7 +10,7 @@ use super::fleet::counted;
 use super::kinds::NODES;
 use super::sources::Texts;
 use crate::document::problem::OrProblems;
-use crate::scenario::import::object::KubeObject;
+use crate::scenario::import::object::{KubeObject, or_default};
 
 /// Labels of nodes that run the control plane.
 const CONTROL_PLANE: [&str; 3] =
@@ -23,7 +23,8 @@ type NodeObject = KubeObject<NodeJsonSpec, NodeJsonStatus>;
 struct NodeJsonSpec {
     #[serde(rename = "providerID")]
     provider_id: Option<String>,
-    taints: Option<Vec<NodeTaint>>,
+    #[serde(deserialize_with = "or_default")]
+    taints: Vec<NodeTaint>,
     unschedulable: bool,
 }
 
@@ -36,8 +37,10 @@ struct NodeTaint {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct NodeJsonStatus {
-    node_info: Option<NodeInfo>,
-    conditions: Option<Vec<NodeCondition>>,
+    #[serde(deserialize_with = "or_default")]
+    node_info: NodeInfo,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<NodeCondition>,
 }
 
 #[derive(Default, Deserialize)]
@@ -84,9 +87,9 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
         vec![format!("{}: {}, {} of them for pods{others}", source.name, counted(all, "node"), workers.len())];
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     for node in &workers {
-        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-        if let Some(info) = info.filter(|info| !info.container_runtime_version.is_empty()) {
-            *versions.entry(&info.container_runtime_version).or_default() += 1;
+        let version = &node.status.node_info.container_runtime_version;
+        if !version.is_empty() {
+            *versions.entry(version).or_default() += 1;
         }
     }
     let most = versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version);
@@ -100,7 +103,7 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
     }
     let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
     let is_cloud = workers.iter().any(|node| {
-        let provider = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+        let provider = node.spec.provider_id.as_deref().unwrap_or_default();
         CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
     });
     Ok((NodeFacts { count, runtime: runtime.map(str::to_owned), is_cloud }, lines))
@@ -108,26 +111,22 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
 
 /// Why a node takes no pods of the release: the number of the reason.
 fn unusable(node: &NodeObject, platform: &str) -> Option<usize> {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-    let is_foreign = info.filter(|info| !info.architecture.is_empty()).is_some_and(|info| {
-        let system = if info.operating_system.is_empty() { "linux" } else { &info.operating_system };
-        let of_node = format!("{system}/{}", info.architecture);
-        platform != of_node && !platform.starts_with(&format!("{of_node}/"))
-    });
+    let NodeInfo { operating_system, architecture, .. } = &node.status.node_info;
+    let system = if operating_system.is_empty() { "linux" } else { operating_system };
+    let of_node = format!("{system}/{architecture}");
+    let is_foreign = !architecture.is_empty() && platform != of_node && !platform.starts_with(&format!("{of_node}/"));
     let reasons = [
-        node.spec.as_ref().is_some_and(|spec| spec.unschedulable),
-        conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status != "True"),
+        node.spec.unschedulable,
+        node.status.conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status != "True"),
         is_foreign,
     ];
     reasons.iter().position(|is_so| *is_so)
 }
 
 fn takes_pods(node: &NodeObject) -> bool {
-    let labels = node.labels();
-    let is_control_plane = CONTROL_PLANE.iter().any(|label| labels.contains_key(*label));
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    !is_control_plane || !taints.iter().any(|taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute")
+    let is_control_plane = CONTROL_PLANE.iter().any(|label| node.metadata.labels.contains_key(*label));
+    !is_control_plane
+        || !node.spec.taints.iter().any(|taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute")
 }
 
 /// The simulated runtime of a `containerRuntimeVersion`: `containerd://1.7.13-k3s1`. Older ones of containerd are like

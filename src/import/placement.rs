@@ -10,56 +10,62 @@ use serde::Deserialize;
 
 use super::fleet::{counted, left_out};
 use crate::rollout::label_selector::{LabelSelector, Labels};
+use crate::scenario::import::object::or_default;
 
 const WITH_STATUS: &str = "export the placement with its status, `kubectl get clusterresourceplacement NAME -o yaml`";
 
 /// The part of a placement's specification that picks clusters.
-#[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct PickingSpec {
-    pub(super) policy: Option<PickingPolicy>,
-    pub(super) strategy: Option<PickingStrategy>,
+    #[serde(deserialize_with = "or_default")]
+    policy: PickingPolicy,
+    #[serde(deserialize_with = "or_default")]
+    strategy: PickingStrategy,
 }
 
 /// The kind of a placement's update strategy.
-#[derive(Clone, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct PickingStrategy {
+#[derive(Default, Deserialize)]
+struct PickingStrategy {
     #[serde(rename = "type")]
-    pub(super) kind: Option<String>,
+    kind: Option<String>,
 }
 
 /// `spec.policy` of a placement.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct PickingPolicy {
+struct PickingPolicy {
     placement_type: Option<String>,
-    cluster_names: Option<Vec<String>>,
-    affinity: Option<PlacementAffinity>,
-    tolerations: Option<Vec<ClusterToleration>>,
+    #[serde(deserialize_with = "or_default")]
+    cluster_names: Vec<String>,
+    #[serde(deserialize_with = "or_default")]
+    affinity: PlacementAffinity,
+    #[serde(deserialize_with = "or_default")]
+    tolerations: Vec<ClusterToleration>,
 }
 
-#[derive(Clone, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PlacementAffinity {
-    cluster_affinity: Option<ClusterAffinity>,
+    #[serde(deserialize_with = "or_default")]
+    cluster_affinity: ClusterAffinity,
 }
 
-#[derive(Clone, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct ClusterAffinity {
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
-    required: Option<RequiredTerms>,
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", deserialize_with = "or_default")]
+    required: RequiredTerms,
 }
 
-#[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct RequiredTerms {
     cluster_selector_terms: Option<Vec<SelectorTerm>>,
 }
 
-#[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct SelectorTerm {
     label_selector: Option<LabelSelector>,
     property_selector: Option<serde::de::IgnoredAny>,
@@ -84,15 +90,15 @@ struct ClusterToleration {
 }
 
 /// The part of a placement's status that names clusters.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PickingStatus {
-    #[serde(alias = "perClusterPlacementStatuses")]
-    placement_statuses: Option<Vec<PickedCluster>>,
+    #[serde(alias = "perClusterPlacementStatuses", deserialize_with = "or_default")]
+    placement_statuses: Vec<PickedCluster>,
 }
 
-#[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct PickedCluster {
     cluster_name: Option<String>,
 }
@@ -128,19 +134,20 @@ impl NotPicked {
 impl PickingSpec {
     /// Whether staged update runs update the clusters.
     pub(super) fn is_external(&self) -> bool {
-        self.strategy.as_ref().and_then(|strategy| strategy.kind.as_deref()) == Some("External")
+        self.strategy.kind.as_deref() == Some("External")
     }
 
     /// The clusters that the placement picks of these.
     ///
     /// # Errors
     /// When a selector is invalid, the scheduler's choice is not known, or no cluster is picked.
-    pub(super) fn pick(&self, status: Option<&PickingStatus>, members: &[MemberView]) -> Result<Picked, NotPicked> {
-        if let Some(members) = status.map(|status| status.members(members)).filter(|members| !members.is_empty()) {
-            let note = format!("the {} of the placement's status are its targets", counted(members.len(), "member"));
-            return Ok(Picked { members, notes: vec![note] });
+    pub(super) fn pick(&self, status: &PickingStatus, members: &[MemberView]) -> Result<Picked, NotPicked> {
+        let named = status.members(members);
+        if !named.is_empty() {
+            let note = format!("the {} of the placement's status are its targets", counted(named.len(), "member"));
+            return Ok(Picked { members: named, notes: vec![note] });
         }
-        let policy = self.policy.clone().unwrap_or_default();
+        let policy = &self.policy;
         match policy.placement_type.as_deref() {
             Some("PickFixed") => return policy.fixed(members),
             Some("PickN") => {
@@ -169,7 +176,7 @@ impl PickingStatus {
     /// The members that it names.
     fn members(&self, members: &[MemberView]) -> Vec<usize> {
         let named = |member: &MemberView| {
-            self.placement_statuses.iter().flatten().any(|picked| picked.cluster_name.as_ref() == Some(&member.name))
+            self.placement_statuses.iter().any(|picked| picked.cluster_name.as_ref() == Some(&member.name))
         };
         (0..members.len()).filter(|at| named(&members[*at])).collect()
     }
@@ -177,9 +184,8 @@ impl PickingStatus {
 
 impl PickingPolicy {
     fn fixed(&self, members: &[MemberView]) -> Result<Picked, NotPicked> {
-        let names = self.cluster_names.clone().unwrap_or_default();
         let mut picked = Vec::new();
-        for (at, name) in names.iter().enumerate() {
+        for (at, name) in self.cluster_names.iter().enumerate() {
             match members.iter().position(|member| member.name == *name) {
                 Some(index) => picked.push(index),
                 None => {
@@ -201,9 +207,7 @@ impl PickingPolicy {
 
     /// The members that one of the required terms selects; without terms all.
     fn selected(&self, members: &[MemberView]) -> Result<Vec<usize>, NotPicked> {
-        let affinity = self.affinity.as_ref().and_then(|affinity| affinity.cluster_affinity.as_ref());
-        let required = affinity.and_then(|affinity| affinity.required.as_ref());
-        let Some(terms) = required.and_then(|required| required.cluster_selector_terms.as_ref()) else {
+        let Some(terms) = &self.affinity.cluster_affinity.required.cluster_selector_terms else {
             return Ok((0..members.len()).collect());
         };
         let mut selectors = Vec::new();
@@ -229,7 +233,6 @@ impl PickingPolicy {
 
     /// Follows `ToleratesTaint` of Kubernetes: an empty key with `Exists` tolerates everything.
     fn tolerates(&self, member: &MemberView) -> bool {
-        let tolerations = self.tolerations.as_deref().unwrap_or_default();
         let is_by = |taint: &ClusterTaint, toleration: &ClusterToleration| {
             (toleration.effect.is_empty() || toleration.effect == taint.effect)
                 && (toleration.key.is_empty() || toleration.key == taint.key)
@@ -238,7 +241,7 @@ impl PickingPolicy {
                     _ => !toleration.key.is_empty() && toleration.value == taint.value,
                 }
         };
-        member.taints.iter().all(|taint| tolerations.iter().any(|toleration| is_by(taint, toleration)))
+        member.taints.iter().all(|taint| self.tolerations.iter().any(|toleration| is_by(taint, toleration)))
     }
 }
 

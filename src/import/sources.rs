@@ -1,15 +1,14 @@
 //! The files that an import is made from, each read once; `-` is standard input.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use flate2::read::MultiGzDecoder;
 
 use crate::document::problem::{OrProblems, Problem, Source};
-use crate::io::read_file;
+use crate::io::{in_words, is_stdin, open_input, text_of, unpacked};
 use crate::world::SiteKind;
 
 /// Larger exports are refused. 100,000 clusters have about 200 MB.
@@ -83,9 +82,6 @@ pub(super) struct Texts {
     read: BTreeMap<PathBuf, Arc<Source>>,
 }
 
-/// The name of standard input on the command line.
-pub(super) const STANDARD_INPUT: &str = "-";
-
 impl Texts {
     /// Texts that need no file.
     #[cfg(test)]
@@ -101,7 +97,7 @@ impl Texts {
     /// # Errors
     /// When it cannot be read, is too large, is not text or is empty.
     pub(super) fn read(&mut self, path: &Path, command: &str) -> OrProblems<Arc<Source>> {
-        let is_stdin = path == Path::new(STANDARD_INPUT);
+        let is_stdin = is_stdin(path);
         let name = if is_stdin { "<standard input>".to_owned() } else { path.display().to_string() };
         let fail = |message: String, help: String| vec![Problem::of_file(&name, message).with_help(help)];
         if let Some(known) = self.read.get(path) {
@@ -116,18 +112,10 @@ impl Texts {
             true => format!("write it with `{command}`"),
             false => format!("name your {command}"),
         };
-        let bytes = if is_stdin { of_stdin() } else { read_file(path, MOST_BYTES) };
-        let bytes = bytes.map_err(|error| {
-            let message = match error.kind() {
-                io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                _ => error.to_string(),
-            };
-            fail(message, written())
-        })?;
-        let bytes = match unpacked(bytes) {
-            Ok(bytes) => bytes,
-            Err(error) => return Err(fail(format!("the file cannot be decompressed: {error}"), written())),
-        };
+        let mut bytes = Vec::new();
+        let opened = open_input(path).and_then(unpacked);
+        let read = opened.and_then(|opened| opened.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+        read.map_err(|error| fail(in_words(&error), written()))?;
         if bytes.len() as u64 > MOST_BYTES {
             let message = format!("the file has more than {MOST_BYTES} bytes");
             return Err(fail(message, "export fewer objects, e.g. by label with `-l`".to_owned()));
@@ -139,54 +127,5 @@ impl Texts {
         let source = Arc::new(Source { name, text });
         self.read.insert(path.to_owned(), Arc::clone(&source));
         Ok(source)
-    }
-}
-
-fn of_stdin() -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// The bytes of a file that may be compressed with gzip, up to one more than are read.
-fn unpacked(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bytes);
-    }
-    let mut plain = Vec::new();
-    MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_end(&mut plain)?;
-    Ok(plain)
-}
-
-/// The name of a file without the ending of its compression.
-pub(super) fn unpacked_name(name: &str) -> &str {
-    name.strip_suffix(".gz").unwrap_or(name)
-}
-
-/// UTF-8 with or without a mark, or UTF-16 as PowerShell redirects it.
-fn text_of(mut bytes: Vec<u8>) -> Option<String> {
-    let utf16 = |bytes: &[u8], of: fn([u8; 2]) -> u16| {
-        let units = bytes.as_chunks::<2>().0.iter().map(|pair| of(*pair));
-        char::decode_utf16(units).collect::<Result<String, _>>().ok()
-    };
-    match bytes.as_slice() {
-        [0xff, 0xfe, rest @ ..] => return utf16(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => return utf16(rest, u16::from_be_bytes),
-        [0xef, 0xbb, 0xbf, ..] => drop(bytes.drain(..3)),
-        _ => {}
-    }
-    String::from_utf8(bytes).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_are_read_in_the_encodings_that_shells_write() {
-        assert_eq!(text_of(b"\xef\xbb\xbfabc".to_vec()).as_deref(), Some("abc"));
-        assert_eq!(text_of(b"\xff\xfea\0\xe9\0".to_vec()).as_deref(), Some("aé"));
-        assert_eq!(text_of(b"\xfe\xff\0a".to_vec()).as_deref(), Some("a"));
-        assert_eq!(text_of(vec![0xff, 0x00, 0x80]), None);
     }
 }

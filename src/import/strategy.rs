@@ -7,10 +7,11 @@ use serde::de::DeserializeOwned;
 
 use super::draft::StrategyFile;
 use super::kinds::{ExpectedKind, ExportShape};
-use super::objects::{ExportObject, objects};
-use super::sources::{STANDARD_INPUT, Texts, unpacked_name};
+use super::sources::Texts;
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::yaml::to_yaml;
+use crate::io::is_stdin;
+use crate::scenario::import::objects::{ExportObject, objects, unpacked_name};
 
 /// A strategy of some product.
 pub(super) struct FoundStrategy {
@@ -82,7 +83,7 @@ fn text_of(
 ) -> (String, String) {
     let is_whole = count == 1 && object.path().0.is_empty();
     let own = path.file_name().map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
-    let own = own.filter(|_| path != Path::new(STANDARD_INPUT) && is_whole);
+    let own = own.filter(|_| !is_stdin(path) && is_whole);
     let text = if is_whole { source.text.clone() } else { to_yaml(&object.to_json()) };
     (plain_name(own.as_deref().unwrap_or(default_name), default_name), text)
 }

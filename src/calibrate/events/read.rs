@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::message::{self, ImageMessage};
 use super::tally::Tally;
@@ -22,34 +23,34 @@ const UNUSED: &str = "event with a reason that is not used here";
 /// Greatest difference between the time in an event's name and its own timestamp.
 const NAME_TOLERANCE: Nanos = 60_000_000_000;
 
-/// An object of the file, with the fields of both forms of the API.
+/// An object of the file. Where the newer form of the API has another name for a field, it is an alias.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ObjectJson {
     kind: Option<String>,
     metadata: Option<MetadataJson>,
     reason: Option<String>,
+    #[serde(alias = "note")]
     message: Option<String>,
-    note: Option<String>,
+    #[serde(alias = "deprecatedSource")]
     source: Option<SourceJson>,
-    deprecated_source: Option<SourceJson>,
     reporting_instance: Option<String>,
+    #[serde(alias = "deprecatedFirstTimestamp")]
     first_timestamp: Option<String>,
     last_timestamp: Option<String>,
-    deprecated_first_timestamp: Option<String>,
     event_time: Option<String>,
+    #[serde(alias = "deprecatedCount")]
     count: Option<u64>,
-    deprecated_count: Option<u64>,
     series: Option<SeriesJson>,
+    #[serde(alias = "regarding")]
     involved_object: Option<InvolvedJson>,
-    regarding: Option<InvolvedJson>,
-    items: Option<Vec<ObjectJson>>,
-    /// Of a watch: the event with the type of its change.
+    /// Of a list, whose items come before.
+    items: Option<IgnoredAny>,
+    /// Of a watch: the event with the type of its change. Of an event router: the event.
+    #[serde(alias = "event")]
     object: Option<Box<ObjectJson>>,
-    /// Of an event router.
-    event: Option<Box<ObjectJson>>,
     /// Of a response of Prometheus.
-    data: Option<serde::de::IgnoredAny>,
+    data: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -134,39 +135,34 @@ const OTHER_LINE: &str = "line that is not an event (such as a log line of the e
 pub(in crate::calibrate) fn read(stream: &mut JsonStream, all: &mut PodEvents, tally: &mut Tally) -> OrProblem<()> {
     let mut seen = 0;
     let mut foreign = None;
-    while let Some(piece) = stream.next()? {
-        let mut open: Vec<ObjectJson> = match JsonStream::parse(&piece) {
-            Ok(object) => vec![object],
-            Err(error) if error.is_data() && !piece.is_element && !is_event(&piece) => {
+    stream.each(|piece| {
+        let mut object: ObjectJson = match piece.read() {
+            Ok(object) => object,
+            // Others are log lines in JSON.
+            Err(error) if piece.is_element() || piece.has_any(&OF_EVENTS) => return Err(piece.refused(&error)),
+            Err(_) => {
                 tally.add(OTHER_LINE);
-                continue;
+                return Ok(());
             }
-            Err(error) => return Err(stream.refused(&piece, &error)),
         };
-        while let Some(mut object) = open.pop() {
-            if let Some(inner) = object.object.take().or(object.event.take()) {
-                open.push(*inner);
-                continue;
-            }
-            if let Some(items) = object.items.take() {
-                if seen == 0 && items.is_empty() {
-                    foreign = foreign.or_else(|| Some(no_event(stream, &piece, object)));
-                }
-                open.extend(items.into_iter().rev());
-                continue;
-            }
-            if object.involved_object.is_none() && object.regarding.is_none() {
-                tally.add(OTHER_LINE);
-                foreign = foreign.or_else(|| Some(no_event(stream, &piece, object)));
-                continue;
-            }
+        while let Some(inner) = object.object.take() {
+            object = *inner;
+        }
+        if object.involved_object.is_some() {
             seen += 1;
             tally.events += 1;
             let id = identity(&object);
-            let Some(event) = pod_event(&object, tally) else { continue };
-            all.add(id, event, tally);
+            if let Some(event) = pod_event(&object, tally) {
+                all.add(id, event, tally);
+            }
+            return Ok(());
         }
-    }
+        if object.items.is_none() {
+            tally.add(OTHER_LINE);
+        }
+        foreign.get_or_insert_with(|| no_event(piece, object));
+        Ok(())
+    })?;
     tally.add_many(OTHER_LINE, stream.other_lines);
     match foreign {
         _ if seen > 0 => Ok(()),
@@ -175,11 +171,8 @@ pub(in crate::calibrate) fn read(stream: &mut JsonStream, all: &mut PodEvents, t
     }
 }
 
-/// Returns true if an object that cannot be read has the fields of an event. Others are log lines in JSON.
-fn is_event(piece: &Piece) -> bool {
-    let value: serde_json::Value = JsonStream::parse(piece).unwrap_or_default();
-    ["involvedObject", "regarding", "items", "object", "event"].iter().any(|key| value.get(key).is_some())
-}
+/// Fields of objects that are, or have, events.
+const OF_EVENTS: [&str; 5] = ["involvedObject", "regarding", "items", "object", "event"];
 
 impl PodEvents {
     fn add(&mut self, id: String, event: PodEvent, tally: &mut Tally) {
@@ -198,22 +191,22 @@ impl PodEvents {
 }
 
 /// Why a file has no events: the first object is something else.
-fn no_event(stream: &JsonStream, piece: &Piece, object: ObjectJson) -> Box<Problem> {
+fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
     if object.data.is_some() {
         let help = "name it with `--prometheus KIND=FILE`; KIND is `egress`, `requests` or `durations`";
-        return stream.at(piece, "data", "this is a response of Prometheus, not a list of events", help);
+        return piece.at("data", "this is a response of Prometheus, not a list of events", help);
     }
     match object.kind {
         Some(kind) if kind != "Event" && kind != "List" => {
-            stream.at(piece, "kind", format!("this is a {kind} of Kubernetes, not an event"), COMMAND)
+            piece.at("kind", format!("this is a {kind} of Kubernetes, not an event"), COMMAND)
         }
-        _ => stream.at(piece, "items", "the file has no Kubernetes events", COMMAND),
+        _ => piece.at("items", "the file has no Kubernetes events", COMMAND),
     }
 }
 
 /// Why a file has no events: it has no objects.
 fn no_objects(stream: &JsonStream) -> Box<Problem> {
-    let text = stream.head();
+    let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
         return stream.whole("this is the table that kubectl prints for people", "add `-o json` to the command");
     }
@@ -236,11 +229,11 @@ fn identity(object: &ObjectJson) -> String {
 /// The event, if it is one of a pod that matters here.
 fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     let reason = object.reason.clone().unwrap_or_default();
-    let involved = object.involved_object.as_ref().or(object.regarding.as_ref())?;
+    let involved = object.involved_object.as_ref()?;
     if involved.kind.as_deref().is_some_and(|kind| kind != "Pod") {
         return tally.skip("event of an object other than a pod");
     }
-    let message = object.message.as_deref().or(object.note.as_deref()).unwrap_or_default();
+    let message = object.message.as_deref().unwrap_or_default();
     let happening = match reason.as_str() {
         "Scheduled" => {
             let node = message.rsplit_once(" to ").map(|(_, node)| node.trim().to_owned()).unwrap_or_default();
@@ -260,8 +253,7 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         involved.namespace.as_deref().unwrap_or("default"),
         involved.name.as_deref().unwrap_or_default()
     );
-    let source = object.source.as_ref().or(object.deprecated_source.as_ref());
-    let host = source.and_then(|source| source.host.clone()).filter(|host| !host.is_empty());
+    let host = object.source.as_ref().and_then(|source| source.host.clone()).filter(|host| !host.is_empty());
     let node = match &happening {
         Happening::Scheduled { node } => node.clone(),
         _ => host.or_else(|| object.reporting_instance.clone()).unwrap_or_default(),
@@ -274,7 +266,7 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         node,
         at,
         is_exact,
-        count: object.count.or(object.deprecated_count).or(series).unwrap_or(1).max(1),
+        count: object.count.or(series).unwrap_or(1).max(1),
         happening,
     })
 }
@@ -283,7 +275,7 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
 fn time_of(object: &ObjectJson) -> Option<(Nanos, bool)> {
     let metadata = object.metadata.as_ref();
     let read = |text: &Option<String>| text.as_deref().and_then(rfc3339);
-    let first = read(&object.first_timestamp).or_else(|| read(&object.deprecated_first_timestamp));
+    let first = read(&object.first_timestamp);
     let event_time = read(&object.event_time);
     let created = metadata.and_then(|metadata| read(&metadata.creation_timestamp));
     let stamped = first.or(event_time).or(created).or_else(|| read(&object.last_timestamp));

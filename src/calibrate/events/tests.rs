@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use super::{ContainerStart, ITEMS, PodEvents, Tally, containers};
+use crate::calibrate::input::OpenInput;
 use crate::calibrate::json_stream::JsonStream;
 use crate::document::problem::OrProblem;
 
@@ -10,7 +11,8 @@ use crate::document::problem::OrProblem;
 const START: i64 = 1_727_889_600_000_000_000;
 
 fn events(text: &str, tally: &mut Tally) -> OrProblem<PodEvents> {
-    let mut stream = JsonStream::of_bytes("events.json", Cursor::new(text.to_owned()), ITEMS).expect("bytes");
+    let input = OpenInput::of_bytes("events.json", Cursor::new(text.to_owned())).expect("bytes");
+    let mut stream = JsonStream::of(input, ITEMS);
     let mut events = PodEvents::default();
     super::read(&mut stream, &mut events, tally).map(|()| events)
 }

@@ -13,16 +13,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::document::files::read_json;
-use crate::document::problem::{Problem, Source};
-use crate::document::tree::{self, MOST_YAML_VALUES};
+use crate::document::problem::{OrProblems, Problem, Source};
 use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
 use crate::world::{ClusterSpec, DurationModel, RateModel, SiteKind};
 
-use super::object::{IgnoredPart, KubeObject};
+use super::object::{IgnoredPart, KubeObject, or_default};
+use super::objects::{self, ReadObject, name_problems};
 
 /// Information of an inventory about one cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,28 +47,26 @@ pub(crate) type ClusterObject = KubeObject<ClusterJsonSpec, ClusterJsonStatus>;
 /// A cluster group of Fleet as kubectl prints it.
 pub(crate) type GroupObject = KubeObject<GroupJsonSpec, IgnoredPart>;
 
-/// The list without a namespace that kubectl prints of several objects.
-#[derive(Deserialize)]
-struct List<T> {
-    kind: Option<String>,
-    items: Option<Vec<T>>,
-}
-
 /// The part of a cluster's specification that decides something.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct ClusterJsonSpec {
-    paused: Option<bool>,
+    #[serde(deserialize_with = "or_default")]
+    paused: bool,
 }
 
 /// The part of a cluster's status that decides something.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct ClusterJsonStatus {
-    namespace: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    namespace: String,
     agent: Option<AgentJson>,
-    display: Option<DisplayJson>,
+    #[serde(deserialize_with = "or_default")]
+    display: DisplayJson,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct DisplayJson {
     state: Option<String>,
 }
@@ -83,7 +80,7 @@ struct AgentJson {
 }
 
 /// The part of a group's specification that decides something.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(crate) struct GroupJsonSpec {
     selector: Option<LabelSelector>,
 }
@@ -115,7 +112,7 @@ pub(crate) fn groups(source: &Arc<Source>) -> Result<Vec<FleetGroup>, Vec<Proble
 /// A group with its selector.
 pub(crate) fn group(object: GroupObject) -> FleetGroup {
     let group = ClusterGroup { name: object.name().to_owned(), labels: object.labels() };
-    (Arc::new(group), object.spec.and_then(|spec| spec.selector))
+    (Arc::new(group), object.spec.selector)
 }
 
 /// What the state of a cluster is while its agent has never reported.
@@ -123,8 +120,7 @@ const NEVER_REPORTED: &str = "WaitCheckIn";
 
 /// The clusters of one file. Where some have `status.agent`, those without have no agent that reports.
 pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
-    let has_agent = |object: &ClusterObject| object.status.as_ref().is_some_and(|status| status.agent.is_some());
-    let has_agents = objects.iter().any(has_agent);
+    let has_agents = objects.iter().any(|object| object.status.agent.is_some());
     objects.iter().map(|object| InventoryCluster::of(object, has_agents)).collect()
 }
 
@@ -132,19 +128,19 @@ impl ClusterJsonStatus {
     /// Whether an agent reports. Fleet makes the namespace of a cluster before that. `has_agents`: the file says of
     /// agents whether they do.
     fn is_registered(&self, has_agents: bool) -> bool {
-        let never = self.display.as_ref().is_some_and(|display| display.state.as_deref() == Some(NEVER_REPORTED));
+        let never = self.display.state.as_deref() == Some(NEVER_REPORTED);
         let reports = self.agent.as_ref().map_or(!has_agents, |agent| {
             agent.last_seen.as_ref().is_some_and(|seen| !seen.is_empty())
                 || agent.ready_nodes.is_some()
                 || agent.non_ready_nodes.is_some()
         });
-        self.namespace.as_ref().is_some_and(|namespace| !namespace.is_empty()) && reports && !never
+        !self.namespace.is_empty() && reports && !never
     }
 }
 
 impl InventoryCluster {
     fn of(object: &ClusterObject, has_agents: bool) -> Self {
-        let agent = object.status.as_ref().and_then(|status| status.agent.as_ref());
+        let agent = object.status.agent.as_ref();
         let nodes = agent.and_then(|agent| match (agent.ready_nodes, agent.non_ready_nodes) {
             (None, None) => None,
             (ready, not_ready) => Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0),
@@ -153,8 +149,8 @@ impl InventoryCluster {
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
             labels: object.labels(),
-            paused: object.spec.as_ref().and_then(|spec| spec.paused).unwrap_or(false),
-            registered: object.status.as_ref().is_some_and(|status| status.is_registered(has_agents)),
+            paused: object.spec.paused,
+            registered: object.status.is_registered(has_agents),
             last_seen: agent.and_then(|agent| agent.last_seen.clone()),
             link: LinkFields { nodes, ..LinkFields::default() },
         }
@@ -227,57 +223,28 @@ pub(crate) fn workspace<'n>(spaces: &BTreeSet<&'n str>, wanted: Option<&'n str>)
 }
 
 /// The objects of a list, a bare array or a single object, each of the right kind and with a name of its own.
-fn objects<Spec: DeserializeOwned, Status: DeserializeOwned>(
-    source: &Arc<Source>,
-    kind: &str,
-    command: &str,
-) -> Result<Vec<KubeObject<Spec, Status>>, Vec<Problem>> {
-    let one = |problem: Box<Problem>| vec![*problem];
-    let whole = |message: String| source.at(0..0, "", message).with_help(format!("write the file with `{command}`"));
-    let yaml = |error: serde_json::Error| vec![whole(error.to_string())];
-    let objects: Vec<KubeObject<Spec, Status>> = if !source.text.trim_start().starts_with(['{', '[']) {
-        let mut root = tree::parse_up_to(MOST_YAML_VALUES, source).map_err(one)?.to_json();
-        let items = root.get_mut("items").map(serde_json::Value::take);
-        match items.unwrap_or_else(|| root.clone()) {
-            items @ serde_json::Value::Array(_) => serde_json::from_value(items).map_err(yaml)?,
-            one if one.get("kind").is_some_and(|found| found == kind) => {
-                vec![serde_json::from_value(one).map_err(yaml)?]
-            }
-            _ => return Err(vec![whole("this is no list of objects: it has no `items`".to_owned())]),
-        }
-    } else if source.text.trim_start().starts_with('[') {
-        read_json(source).map_err(one)?
-    } else {
-        let list: List<KubeObject<Spec, Status>> = read_json(source).map_err(one)?;
-        match list.items {
-            Some(items) => items,
-            None if list.kind.as_deref() == Some(kind) => vec![read_json(source).map_err(one)?],
-            None => return Err(vec![whole("this is no list of objects: it has no `items`".to_owned())]),
-        }
-    };
-
+fn objects<Spec, Status>(source: &Arc<Source>, kind: &str, command: &str) -> OrProblems<Vec<KubeObject<Spec, Status>>>
+where
+    Spec: Default + DeserializeOwned,
+    Status: Default + DeserializeOwned,
+{
+    let mut found = Vec::new();
     let mut problems = Vec::new();
-    let mut names = BTreeSet::new();
-    for (at, object) in objects.iter().enumerate() {
-        let name = object.name();
-        let is_kind = object.kind.as_deref().is_none_or(|found| found == kind);
-        let is_fleet = object.api_version.as_deref().is_none_or(|version| version.starts_with("fleet.cattle.io/"));
-        if !is_kind || !is_fleet {
-            problems.push(whole(format!(
-                "items[{at}] is a {} of {}, not a {kind} of fleet.cattle.io",
-                object.kind.as_deref().unwrap_or("thing"),
-                object.api_version.as_deref().unwrap_or("no API"),
-            )));
-        } else if name.is_empty() {
-            problems.push(whole(format!("items[{at}] has no `metadata.name`")));
-        } else if !names.insert((object.namespace(), name)) {
-            let message = format!("there are two of the name `{name}` in the same namespace");
-            let place = source.find_json_string(name, 1);
-            let problem = source.at(place, format!("items[{at}].metadata.name"), message);
-            problems.push(problem.with_help("keep one; a cluster must be in the file once"));
+    for object in objects::objects(source)? {
+        let value: KubeObject<Spec, Status> = object.read()?;
+        let is_kind = value.kind.as_deref().is_none_or(|found| found == kind);
+        let is_fleet = value.api_version.as_deref().is_none_or(|version| version.starts_with("fleet.cattle.io/"));
+        if is_kind && is_fleet {
+            found.push(ReadObject { object, value });
+            continue;
         }
+        let (kind_of, api) =
+            (value.kind.as_deref().unwrap_or("thing"), value.api_version.as_deref().unwrap_or("no API"));
+        let message = format!("this is a {kind_of} of {api}, not a {kind} of fleet.cattle.io");
+        problems.push(object.problem("", message).with_help(format!("write the file with `{command}`")));
     }
-    if problems.is_empty() { Ok(objects) } else { Err(problems) }
+    problems.extend(name_problems(&found));
+    if problems.is_empty() { Ok(found.into_iter().map(|read| read.value).collect()) } else { Err(problems) }
 }
 
 #[cfg(test)]
@@ -375,23 +342,23 @@ mod tests {
             ),
             (
                 r#"{"kind": "List"}"#,
-                "clusters.json:1:1: this is no list of objects: it has no `items` (help: write the file with \
+                "clusters.json:1:1: this is a List of no API, not a Cluster of fleet.cattle.io (help: write the file with \
                  `kubectl get clusters.fleet.cattle.io -A -o json`)",
             ),
             (
                 r#"[{"apiVersion": "management.cattle.io/v3", "kind": "Cluster", "metadata": {"name": "x"}}]"#,
-                "clusters.json:1:1: items[0] is a Cluster of management.cattle.io/v3, not a Cluster of fleet.cattle.io \
+                "clusters.json:1:2: [0]: this is a Cluster of management.cattle.io/v3, not a Cluster of fleet.cattle.io \
                  (help: write the file with `kubectl get clusters.fleet.cattle.io -A -o json`)",
             ),
             (
                 r#"[{"metadata": {}}]"#,
-                "clusters.json:1:1: items[0] has no `metadata.name` (help: write the file with \
-                 `kubectl get clusters.fleet.cattle.io -A -o json`)",
+                "clusters.json:1:3: [0].metadata: the object has no `metadata.name` (help: export whole objects, with \
+                 `-o json` or `-o yaml`)",
             ),
             (
                 two.as_str(),
-                "clusters.json:5:30: items[1].metadata.name: there are two of the name `store-1` in the same \
-                 namespace (help: keep one; a cluster must be in the file once)",
+                "clusters.json:5:30: [1].metadata.name: there are two of the name `store-1` in the same \
+                 namespace (help: keep one; export every object once)",
             ),
             (
                 "{\"items\": [\n{\"metadata\": {\"name\": \"store",

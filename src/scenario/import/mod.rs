@@ -4,4 +4,5 @@ pub(crate) mod git_repo;
 pub(crate) mod inventory;
 pub(crate) mod manifest;
 pub(crate) mod object;
+pub(crate) mod objects;
 pub(crate) mod table;

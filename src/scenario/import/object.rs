@@ -2,31 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
 /// An object, with the parts of its specification and status that decide something.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[serde(bound(deserialize = "Spec: Deserialize<'de>, Status: Deserialize<'de>"))]
+#[serde(bound(deserialize = "Spec: Default + Deserialize<'de>, Status: Default + Deserialize<'de>"))]
 pub(crate) struct KubeObject<Spec, Status> {
     pub(crate) api_version: Option<String>,
     pub(crate) kind: Option<String>,
-    pub(crate) metadata: Option<KubeMetadata>,
-    pub(crate) spec: Option<Spec>,
-    pub(crate) status: Option<Status>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) metadata: KubeMetadata,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) spec: Spec,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) status: Status,
+}
+
+/// Reads a field that may be null, as Go writes what is empty.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(field: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(field)?.unwrap_or_default())
 }
 
 /// Name, labels and owners of an object.
 #[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct KubeMetadata {
-    pub(crate) name: Option<String>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) labels: Option<BTreeMap<String, String>>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) namespace: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) labels: BTreeMap<String, String>,
     /// Set while the object is being deleted.
     pub(crate) deletion_timestamp: Option<String>,
-    pub(crate) owner_references: Option<Vec<OwnerReference>>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) owner_references: Vec<OwnerReference>,
 }
 
 /// An object that this one belongs to.
@@ -42,21 +54,21 @@ pub(crate) type IgnoredPart = IgnoredAny;
 impl<Spec, Status> KubeObject<Spec, Status> {
     /// The name; empty where there is none.
     pub(crate) fn name(&self) -> &str {
-        self.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default()
+        &self.metadata.name
     }
 
     /// The namespace; empty where there is none.
     pub(crate) fn namespace(&self) -> &str {
-        self.metadata.as_ref().and_then(|metadata| metadata.namespace.as_deref()).unwrap_or_default()
+        &self.metadata.namespace
     }
 
     /// The labels.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
-        self.metadata.as_ref().and_then(|metadata| metadata.labels.clone()).unwrap_or_default()
+        self.metadata.labels.clone()
     }
 
     /// Whether it is being deleted.
-    pub(crate) fn is_leaving(&self) -> bool {
-        self.metadata.as_ref().is_some_and(|metadata| metadata.deletion_timestamp.is_some())
+    pub(crate) const fn is_leaving(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
     }
 }

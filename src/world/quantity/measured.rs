@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Distribution, Quantity};
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::problem::{Place, Problem, Source, some_of};
+use crate::document::problem::{Problem, Source, nearest, some_of};
 
 /// More values than this make a run no truer, only larger.
 const MOST_VALUES: usize = 1_000_000;
@@ -20,14 +20,17 @@ impl<T: Quantity> Distribution<T> {
     pub(crate) fn read_values(self, path: &Path, context: &mut Context<'_>) -> Option<Self> {
         let Self::Unread(values) = self else { return Some(self) };
         let source = context.file(&values.path, &path.key("file"))?;
-        match read_values::<T>(&source, values.column.as_deref()) {
-            Ok(values) => Some(Self::Empirical(values.into())),
-            Err(Wrong::Column(message, help)) => {
+        match read_column::<T>(&source, values.column.as_deref()) {
+            Ok(Column { mut values, .. }) => {
+                values.sort_by(|a, b| a.to_number().total_cmp(&b.to_number()));
+                Some(Self::Empirical(values.into()))
+            }
+            Err(WrongColumn::Column(message, help)) => {
                 let at = if values.column.is_some() { path.key("column") } else { path.key("file") };
                 context.report(&at, message, &help);
                 None
             }
-            Err(Wrong::Cell(problem)) => {
+            Err(WrongColumn::Cell(problem)) => {
                 context.problems.push(*problem);
                 None
             }
@@ -35,45 +38,61 @@ impl<T: Quantity> Distribution<T> {
     }
 }
 
-enum Wrong {
-    /// With the fix.
+/// A column of a table.
+pub(crate) struct Column<Q> {
+    /// In the order of the rows.
+    pub(crate) values: Vec<Q>,
+    /// Rows without a value.
+    pub(crate) empty: usize,
+}
+
+/// Why a column cannot be read.
+pub(crate) enum WrongColumn {
+    /// It is not there, or has no values; with the fix.
     Column(String, String),
+    /// A row or a cell is wrong.
     Cell(Box<Problem>),
 }
 
-/// The values of a column, sorted.
-fn read_values<Q: Quantity>(source: &Arc<Source>, column: Option<&str>) -> Result<Vec<Q>, Wrong> {
+/// Reads the named column of a table, or its only one.
+///
+/// # Errors
+/// When there is no such column, or a cell has no value of this quantity.
+pub(crate) fn read_column<Q: Quantity>(source: &Arc<Source>, column: Option<&str>) -> Result<Column<Q>, WrongColumn> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes());
-    let at = |byte: u64, message: String| {
-        let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(source.text.len());
-        Problem::at(Place { source: Arc::clone(source), span: byte..byte }, "", message)
+    let at = |position: Option<&csv::Position>, field: &str, message: String, help: &str| {
+        let byte = position.map_or(0, |position| position.byte() as usize).min(source.text.len());
+        WrongColumn::Cell(Box::new(source.at(byte..byte, field, message).with_help(help)))
     };
-    let broken = |error: &csv::Error| {
-        let byte = error.position().map_or(0, csv::Position::byte);
-        Wrong::Cell(Box::new(at(byte, format!("not CSV: {error}"))))
+    let broken = |error: csv::Error| {
+        let help = "write one header line, and rows with as many cells";
+        at(error.position(), "", format!("not CSV: {error}"), help)
     };
-    let names: Vec<String> = reader.headers().map_err(|error| broken(&error))?.iter().map(str::to_owned).collect();
+    let names: Vec<String> = reader.headers().map_err(broken)?.iter().map(str::to_owned).collect();
     let (index, name) = match column {
         Some(column) => match names.iter().position(|name| name == column) {
             Some(index) => (index, column),
             None => {
-                let known = some_of(&names);
-                return Err(Wrong::Column(format!("the file has no column `{column}`"), format!("it has {known}")));
+                let near =
+                    nearest(column, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+                let help = near.unwrap_or_else(|| format!("it has {}", some_of(&names)));
+                return Err(WrongColumn::Column(format!("the file has no column `{column}`"), help));
             }
         },
         None if names.len() == 1 => (0, names[0].as_str()),
         None => {
             let message = format!("the file has {} columns", names.len());
-            return Err(Wrong::Column(message, format!("add `column:` with one of {}", some_of(&names))));
+            return Err(WrongColumn::Column(message, format!("add `column:` with one of {}", some_of(&names))));
         }
     };
     let ends_in = |unit: &str| name == unit || name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
     let unit = Q::COLUMN_UNITS.iter().find(|(end, _)| ends_in(end)).map(|(_, unit)| *unit);
-    let mut values = Vec::new();
+    let mut column = Column { values: Vec::new(), empty: 0 };
     for record in reader.records() {
-        let record = record.map_err(|error| broken(&error))?;
+        let record = record.map_err(broken)?;
         let cell = record.get(index).unwrap_or_default();
         if cell.is_empty() {
+            column.empty += 1;
             continue;
         }
         let is_bare = cell.parse::<f64>().is_ok();
@@ -81,25 +100,18 @@ fn read_values<Q: Quantity>(source: &Arc<Source>, column: Option<&str>) -> Resul
             Some(unit) if is_bare => Q::read(&format!("{cell} {unit}")),
             _ => Q::read(cell),
         };
-        match read {
-            Ok(value) => values.push(value),
-            Err(error) => {
-                let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
-                let help = format!(
-                    "write values with units, or let the name of the column `{name}` end in one of {}",
-                    some_of(&units)
-                );
-                let byte = record.position().map_or(0, csv::Position::byte);
-                return Err(Wrong::Cell(Box::new(at(byte, error.to_string()).with_help(help))));
-            }
-        }
+        column.values.push(read.map_err(|error| {
+            let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
+            let units = some_of(&units);
+            let help = format!("write values with units, or let the name of the column `{name}` end in one of {units}");
+            at(record.position(), name, error.to_string(), &help)
+        })?);
     }
-    if values.is_empty() || values.len() > MOST_VALUES {
-        let message = format!("the column `{name}` has {} values", values.len());
-        return Err(Wrong::Column(message, format!("1 to {MOST_VALUES} can be drawn from")));
+    if column.values.is_empty() || column.values.len() > MOST_VALUES {
+        let message = format!("the column `{name}` has {} values", column.values.len());
+        return Err(WrongColumn::Column(message, format!("1 to {MOST_VALUES} can be drawn from")));
     }
-    values.sort_by(|a, b| a.to_number().total_cmp(&b.to_number()));
-    Ok(values)
+    Ok(column)
 }
 
 #[cfg(test)]
@@ -109,19 +121,19 @@ mod tests {
 
     fn read<Q: Quantity>(text: &str, column: Option<&str>) -> Result<Vec<Q>, String> {
         let source = Arc::new(Source { name: "values.csv".into(), text: text.into() });
-        read_values::<Q>(&source, column).map_err(|wrong| match wrong {
-            Wrong::Column(message, help) => format!("{message}; {help}"),
-            Wrong::Cell(problem) => format!("{}: {}", problem.line().unwrap_or(0), problem.message),
+        read_column::<Q>(&source, column).map(|column| column.values).map_err(|wrong| match wrong {
+            WrongColumn::Column(message, help) => format!("{message}; {help}"),
+            WrongColumn::Cell(problem) => format!("{}: {}", problem.line().unwrap_or(0), problem.message),
         })
     }
 
     #[test]
-    fn a_column_of_values_is_read_and_sorted() {
+    fn a_column_of_values_is_read() {
         let ms = |all: &[u64]| all.iter().map(|ms| SimDuration::from_millis(*ms)).collect::<Vec<_>>();
         for (text, column, expected) in [
-            ("seconds\n4\n1.5\n", None, ms(&[1500, 4000])),
-            ("node,pull_time_s\na,4\nb,\nc,2\n", Some("pull_time_s"), ms(&[2000, 4000])),
-            ("took\n4 s\n250 ms\n1m\n", Some("took"), ms(&[250, 4000, 60_000])),
+            ("seconds\n4\n1.5\n", None, ms(&[4000, 1500])),
+            ("node,pull_time_s\na,4\nb,\nc,2\n", Some("pull_time_s"), ms(&[4000, 2000])),
+            ("took\n4 s\n250 ms\n1m\n", Some("took"), ms(&[4000, 250, 60_000])),
             ("pull_ms\r\n7\r\n", None, ms(&[7])),
             ("pull (s)\n4 s\n", None, ms(&[4000])),
         ] {

@@ -2,35 +2,41 @@
 //!
 //! A large export is read in passes over its text: JSON is cut into its objects without a tree, and each object is read
 //! into the few fields that count. Only an object with an error is read into a tree, which knows the places of its
-//! fields. YAML has a tree from the start, so it is limited to [`MOST_YAML_VALUES`] values.
+//! fields. YAML is read into a tree and written as JSON, so it is limited to [`MOST_YAML_VALUES`] values.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::sources::unpacked_name;
+use super::object::KubeObject;
 use crate::document::files::json_problem;
 use crate::document::path::Path;
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
-use crate::document::tree::{self, Key, MOST_YAML_VALUES, Node, Value};
+use crate::document::tree::{self, MOST_YAML_VALUES, Node};
 
 /// Documents in one YAML file.
 const MOST_DOCUMENTS: usize = 2_000;
 
 /// One object of an export.
-pub(super) struct ExportObject<'s> {
+pub(crate) struct ExportObject<'s> {
     source: &'s Arc<Source>,
-    text: ObjectText<'s>,
+    /// In JSON: a part of the source, unless that is YAML.
+    text: Cow<'s, str>,
+    /// Its document, if that is YAML.
+    yaml: Option<Arc<Node>>,
     /// Where it is in its document.
     path: Path,
 }
 
-enum ObjectText<'s> {
-    Json(&'s str),
-    Yaml(Node),
+/// An object with what was read of it.
+pub(crate) struct ReadObject<'s, T> {
+    pub(crate) object: ExportObject<'s>,
+    pub(crate) value: T,
 }
 
 /// A list as kubectl, Argo CD or Cloud Foundry print it.
@@ -48,59 +54,61 @@ struct ListEnvelope<'s> {
 ///
 /// # Errors
 /// When the text is neither JSON nor YAML, with the place.
-pub(super) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
+pub(crate) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let is_json = source.text.trim_start().starts_with(['{', '[']);
     let is_yaml = [".yaml", ".yml"].iter().any(|ending| unpacked_name(&source.name.to_lowercase()).ends_with(ending));
-    if is_json {
-        match json_objects(source) {
-            // What begins with a brace may be YAML in flow style.
-            Err(problems) => yaml_objects(source).ok().filter(|_| is_yaml).ok_or(problems),
-            read => read,
-        }
-    } else {
-        yaml_objects(source)
+    if !is_json {
+        return yaml_objects(source);
+    }
+    let object = |(path, text)| ExportObject { source, text: Cow::Borrowed(text), yaml: None, path };
+    match json_objects(&source.text) {
+        Ok(found) => Ok(found.into_iter().map(object).collect()),
+        // What begins with a brace may be YAML in flow style.
+        Err(error) => yaml_objects(source).ok().filter(|_| is_yaml).ok_or_else(|| vec![json_problem(source, &error)]),
     }
 }
 
-fn json_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
-    let fail = |error: &serde_json::Error| vec![json_problem(source, error)];
+/// The name of a file without the ending of its compression.
+pub(crate) fn unpacked_name(name: &str) -> &str {
+    name.strip_suffix(".gz").unwrap_or(name)
+}
+
+/// The texts of the objects in JSON documents, each with its path in its document.
+fn json_objects(text: &str) -> Result<Vec<(Path, &str)>, serde_json::Error> {
     let mut found = Vec::new();
-    for document in serde_json::Deserializer::from_str(&source.text).into_iter::<&RawValue>() {
-        let text = document.map_err(|error| fail(&error))?.get();
+    for document in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let text = document?.get();
         // Argo CD's client prints an empty list so.
         if text == "null" {
             continue;
         }
-        let object = |text, path| ExportObject { source, text: ObjectText::Json(text), path };
         let listed = if text.starts_with('[') {
             Some((Path::default(), text))
         } else if text.starts_with('{') {
-            let envelope: ListEnvelope<'_> = serde_json::from_str(text).map_err(|error| fail(&error))?;
+            let envelope: ListEnvelope<'_> = serde_json::from_str(text)?;
             let resources = envelope.resources.filter(|_| envelope.pagination.is_some());
             let list = envelope.items.map(|items| ("items", items)).or(resources.map(|list| ("resources", list)));
             list.filter(|(_, list)| list.get().starts_with('[')).map(|(key, list)| (Path::of(key), list.get()))
         } else {
             None
         };
-        match listed {
-            Some((path, list)) => {
-                let items: Vec<&RawValue> = serde_json::from_str(list).map_err(|error| fail(&error))?;
-                for (at, item) in items.iter().enumerate() {
-                    let (path, text) = (path.index(at), item.get());
-                    // `jq -s` makes an array of the lists of several clusters or pages.
-                    let lists = if is_list(text) { serde_json::from_str(text).ok() } else { None };
-                    match lists.and_then(|ListEnvelope { items, .. }| {
-                        serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok()
-                    }) {
-                        Some(inner) => {
-                            let path = path.key("items");
-                            found.extend(inner.iter().enumerate().map(|(at, item)| object(item.get(), path.index(at))));
-                        }
-                        None => found.push(object(text, path)),
-                    }
+        let Some((path, list)) = listed else {
+            found.push((Path::default(), text));
+            continue;
+        };
+        for (at, item) in serde_json::from_str::<Vec<&RawValue>>(list)?.into_iter().enumerate() {
+            let (path, text) = (path.index(at), item.get());
+            // `jq -s` makes an array of the lists of several clusters or pages.
+            let inner = if is_list(text) { serde_json::from_str(text).ok() } else { None };
+            let inner =
+                inner.and_then(|ListEnvelope { items, .. }| serde_json::from_str::<Vec<&RawValue>>(items?.get()).ok());
+            match inner {
+                Some(inner) => {
+                    let path = path.key("items");
+                    found.extend(inner.iter().enumerate().map(|(at, item)| (path.index(at), item.get())));
                 }
+                None => found.push((path, text)),
             }
-            None => found.push(object(text, Path::default())),
         }
     }
     Ok(found)
@@ -120,59 +128,15 @@ fn yaml_objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     let is_only = documents.len() == 1;
     let mut found = Vec::new();
     for range in documents {
-        let root = if is_only { yaml_tree(source)? } else { yaml_document(source, &range)? };
-        let object = |node: Node, path| ExportObject { source, text: ObjectText::Yaml(node), path };
-        let mut root = root;
-        let (path, items) = match &mut root.value {
-            Value::Null => continue,
-            Value::List(items) => (Path::default(), Some(std::mem::take(items))),
-            Value::Map(entries) => {
-                let is_paged = entries.iter().any(|(key, _)| key.text == "pagination");
-                let list = entries.iter_mut().find_map(|(key, node)| {
-                    let is_list = key.text == "items" || (key.text == "resources" && is_paged);
-                    match &mut node.value {
-                        Value::List(items) if is_list => Some((Path::of(&key.text), std::mem::take(items))),
-                        _ => None,
-                    }
-                });
-                match list {
-                    Some((path, items)) => (path, Some(items)),
-                    None => (Path::default(), None),
-                }
-            }
-            _ => (Path::default(), None),
-        };
-        match items {
-            Some(items) => {
-                for (at, mut item) in items.into_iter().enumerate() {
-                    let path = path.index(at);
-                    match listed(&mut item) {
-                        Some(inner) => {
-                            let path = path.key("items");
-                            let inner = inner.into_iter().enumerate();
-                            found.extend(inner.map(|(at, item)| object(item, path.index(at))));
-                        }
-                        None => found.push(object(item, path)),
-                    }
-                }
-            }
-            None => found.push(object(root, path)),
-        }
+        let root = Arc::new(if is_only { yaml_tree(source)? } else { yaml_document(source, &range)? });
+        let json = root.to_json().to_string();
+        let objects = json_objects(&json).map_err(|error| vec![json_problem(source, &error)])?;
+        found.extend(objects.into_iter().map(|(path, text)| {
+            let yaml = Some(Arc::clone(&root));
+            ExportObject { source, text: Cow::Owned(text.to_owned()), yaml, path }
+        }));
     }
     Ok(found)
-}
-
-/// The items of a list of Kubernetes.
-fn listed(node: &mut Node) -> Option<Vec<Node>> {
-    let Value::Map(entries) = &mut node.value else { return None };
-    let is_kind = |(key, node): &(Key, Node)| {
-        key.text == "kind" && matches!(&node.value, Value::Text(kind) if kind.ends_with("List"))
-    };
-    entries.iter().any(is_kind).then_some(())?;
-    entries.iter_mut().find_map(|(key, node)| match &mut node.value {
-        Value::List(items) if key.text == "items" => Some(std::mem::take(items)),
-        _ => None,
-    })
 }
 
 /// A YAML document of several, with its places in the file.
@@ -225,9 +189,25 @@ fn only(source: &Source, range: &std::ops::Range<usize>) -> Source {
     Source { name: source.name.clone(), text }
 }
 
+/// At most 20 objects without a name or with that of another one.
+pub(crate) fn name_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
+    let mut names = BTreeSet::new();
+    let problem = |read: &'_ ReadObject<'_, KubeObject<Spec, Status>>| {
+        let (space, name) = (read.value.namespace().to_owned(), read.value.name().to_owned());
+        if name.is_empty() {
+            let problem = read.object.problem("metadata", "the object has no `metadata.name`");
+            return Some(problem.with_help("export whole objects, with `-o json` or `-o yaml`"));
+        }
+        let message = format!("there are two of the name `{name}` in the same namespace");
+        let twice = || read.object.problem("metadata.name", message).with_help("keep one; export every object once");
+        (!names.insert((space, name))).then(twice)
+    };
+    found.iter().filter_map(problem).take(20).collect()
+}
+
 impl<'s> ExportObject<'s> {
     /// Where it is in its document; empty for a document that is the object.
-    pub(super) const fn path(&self) -> &Path {
+    pub(crate) const fn path(&self) -> &Path {
         &self.path
     }
 
@@ -235,14 +215,14 @@ impl<'s> ExportObject<'s> {
     ///
     /// # Errors
     /// Every field of a wrong type, with its place.
-    pub(super) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
         let error = match self.try_read() {
             Ok(value) => return Ok(value),
             Err(error) => error,
         };
         let whole = || {
             let message = error.to_string();
-            self.at(&Path::default(), message.split(" at line ").next().unwrap_or_default())
+            self.problem("", message.split(" at line ").next().unwrap_or_default())
         };
         let Some(mut tree) = self.tree() else { return Err(vec![whole()]) };
         let mut problems = Vec::new();
@@ -250,13 +230,8 @@ impl<'s> ExportObject<'s> {
         loop {
             let reading = reader::read::<T>(tree.clone());
             let is_field = |error: &&ReadError| !matches!(error.kind, Kind::UnknownField { .. });
-            problems.extend(
-                reading
-                    .errors
-                    .iter()
-                    .filter(is_field)
-                    .map(|error| self.at(&error.path, error.message()).with_optional_help(error.help())),
-            );
+            let problem = |error: &ReadError| self.at(&error.path, error.message()).with_optional_help(error.help());
+            problems.extend(reading.errors.iter().filter(is_field).map(problem));
             let has_struck = reading.struck.iter().filter(|path| tree.strike(path)).count() > 0;
             if reading.value.is_some() || !problems.is_empty() || !has_struck {
                 break;
@@ -269,63 +244,50 @@ impl<'s> ExportObject<'s> {
     ///
     /// # Errors
     /// The first field of a wrong type.
-    pub(super) fn try_read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        match &self.text {
-            ObjectText::Json(text) => serde_json::from_str(text),
-            ObjectText::Yaml(node) => serde_json::from_value(node.to_json()),
-        }
+    pub(crate) fn try_read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.text)
     }
 
     /// A problem at a field.
-    pub(super) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
+    pub(crate) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
         self.at(&Path::parse(field).unwrap_or_default(), message)
     }
 
     fn at(&self, field: &Path, message: impl Into<String>) -> Problem {
-        let span = match (&self.text, self.tree()) {
-            (_, None) => self.start()..self.start(),
-            (ObjectText::Yaml(_), Some(tree)) => tree.place(field),
-            (ObjectText::Json(_), Some(tree)) => {
-                let place = tree.place(field);
-                self.start() + place.start..self.start() + place.end
+        let path = self.path.then(field);
+        let span = match &self.yaml {
+            Some(document) => document.place(&path),
+            None => {
+                // The text is a part of the source's.
+                let start = (self.text.as_ptr() as usize).saturating_sub(self.source.text.as_ptr() as usize);
+                let place = self.tree().map_or(0..0, |tree| tree.place(field));
+                start + place.start..start + place.end
             }
         };
-        self.source.at(span, self.path.then(field).to_string(), message)
-    }
-
-    /// The object's first byte in the file.
-    fn start(&self) -> usize {
-        match &self.text {
-            // The text is a part of the source's.
-            ObjectText::Json(text) => (text.as_ptr() as usize).saturating_sub(self.source.text.as_ptr() as usize),
-            ObjectText::Yaml(node) => node.at.start,
-        }
+        self.source.at(span, path.to_string(), message)
     }
 
     /// The object as a tree, whose places count from its own start in JSON, and from the file's in YAML.
     fn tree(&self) -> Option<Node> {
-        match &self.text {
-            ObjectText::Json(text) => {
-                let own = Source { name: self.source.name.clone(), text: (*text).to_owned() };
+        match &self.yaml {
+            Some(document) => document.get(&self.path).cloned(),
+            None => {
+                let own = Source { name: self.source.name.clone(), text: self.text.to_string() };
                 tree::parse_up_to(MOST_YAML_VALUES, &Arc::new(own)).ok()
             }
-            ObjectText::Yaml(node) => Some(node.clone()),
         }
     }
 
     /// The object's own text, as JSON: for a file of its own.
-    pub(super) fn to_json(&self) -> serde_json::Value {
-        match &self.text {
-            ObjectText::Json(text) => serde_json::from_str(text).unwrap_or_default(),
-            ObjectText::Yaml(node) => node.to_json(),
-        }
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        self.try_read().unwrap_or_default()
     }
 
     /// The exact text of an object in JSON.
-    pub(super) const fn json_text(&self) -> Option<&'s str> {
+    pub(crate) const fn json_text(&self) -> Option<&'s str> {
         match self.text {
-            ObjectText::Json(text) => Some(text),
-            ObjectText::Yaml(_) => None,
+            Cow::Borrowed(text) => Some(text),
+            Cow::Owned(_) => None,
         }
     }
 }
