@@ -3,11 +3,9 @@
 //! A manifest has compressed sizes only. Sizes on disk come from a field `uncompressed` beside `size`, or are assumed
 //! from a ratio. An image that is only known by its totals is taken as layers of equal size.
 
-use serde::Deserialize;
-
 use super::input::{Input, byte_of};
-use crate::document::files::read_json;
 use crate::document::problem::OrProblem;
+use crate::scenario::import::manifest::{self, ManifestLayer};
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,41 +42,17 @@ enum PatternPart {
 /// The fields of a pattern.
 const FIELDS: [&str; 3] = ["layers", "compressed", "uncompressed"];
 
-#[derive(Deserialize)]
-struct ManifestDocument {
-    layers: Option<Vec<LayerDocument>>,
-    manifests: Option<serde::de::IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct LayerDocument {
-    digest: Option<String>,
-    size: u64,
-    uncompressed: Option<u64>,
-}
-
 impl KnownImages {
     /// Adds the manifest of an image.
     pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> OrProblem<()> {
-        let help = format!("write it with `crane manifest {image} > manifest.json`");
-        if !input.source.text.trim_start().starts_with('{') {
-            return Err(input.whole("the file is not a manifest in JSON", help));
-        }
-        let document: ManifestDocument = read_json(&input.source)?;
-        if document.manifests.is_some() {
-            let help = format!("write the one that the nodes run: `crane manifest --platform linux/amd64 {image}`");
-            return Err(input.at(0, "manifests", "this is an index of several platforms, not a manifest", &help));
-        }
-        let layers = document.layers.unwrap_or_default();
-        if layers.is_empty() {
-            return Err(input.at(0, "layers", "the manifest has no layers", &help));
-        }
-        let layer = |layer: LayerDocument| KnownLayer {
-            digest: layer.digest,
-            compressed: layer.size as f64,
+        let manifest = manifest::read(&input.source);
+        let manifest = manifest.map_err(|problems| Box::new(problems.into_iter().next().expect("a problem")))?;
+        let layer = |layer: ManifestLayer| KnownLayer {
+            digest: Some(layer.digest),
+            compressed: layer.size.get() as f64,
             uncompressed: layer.uncompressed.map(|bytes| bytes as f64),
         };
-        self.manifests.push((image.to_owned(), layers.into_iter().map(layer).collect()));
+        self.manifests.push((image.to_owned(), manifest.layers.into_iter().map(layer).collect()));
         Ok(())
     }
 
@@ -216,7 +190,7 @@ mod tests {
         let mut images = KnownImages::default();
         images.add_pattern("chonks:{layers}-layers-size-{uncompressed}-bytes").expect("a pattern");
         images.add_table(&input("image,layers,compressed_bytes,uncompressed_bytes\nshop:1,2,100,400\n")).expect("CSV");
-        let manifest = r#"{"layers": [{"digest": "sha256:a", "size": 10, "uncompressed": 30}, {"size": 20}]}"#;
+        let manifest = r#"{"layers": [{"digest": "sha256:a", "size": 10, "uncompressed": 30}, {"digest": "sha256:b", "size": 20}]}"#;
         images.add_manifest("cart:1", &input(manifest)).expect("a manifest");
         let layers = images.layers("reg.dev/x/chonks:9-layers-size-900-bytes", Some(90)).expect("known");
         assert_eq!(layers.len(), 9);
@@ -232,10 +206,10 @@ mod tests {
     fn what_tells_no_layers_is_refused() {
         let mut images = KnownImages::default();
         for (text, message) in [
-            ("{}", "the manifest has no layers"),
+            ("{}", "no image manifest: it has no `layers`"),
             (r#"{"manifests": []}"#, "an index of several platforms"),
-            (r#"{"layers": [{"size": "large"}]}"#, "expected u64"),
-            ("layers:", "not a manifest"),
+            (r#"{"layers": [{"digest": "a", "size": "large"}]}"#, "which is no number of bytes"),
+            ("layers:", "not JSON"),
         ] {
             let found = images.add_manifest("a", &input(text)).expect_err(text).to_string();
             assert!(found.contains(message), "{text}: {found}");

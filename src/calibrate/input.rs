@@ -123,11 +123,6 @@ impl Input {
     pub(super) fn broken(&self, not: &str, help: &str) -> impl Fn(csv::Error) -> Box<Problem> {
         move |error| self.at(byte_of(error.position()), "", format!("not {not}: {error}"), help)
     }
-
-    /// A problem with the file as a whole.
-    pub(super) fn whole(&self, message: impl Into<String>, help: impl Into<String>) -> Box<Problem> {
-        Box::new(Problem::of_file(self.name(), message).with_help(help))
-    }
 }
 
 /// The byte of a table's text at a position.

@@ -8,22 +8,19 @@ use crate::document::problem::OrProblem;
 use crate::results::CalibratedValue;
 use crate::units::display::significant;
 
-/// What a response gives.
-#[derive(Debug, Default)]
-pub(super) struct ReadMetric {
-    pub(super) has: String,
-    pub(super) load: Vec<CalibratedValue>,
-}
-
-pub(super) fn read(kind: MetricKind, stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<ReadMetric> {
+/// A response's load as a value, and what the response has.
+pub(super) fn read(
+    kind: MetricKind,
+    stream: &mut JsonStream,
+    tally: &mut Tally,
+) -> OrProblem<(String, CalibratedValue)> {
     let source = short(stream.name());
     let load = prometheus::load(stream, tally)?;
-    let has = format!("{} samples of a load", load.values.len());
-    Ok(ReadMetric { has, load: of_load(kind, &load, &source) })
+    Ok((format!("{} samples of a load", load.values.len()), of_load(kind, &load, source)))
 }
 
-/// The values of a load: its limit where it stayed at one, otherwise its peak.
-fn of_load(kind: MetricKind, load: &MeasuredLoad, source: &str) -> Vec<CalibratedValue> {
+/// The value of a load: its limit where it stayed at one, otherwise its peak.
+fn of_load(kind: MetricKind, load: &MeasuredLoad, source: String) -> CalibratedValue {
     let (name, setting) = match kind {
         MetricKind::Egress => ("egress of the registry", "registry.egress"),
         MetricKind::Requests => ("requests to the registry", "registry.requests"),
@@ -32,36 +29,24 @@ fn of_load(kind: MetricKind, load: &MeasuredLoad, source: &str) -> Vec<Calibrate
         MetricKind::Egress => format!("{} MB/s", significant(value / 1e6, 4)),
         MetricKind::Requests => format!("{}/s", significant(value, 4)),
     };
-    let (mean, p95) = (written(load.mean), written(load.p95));
-    let value = |quantity: String, setting: &str, value: f64, note: String| CalibratedValue {
-        setting: setting.to_owned(),
-        quantity,
-        value: match (kind, setting) {
-            (MetricKind::Requests, "registry.requests") => format!("{{rate: {}}}", written(value)),
-            _ => written(value),
-        },
-        count: load.values.len() as u64,
-        source: source.to_owned(),
-        note,
-        ..CalibratedValue::default()
+    let (of, value, note) = match load.plateau {
+        Some((level, share)) => {
+            let note = format!("the load stayed within 5% of its peak for {:.0}% of the time", share * 100.0);
+            ("limit", level, note)
+        }
+        None => {
+            let note = "the load does not stay at its peak, so the limit is not known but not below this";
+            ("peak", load.peak, note.to_owned())
+        }
     };
-    match load.plateau {
-        Some((level, share)) => vec![value(
-            format!("limit of the {name}"),
-            setting,
-            level,
-            format!(
-                "the load stayed within 5% of its peak for {:.0}% of the time; mean {mean}, 95% {p95}",
-                share * 100.0
-            ),
-        )],
-        None => vec![value(
-            format!("peak of the {name}"),
-            "",
-            load.peak,
-            format!(
-                "the load does not stay at its peak, so the limit is not known but not below this; mean {mean}, 95% {p95}"
-            ),
-        )],
+    let value = written(value);
+    CalibratedValue {
+        setting: if of == "limit" { setting.to_owned() } else { String::new() },
+        quantity: format!("{of} of the {name}"),
+        value: if of == "limit" && kind == MetricKind::Requests { format!("{{rate: {value}}}") } else { value },
+        count: load.values.len() as u64,
+        source,
+        note: format!("{note}; mean {}, 95% {}", written(load.mean), written(load.p95)),
+        ..CalibratedValue::default()
     }
 }

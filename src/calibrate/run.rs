@@ -255,10 +255,10 @@ impl Calibration {
         let mut tally = events::Tally::default();
         for (kind, path) in &inputs.prometheus {
             let mut stream = JsonStream::open(path, SERIES)?;
-            let read = metrics::read(*kind, &mut stream, &mut tally)?;
+            let (has, load) = metrics::read(*kind, &mut stream, &mut tally)?;
             self.digests.push(stream.digest());
-            self.source(stream.name(), "prometheus", read.has);
-            self.loads.extend(read.load);
+            self.source(stream.name(), "prometheus", has);
+            self.loads.push(load);
         }
         self.left_out("prometheus", &tally);
         let mut tally = events::Tally::default();

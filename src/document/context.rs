@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::files::Files;
 use super::path::Path;
-use super::problem::{Place, Problem, Source, nearest, some_of};
+use super::problem::{Problem, Source, nearest, some_of};
 use super::reader::{self, ReadError};
 use super::tree::{self, Node, Value};
 
@@ -25,8 +25,7 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// A problem at a value of the document.
     pub(crate) fn at(&self, path: &Path, message: impl Into<String>) -> Problem {
-        let place = Place { source: Arc::clone(self.source), span: self.tree.place(path) };
-        Problem::at(place, path.to_string(), message)
+        self.source.at(self.tree.place(path), path.to_string(), message)
     }
 
     pub(crate) fn report(&mut self, path: &Path, message: impl Into<String>, help: &str) {
@@ -107,25 +106,14 @@ impl Context<'_> {
         base: &Path,
         counts: impl Fn(&ReadError) -> bool,
     ) -> Option<T> {
-        let mut rest = document.tree.get(base)?.clone();
-        let (mut value, mut errors) = (None, Vec::new());
-        // One reading gives up after many errors, and every ignored field of a long file is one.
-        while value.is_none() && errors.is_empty() {
-            let reading = reader::read::<T>(rest.clone());
-            let has_struck = reading.struck.iter().filter(|struck| rest.strike(struck)).count() > 0;
-            value = reading.value;
-            errors.extend(reading.errors.into_iter().filter(&counts));
-            if !has_struck {
-                break;
-            }
-        }
-        for error in &errors {
+        let reading = reader::read_where(document.tree.get(base)?.clone(), counts);
+        for error in &reading.errors {
             let path = base.then(&error.path);
             let problem = document.problem(&path, error.is_of_key(), error.kind.to_string());
             self.problems.push(problem.with_optional_help(error.help()));
         }
         // What is left of a wrong document would be judged by what is missing.
-        value.filter(|_| errors.is_empty())
+        reading.value.filter(|_| reading.errors.is_empty())
     }
 
     /// The index of `name` among `known`, which are the names under `list`.
@@ -188,6 +176,6 @@ impl Document {
 
     fn problem(&self, path: &Path, is_key: bool, message: impl Into<String>) -> Problem {
         let span = if is_key { self.tree.key_place(path) } else { self.tree.place(path) };
-        Problem::at(Place { source: Arc::clone(&self.source), span }, path.to_string(), message)
+        self.source.at(span, path.to_string(), message)
     }
 }

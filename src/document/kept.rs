@@ -5,7 +5,8 @@
 //! values decides how many requests Fleet's agent makes, so of these the fact is kept. Left out: comments, which stay
 //! where nothing else is left out, and labels, which select clusters.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
@@ -13,86 +14,27 @@ use super::problem::Source;
 use super::tree;
 use super::yaml::to_yaml;
 
-/// Fields that are copied with all that is in them.
-const WHOLE: [&str; 17] = [
-    "clusterGroupSelector",
-    "clusterSelector",
-    "finalizers",
-    "fsLayers",
-    "labelSelector",
-    "labels",
-    "options",
-    "ownerReferences",
-    "platform",
-    "policy",
-    "relationships",
-    "resourceSelectors",
-    "rolloutStrategy",
-    "selector",
-    "stages",
-    "strategy",
-    "syncPolicy",
-];
+/// How much of a field is copied.
+#[derive(Clone, Copy, PartialEq)]
+enum Kept {
+    /// All that is in it.
+    Whole,
+    /// Of a map or a list, its own fields.
+    Part,
+    /// A single value.
+    Value,
+}
 
-/// Maps and lists, of which fields are copied.
-const PARTS: [&str; 22] = [
-    "agent",
-    "clusterDecisionResource",
-    "clusters",
-    "config",
-    "generators",
-    "git",
-    "helm",
-    "items",
-    "layers",
-    "list",
-    "manifests",
-    "matrix",
-    "merge",
-    "metadata",
-    "plugin",
-    "pullRequest",
-    "resources",
-    "scmProvider",
-    "spec",
-    "status",
-    "targets",
-    "template",
-];
-
-/// Single values that are copied.
-const VALUES: [&str; 30] = [
-    "apiVersion",
-    "atomic",
-    "chart",
-    "clusterGroup",
-    "clusterName",
-    "defaultNamespace",
-    "deletionTimestamp",
-    "digest",
-    "goTemplate",
-    "kind",
-    "lastSeen",
-    "mediaType",
-    "name",
-    "namespace",
-    "nonReadyNodes",
-    "paused",
-    "placementName",
-    "readyNodes",
-    "releaseName",
-    "requeueAfterSeconds",
-    "resourceSnapshotIndex",
-    "revisionHistoryLimit",
-    "schemaVersion",
-    "size",
-    "stagedRolloutStrategyName",
-    "state",
-    "timeoutSeconds",
-    "uncompressed",
-    "version",
-    "waitForJobs",
-];
+/// The fields that are copied: `kept.csv`.
+static FIELDS: LazyLock<BTreeMap<&str, Kept>> = LazyLock::new(|| {
+    let rows = include_str!("kept.csv").lines().skip(1).filter_map(|row| row.split_once(','));
+    let kept = |(field, kept)| match kept {
+        "whole" => (field, Kept::Whole),
+        "part" => (field, Kept::Part),
+        _ => (field, Kept::Value),
+    };
+    rows.map(kept).collect()
+});
 
 /// Fields of `helm` in a fleet.yaml, of which it counts whether they are empty.
 const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
@@ -122,16 +64,20 @@ fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
         Value::Object(fields) => fields.retain(|key, value| {
             let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             let is_part = value.is_object() || value.is_array() || value.is_null();
-            let is_kept = WHOLE.contains(&key.as_str())
-                || is_part && PARTS.contains(&key.as_str())
-                || !is_part && VALUES.contains(&key.as_str()) && !is_address(value);
+            let kept = FIELDS.get(key.as_str()).copied();
+            let is_kept = match kept {
+                None => false,
+                Some(Kept::Whole) => true,
+                Some(Kept::Part) => is_part,
+                Some(Kept::Value) => !is_part && !is_address(value),
+            };
             if HELM_VALUES.contains(&key.as_str()) && path == "helm" && is_part {
                 left_out.push(below);
                 return fact(value);
             }
             if !is_kept {
                 left_out.push(below);
-            } else if !WHOLE.contains(&key.as_str()) {
+            } else if kept != Some(Kept::Whole) {
                 keep(value, &below, left_out);
             }
             is_kept

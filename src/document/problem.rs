@@ -37,7 +37,8 @@ impl Source {
         field: impl Into<String>,
         message: impl Into<String>,
     ) -> Problem {
-        Problem::at(Place { source: Arc::clone(self), span }, field, message)
+        let place = Some(Place { source: Arc::clone(self), span });
+        Problem { field: field.into(), place, ..Problem::of_file(&self.name, message) }
     }
 
     /// 1-based line and 1-based column (in characters) of a byte offset.
@@ -90,9 +91,9 @@ impl Source {
 
 /// A place in a file: bytes of its text.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) source: Arc<Source>,
-    pub(crate) span: Range<usize>,
+struct Place {
+    source: Arc<Source>,
+    span: Range<usize>,
 }
 
 impl Place {
@@ -139,12 +140,6 @@ impl Problem {
             place: None,
             before: (0, 0),
         }
-    }
-
-    /// A problem at a place in a file.
-    pub(crate) fn at(place: Place, field: impl Into<String>, message: impl Into<String>) -> Self {
-        let of_file = Self::of_file(&place.source.name, message);
-        Self { field: field.into(), place: Some(place), ..of_file }
     }
 
     /// Its line, 1-based. `None` when the file as a whole is the problem.
@@ -304,15 +299,14 @@ pub(crate) fn some_of(names: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn place(text: &str, span: Range<usize>) -> Place {
-        Place { source: Arc::new(Source { name: "a.yaml".into(), text: text.into() }), span }
+    fn source(text: &str) -> Arc<Source> {
+        Arc::new(Source { name: "a.yaml".into(), text: text.into() })
     }
 
     #[test]
     fn a_problem_shows_its_line_and_its_mend() {
         let text = "name: x\nregistry: {egress: 10}\n";
-        let problem =
-            Problem::at(place(text, 27..29), "registry.egress", "`10` has no unit").with_help("write `10 Gbit/s`");
+        let problem = source(text).at(27..29, "registry.egress", "`10` has no unit").with_help("write `10 Gbit/s`");
         assert_eq!((problem.line(), problem.line_and_column()), (Some(2), Some((2, 20))));
         let error = LoadError::new(vec![problem.clone(), problem], "a.yaml");
         insta::assert_snapshot!(error, @r"
@@ -333,7 +327,7 @@ mod tests {
     #[test]
     fn a_place_at_the_very_end_can_be_shown() {
         for text in ["", "name: x", "name: x\n", "näme: é"] {
-            let problem = Problem::at(place(text, text.len()..text.len()), "", "ends too early");
+            let problem = source(text).at(text.len()..text.len(), "", "ends too early");
             assert!(problem.render(&Renderer::plain()).contains("ends too early"), "{text:?}");
         }
     }
@@ -343,9 +337,7 @@ mod tests {
         let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
         let source = Arc::new(Source { name: "a.json".into(), text });
         let at = source.text.match_indices("\"é\"").map(|(at, found)| at..at + found.len());
-        let problems: Vec<Problem> = at
-            .map(|span| Problem::at(Place { source: Arc::clone(&source), span }, "clusters", "not a number"))
-            .collect();
+        let problems: Vec<Problem> = at.map(|span| source.at(span, "clusters", "not a number")).collect();
         let error = LoadError::new(problems, "a.json");
         assert_eq!(error.problems.len(), 8_000);
         let shown = error.to_string();

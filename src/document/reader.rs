@@ -36,10 +36,15 @@ impl<T> Reading<T> {
 }
 
 /// Reads `tree` as a `T`, noting all errors.
-pub(crate) fn read<T: de::DeserializeOwned>(mut tree: Node) -> Reading<T> {
+pub(crate) fn read<T: de::DeserializeOwned>(tree: Node) -> Reading<T> {
+    read_where(tree, |_| true)
+}
+
+/// As [`read`], noting the errors that count, such as those of fields that are known.
+pub(crate) fn read_where<T: de::DeserializeOwned>(mut tree: Node, counts: impl Fn(&ReadError) -> bool) -> Reading<T> {
     const MOST_ERRORS: usize = 100;
     let mut reading = Reading { value: None, errors: Vec::new(), struck: Vec::new() };
-    for _ in 0..MOST_ERRORS {
+    while reading.errors.len() < MOST_ERRORS {
         let error = match T::deserialize(Place::At(&tree)) {
             Ok(value) => {
                 reading.value = Some(value);
@@ -63,7 +68,7 @@ pub(crate) fn read<T: de::DeserializeOwned>(mut tree: Node) -> Reading<T> {
             }
             Kind::UnknownField { .. } | Kind::UnknownChoice { .. } => false,
         };
-        if !caused_by_a_strike {
+        if !caused_by_a_strike && counts(&error) {
             reading.errors.push(error);
         }
         if path.0.is_empty() || !tree.strike(&path) {

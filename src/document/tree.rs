@@ -195,14 +195,23 @@ impl Node {
 
     /// Moves every place towards the end of the text by some bytes.
     pub(crate) fn shift(&mut self, bytes: usize) {
-        let shift = |at: &mut Range<usize>| *at = at.start + bytes..at.end + bytes;
-        shift(&mut self.at);
+        self.relocate(&|at| at.start + bytes..at.end + bytes);
+    }
+
+    /// The value with all that is in it, as if it were written at `at`.
+    pub(crate) fn moved(mut self, at: &Range<usize>) -> Self {
+        self.relocate(&|_| at.clone());
+        self
+    }
+
+    fn relocate(&mut self, to: &dyn Fn(&Range<usize>) -> Range<usize>) {
+        self.at = to(&self.at);
         match &mut self.value {
-            Value::List(items) => items.iter_mut().for_each(|item| item.shift(bytes)),
+            Value::List(items) => items.iter_mut().for_each(|item| item.relocate(to)),
             Value::Map(entries) => {
                 for (key, node) in entries {
-                    shift(&mut key.at);
-                    node.shift(bytes);
+                    key.at = to(&key.at);
+                    node.relocate(to);
                 }
             }
             _ => {}
@@ -321,22 +330,6 @@ impl Node {
     /// Whether an item of a list has this `name`.
     fn is_named(&self, name: &str) -> bool {
         self.entry("name").is_some_and(|(_, value)| matches!(&value.value, Value::Text(text) if text == name))
-    }
-
-    /// The value with all that is in it, as if it were written at `at`.
-    pub(crate) fn moved(mut self, at: &Range<usize>) -> Self {
-        self.at.clone_from(at);
-        match &mut self.value {
-            Value::List(items) => items.iter_mut().for_each(|item| *item = item.clone().moved(at)),
-            Value::Map(entries) => {
-                for (key, node) in entries {
-                    key.at.clone_from(at);
-                    *node = node.clone().moved(at);
-                }
-            }
-            _ => {}
-        }
-        self
     }
 
     fn get_mut(&mut self, path: &[Step]) -> Option<&mut Self> {

@@ -30,7 +30,7 @@ pub(super) fn is_application_set(shape: &ExportShape) -> bool {
 
 /// The file with its kind at the end, so that places stay true: Argo CD's client leaves it out.
 pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
-    let has_kind = found.read::<SetObject>().is_ok_and(|set| set.kind.is_some());
+    let has_kind = found.read::<ApplicationSetFacts>().is_ok_and(|set| set.kind.is_some());
     let mut file = found.file;
     if !has_kind {
         let is_json = file.text.trim_start().starts_with('{');
@@ -58,11 +58,12 @@ pub(super) fn without_template_labels(text: &str) -> Option<String> {
     Some(if is_json { format!("{set:#}\n") } else { to_yaml(&set) })
 }
 
-type SetObject = KubeObject<SetSpec, IgnoredPart>;
+/// What an ApplicationSet says of its applications.
+pub(super) type ApplicationSetFacts = KubeObject<SetSpec, IgnoredPart>;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct SetSpec {
+pub(super) struct SetSpec {
     #[serde(deserialize_with = "or_default")]
     generators: Vec<SetGenerator>,
     #[serde(deserialize_with = "or_default")]
@@ -96,22 +97,7 @@ struct SetMetadata {
     labels: BTreeMap<String, String>,
 }
 
-/// What an ApplicationSet says of its applications.
-pub(super) struct ApplicationSetFacts {
-    pub(super) name: String,
-    spec: SetSpec,
-}
-
 impl ApplicationSetFacts {
-    /// Reads the fields that count.
-    ///
-    /// # Errors
-    /// When one has a wrong type.
-    pub(super) fn of(found: &FoundStrategy) -> OrProblems<Self> {
-        let set = found.read::<SetObject>()?;
-        Ok(Self { name: set.name().to_owned(), spec: set.spec })
-    }
-
     /// A target for each cluster that a generator selects.
     ///
     /// # Errors

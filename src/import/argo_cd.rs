@@ -66,7 +66,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let set = sources.strategy.as_ref();
     let set =
         set.map(|path| strategy::read(path, &APPLICATION_SET, is_set, "applicationset.yaml", texts)).transpose()?;
-    let facts = set.as_ref().map(ApplicationSetFacts::of).transpose()?;
+    let facts = set.as_ref().map(FoundStrategy::read::<ApplicationSetFacts>).transpose()?;
     let mut read = Vec::new();
     let mut notes = Vec::new();
     let known = sources.clusters.as_ref().map(|path| clusters(path, texts, &mut read, &mut notes)).transpose()?;
@@ -76,7 +76,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
             let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
             read.push(format!("{}: {}", source.name, counted(found.found.len(), "application")));
             notes.extend(found.note_on_others(&source.name));
-            let owner = facts.as_ref().map(|facts| facts.name.as_str());
+            let owner = facts.as_ref().map(KubeObject::name);
             let choice = ApplicationChoice { namespace: sources.namespace.as_deref(), owner, file: &source.name };
             let (targets, failing) = choice.targets(&found.found, known.as_ref(), &mut notes)?;
             (source.name.clone(), targets, failing)

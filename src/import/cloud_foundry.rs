@@ -51,25 +51,20 @@ struct HealthCheckData {
 
 #[derive(Deserialize)]
 struct AppManifest {
-    applications: Option<Vec<ManifestApp>>,
+    #[serde(default, deserialize_with = "or_default")]
+    applications: Vec<ManifestApp>,
 }
 
+/// An app of a manifest, or one of its processes.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct ManifestApp {
     name: Option<String>,
-    instances: Option<Value>,
-    processes: Option<Vec<ManifestProcess>>,
-    readiness_health_check_type: Option<String>,
-    readiness_health_check_interval: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct ManifestProcess {
     #[serde(rename = "type")]
     kind: Option<String>,
     instances: Option<Value>,
+    #[serde(default, deserialize_with = "or_default")]
+    processes: Vec<ManifestApp>,
     readiness_health_check_type: Option<String>,
     readiness_health_check_interval: Option<u64>,
 }
@@ -199,7 +194,7 @@ fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut 
     let source = texts.read(path, MANIFEST.command)?;
     let found = MANIFEST.read::<AppManifest>(&source)?.found;
     let Some(manifest) = found.first() else { return Err(Vec::new()) };
-    let apps = manifest.value.applications.as_deref().unwrap_or_default();
+    let apps = &manifest.value.applications;
     let names: Vec<String> = apps.iter().filter_map(|app| app.name.clone()).collect();
     let fail =
         |field: &str, message: String, help: String| vec![manifest.object.problem(field, message).with_help(help)];
@@ -215,8 +210,7 @@ fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut 
         }
     };
     let app = &apps[at];
-    let web =
-        app.processes.as_deref().unwrap_or_default().iter().find(|process| process.kind.as_deref() == Some("web"));
+    let web = app.processes.iter().find(|process| process.kind.as_deref() == Some("web"));
     let written = web.and_then(|web| web.instances.as_ref()).or(app.instances.as_ref());
     let instances = match written {
         None => 1,

@@ -21,7 +21,7 @@ use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::document::tree;
 use crate::products::FleetGroup;
 use crate::scenario::import::git_repo::GitRepo;
-use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster, NoWorkspace};
+use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster};
 use crate::scenario::import::object::KubeObject;
 use crate::scenario::import::objects::{ReadObject, name_problems};
 
@@ -117,38 +117,20 @@ fn targets<'c>(
     clusters: &'c [InventoryCluster],
     groups: &[FleetGroup],
     repo: Option<&Arc<Source>>,
-    namespace: Option<&'c str>,
+    namespace: Option<&str>,
 ) -> OrProblems<(&'c str, Vec<&'c InventoryCluster>)> {
-    let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
-    let names: Vec<String> = spaces.iter().map(|name| (*name).to_owned()).collect();
     let choose = |wanted: Option<&str>| {
-        let space = inventory::workspace(&spaces, wanted.and_then(|name| spaces.get(name).copied().or(Some(name))));
-        // A wanted name that is not there is the error's; the found one is of the clusters.
-        match space {
-            Ok(space) => Ok(spaces.get(space).copied().unwrap_or_default()),
-            Err(NoWorkspace::Unknown(name)) => {
-                let message = format!("the export has no clusters in the namespace `{name}`");
-                Err(vec![Problem::of_file(&source.name, message).with_help(format!("it has {}", some_of(&names)))])
-            }
-            Err(NoWorkspace::Several) => {
-                let message = format!("the export has clusters in {} namespaces", spaces.len());
-                let help = format!("a bundle has targets in one; add `--namespace` with one of {}", some_of(&names));
-                Err(vec![Problem::of_file(&source.name, message).with_help(help)])
-            }
-        }
+        let found = inventory::of_workspace(clusters, wanted, "add `--namespace` with");
+        found.map_err(|(message, help)| vec![Problem::of_file(&source.name, message).with_help(help)])
     };
-    let in_space = |space: &str| clusters.iter().filter(|cluster| cluster.namespace == space).collect::<Vec<_>>();
-    let Some(repo) = repo else {
-        let space = choose(namespace)?;
-        return Ok((space, in_space(space)));
-    };
+    let Some(repo) = repo else { return choose(namespace) };
     let root = tree::parse(repo).map_err(|problem| vec![*problem])?;
     let mut files = Files::in_folder(".".into());
     let mut context = Context { files: &mut files, source: repo, tree: &root, struck: &[], problems: Vec::new() };
     let document = Document::of(Arc::clone(repo), root.clone());
     let Some(read) = GitRepo::of(document, &mut context) else { return Err(context.problems) };
-    let space = choose(namespace.or(read.namespace()))?;
-    let targets = read.targets(in_space(space), groups, &mut context);
+    let (space, found) = choose(namespace.or(read.namespace()))?;
+    let targets = read.targets(found, groups, &mut context);
     targets.map(|targets| (space, targets)).ok_or(context.problems)
 }
 

@@ -4,9 +4,9 @@
 //! spread that [`crate::world::calibration`] names.
 
 use crate::document::yaml;
-use crate::scenario::constants::{self, Constant};
+use crate::scenario::constants;
 use crate::units::Share;
-use crate::world::{ClusterSpec, DurationModel, RuntimeVersion, calibration};
+use crate::world::{RuntimeVersion, calibration};
 
 /// A value that no export contains.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -31,10 +31,11 @@ impl Guess {
         }
     }
 
-    /// A constant of the model, with its range.
-    fn constant(name: &str, setting: &str, value: String, replace_with: &str) -> Self {
-        let constant = constant(name);
-        Self { value, ..Self::new(setting, "", &constant.range.join(" to "), replace_with) }
+    /// A constant of the model, with its default and its range.
+    fn constant(name: &str, setting: &str, replace_with: &str) -> Self {
+        let constant = constants::all().find(|constant| constant.name() == name).expect("a constant of the model");
+        let value = constant.default_text().expect("it has a default");
+        Self::new(setting, &value, &constant.range.join(" to "), replace_with)
     }
 
     /// Nodes of every cluster that does not say.
@@ -48,15 +49,13 @@ impl Guess {
     }
 
     pub(super) fn downlink(place: &str) -> Self {
-        let value = ClusterSpec::default().downlink.to_string();
         let replace = "the bandwidth of the sites, or a column `downlink` in clusters.csv";
-        Self::constant("fleet[*].downlink", &format!("{place}.downlink"), value, replace)
+        Self::constant("fleet[*].downlink", &format!("{place}.downlink"), replace)
     }
 
     pub(super) fn rtt(place: &str) -> Self {
-        let value = ClusterSpec::default().rtt.to_string();
         let replace = "the time of a `ping` from a site to the registry, or a column `rtt` in clusters.csv";
-        Self::constant("fleet[*].rtt", &format!("{place}.rtt"), value, replace)
+        Self::constant("fleet[*].rtt", &format!("{place}.rtt"), replace)
     }
 
     pub(super) fn egress() -> Self {
@@ -70,15 +69,13 @@ impl Guess {
 
     pub(super) fn service_time() -> Self {
         let replace = "the median of the registry's request durations";
-        let value = model(&calibration::SERVICE_TIME);
-        Self::constant("registry.serviceTime", "registry.serviceTime", value, replace)
+        Self::constant("registry.serviceTime", "registry.serviceTime", replace)
     }
 
     /// The link of a cluster that several targets share.
     pub(super) fn shared_link(at: usize) -> Self {
         let replace = "the bandwidth of each of these clusters";
-        let value = ClusterSpec::default().downlink.to_string();
-        Self::constant("fleet[*].downlink", &format!("regions[{at}].bandwidth"), value, replace)
+        Self::constant("fleet[*].downlink", &format!("regions[{at}].bandwidth"), replace)
     }
 
     /// No layer is shared with the version that runs now.
@@ -104,8 +101,7 @@ impl Guess {
     pub(super) fn compression_ratio(image: usize) -> Self {
         let replace = "the size that `crictl images` shows, divided by that of the layers in the manifest";
         let setting = format!("release.images[{image}].compressionRatio");
-        let value = calibration::COMPRESSION_RATIO.to_string();
-        Self::constant("release.images[*].compressionRatio", &setting, value, replace)
+        Self::constant("release.images[*].compressionRatio", &setting, replace)
     }
 
     pub(super) fn replicas(workload: usize) -> Self {
@@ -120,14 +116,13 @@ impl Guess {
     pub(super) fn start(workload: usize) -> Self {
         let replace = "the time from a container's start to its first successful probe";
         let setting = format!("release.workloads[{workload}].start");
-        Self::constant("release.workloads[*].start", &setting, model(&calibration::START), replace)
+        Self::constant("release.workloads[*].start", &setting, replace)
     }
 
     pub(super) fn readiness(workload: usize) -> Self {
         let replace = "`periodSeconds` of the readiness probe; remove the line where there is none";
         let setting = format!("release.workloads[{workload}].readiness.period");
-        let value = calibration::PROBE_PERIOD.to_string();
-        Self::constant("release.workloads[*].readiness.period", &setting, value, replace)
+        Self::constant("release.workloads[*].readiness.period", &setting, replace)
     }
 
     /// The time until people approve a stage.
@@ -169,31 +164,5 @@ impl Guess {
             "containerd-1.7, -2.0, -2.1, -2.4 or cri-o",
             "the runtime of a typical node (--nodes)",
         )
-    }
-}
-
-fn model(model: &DurationModel) -> String {
-    // Quantities with their unit need no quotes in YAML.
-    yaml::plain(&serde_json::to_value(model).expect("settings can be written")).replace('"', "")
-}
-
-fn constant(name: &str) -> &'static Constant {
-    constants::all().find(|constant| constant.name() == name).expect("a constant of the model")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_and_ranges_are_those_of_the_model() {
-        let of = |guess: Guess| (guess.value, guess.range);
-        let texts = |value: &str, range: &str| (value.to_owned(), range.to_owned());
-        assert_eq!(of(Guess::downlink("fleet[0]")), texts("100 Mbit/s", "20 Mbit/s to 500 Mbit/s"));
-        assert_eq!(of(Guess::rtt("fleet[0]")), texts("30 ms", "5 ms to 150 ms"));
-        assert_eq!(of(Guess::nodes("fleet[0]")), texts("3", "1 to 250"));
-        assert_eq!(of(Guess::start(0)), texts("{median: 4 s, sigma: 0.6}", "1 s to 30 s"));
-        assert_eq!(of(Guess::readiness(0)), texts("10 s", "1 s to 30 s"));
-        assert_eq!(of(Guess::runtime()).0, "containerd-2.4");
     }
 }

@@ -14,7 +14,7 @@ use super::kinds::{ClientObject, ExportShape, IMAGE};
 use super::sources::Texts;
 use crate::document::files::sha256;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
-use crate::scenario::import::manifest::{self, ImagePlatform, Manifest};
+use crate::scenario::import::manifest::{self, ImagePlatform, Manifest, ManifestLayer};
 use crate::scenario::import::objects::{ExportObject, objects, unpacked_name};
 use crate::units::Bytes;
 
@@ -234,13 +234,13 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
     let mut seen = Vec::new();
     let (mut all, mut new) = (0, 0);
-    for (digest, size) in &image.new.manifest.layers {
+    for ManifestLayer { digest, size, .. } in &image.new.manifest.layers {
         if seen.contains(&digest) {
             continue;
         }
         seen.push(digest);
         all += size.get();
-        let is_old = |old: &ManifestFile| old.manifest.layers.iter().any(|(known, _)| known == digest);
+        let is_old = |old: &ManifestFile| old.manifest.layers.iter().any(|known| known.digest == *digest);
         if !image.previous.as_ref().is_some_and(is_old) {
             new += size.get();
         }

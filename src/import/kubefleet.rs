@@ -169,7 +169,7 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStr
 
 fn pick(placement: &FoundStrategy, members: &[MemberView]) -> OrProblems<Picked> {
     let read = placement.read::<PlacementObject>()?;
-    let refused = |NotPicked { field, reason, help }| vec![placement.problem(&field, reason).with_help(help)];
+    let refused = |(field, reason, help): NotPicked| vec![placement.problem(&field, reason).with_help(help)];
     read.spec.pick(&read.status, members).map_err(refused)
 }
 

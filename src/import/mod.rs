@@ -139,21 +139,22 @@ const FLEETS: &str = "--fleet, --members, --applications, --clusters, --process 
 
 /// Checks that the options are of one product.
 fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
-    let named = [
-        ("--fleet", sources.fleet.is_some(), Importer::Fleet),
-        ("--members", sources.members.is_some(), Importer::KubeFleet),
-        ("--applications", sources.applications.is_some(), Importer::ArgoCd),
-        ("--clusters", sources.clusters.is_some(), Importer::ArgoCd),
-        ("--process", sources.process.is_some(), Importer::CloudFoundry),
-        ("--manifest", sources.manifest.is_some(), Importer::CloudFoundry),
+    use Importer::{ArgoCd, CloudFoundry, Fleet, KubeFleet};
+    // Options with their product; the first six name a fleet.
+    let options = [
+        ("--fleet", sources.fleet.is_some(), Fleet),
+        ("--members", sources.members.is_some(), KubeFleet),
+        ("--applications", sources.applications.is_some(), ArgoCd),
+        ("--clusters", sources.clusters.is_some(), ArgoCd),
+        ("--process", sources.process.is_some(), CloudFoundry),
+        ("--manifest", sources.manifest.is_some(), CloudFoundry),
+        ("--gitrepo", sources.git_repo.is_some(), Fleet),
+        ("--cluster-groups", sources.cluster_groups.is_some(), Fleet),
+        ("--placement", sources.placement.is_some(), KubeFleet),
+        ("--deployment", sources.deployment.is_some(), CloudFoundry),
+        ("--app", sources.app.is_some(), CloudFoundry),
     ];
-    let further = [
-        ("--gitrepo", sources.git_repo.is_some(), Importer::Fleet),
-        ("--cluster-groups", sources.cluster_groups.is_some(), Importer::Fleet),
-        ("--placement", sources.placement.is_some(), Importer::KubeFleet),
-        ("--deployment", sources.deployment.is_some(), Importer::CloudFoundry),
-        ("--app", sources.app.is_some(), Importer::CloudFoundry),
-    ];
+    let (named, further) = options.split_at(6);
     let fleets: Vec<_> = named.iter().filter(|(_, is_given, _)| *is_given).collect();
     let usage = |message: String| Err(ImportError::Usage(message));
     let Some((first, _, product)) = fleets.first() else {

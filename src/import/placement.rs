@@ -119,17 +119,7 @@ pub(super) struct Picked {
 }
 
 /// Why a placement picks nothing: the field, the reason, and the fix.
-pub(super) struct NotPicked {
-    pub(super) field: String,
-    pub(super) reason: String,
-    pub(super) help: String,
-}
-
-impl NotPicked {
-    fn new(field: impl Into<String>, reason: impl Into<String>, help: &str) -> Self {
-        Self { field: field.into(), reason: reason.into(), help: help.to_owned() }
-    }
-}
+pub(super) type NotPicked = (String, String, &'static str);
 
 impl PickingSpec {
     /// Whether staged update runs update the clusters.
@@ -152,7 +142,7 @@ impl PickingSpec {
             Some("PickFixed") => return policy.fixed(members),
             Some("PickN") => {
                 let reason = "the placement has no status, so that the picked clusters are not known";
-                return Err(NotPicked::new("spec.policy.placementType", reason, WITH_STATUS));
+                return Err(("spec.policy.placementType".to_owned(), reason.to_owned(), WITH_STATUS));
             }
             _ => {}
         }
@@ -161,7 +151,8 @@ impl PickingSpec {
             selected.iter().copied().partition(|member| policy.tolerates(&members[*member]));
         if tolerated.is_empty() {
             let help = "compare its affinity and tolerations with the labels and taints of the members";
-            return Err(NotPicked::new("spec.policy", "the placement picks none of the joined member clusters", help));
+            let reason = "the placement picks none of the joined member clusters";
+            return Err(("spec.policy".to_owned(), reason.to_owned(), help));
         }
         let unselected = members.len() - selected.len();
         let notes = [
@@ -191,7 +182,7 @@ impl PickingPolicy {
                 None => {
                     let reason = format!("`{name}` is not among the joined member clusters");
                     let help = "export all members: `kubectl get memberclusters -o json`";
-                    return Err(NotPicked::new(format!("spec.policy.clusterNames[{at}]"), reason, help));
+                    return Err((format!("spec.policy.clusterNames[{at}]"), reason, help));
                 }
             }
         }
@@ -199,7 +190,7 @@ impl PickingPolicy {
         picked.dedup();
         if picked.is_empty() {
             let help = "KubeFleet refuses this too; name at least one";
-            return Err(NotPicked::new("spec.policy.clusterNames", "the placement names no clusters", help));
+            return Err(("spec.policy.clusterNames".to_owned(), "the placement names no clusters".to_owned(), help));
         }
         let note = left_out(members.len() - picked.len(), "member", "not named by the placement");
         Ok(Picked { members: picked, notes: note.into_iter().collect() })
@@ -217,11 +208,11 @@ impl PickingPolicy {
             );
             if term.property_selector.is_some() {
                 let reason = "properties cannot be evaluated without the placement's status";
-                return Err(NotPicked::new(format!("{path}.propertySelector"), reason, WITH_STATUS));
+                return Err((format!("{path}.propertySelector"), reason.to_owned(), WITH_STATUS));
             }
             let selector = term.label_selector.as_ref().map(LabelSelector::check).transpose().map_err(|error| {
                 let help = "Kubernetes would refuse this selector too";
-                NotPicked::new(format!("{path}.labelSelector"), error.to_string(), help)
+                (format!("{path}.labelSelector"), error.to_string(), help)
             })?;
             selectors.push(selector);
         }
@@ -267,9 +258,9 @@ mod tests {
         let spec: PickingSpec = serde_saphyr::from_str(spec).expect("a spec");
         let status: PickingStatus = serde_saphyr::from_str(status).expect("a status");
         let members = members();
-        match spec.pick(Some(&status), &members) {
+        match spec.pick(&status, &members) {
             Ok(picked) => Ok(picked.members.into_iter().map(|at| members[at].name.clone()).collect()),
-            Err(not) => Err(format!("{}: {}", not.field, not.reason)),
+            Err((field, reason, _)) => Err(format!("{field}: {reason}")),
         }
     }
 

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use super::GuessedLink;
 use super::check::Checker;
 use super::import::git_repo::GitRepo;
-use super::import::inventory::{self, InventoryCluster, LinkFields, NoWorkspace};
+use super::import::inventory::{self, InventoryCluster, LinkFields};
 use super::import::table;
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
-use crate::document::problem::{Problem, some_of};
+use crate::document::problem::Problem;
 use crate::document::text_or::FromText;
 use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
@@ -292,31 +292,16 @@ impl Checker<'_> {
         }
     }
 
-    /// The clusters of one workspace: a bundle's targets are those of its own namespace.
+    /// The clusters of one workspace.
     fn of_workspace<'c>(
         &mut self,
         clusters: &'c [InventoryCluster],
         wanted: Option<&str>,
     ) -> Option<Vec<&'c InventoryCluster>> {
-        let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
-        let names: Vec<String> = spaces.iter().map(|name| (*name).to_owned()).collect();
+        let found = inventory::of_workspace(clusters, wanted, "set `inventory.namespace` to");
         let path = Path::of("inventory");
-        let namespace = match inventory::workspace(&spaces, wanted) {
-            Ok(namespace) => namespace,
-            Err(NoWorkspace::Unknown(name)) => {
-                let message = format!("the inventory has no clusters in the namespace `{name}`");
-                self.report(&path.key("namespace"), message, &format!("it has clusters in {}", some_of(&names)));
-                return None;
-            }
-            Err(NoWorkspace::Several) => {
-                let message = format!("the inventory has clusters in {} namespaces", spaces.len());
-                let help =
-                    format!("a bundle has targets in one; set `inventory.namespace` to one of {}", some_of(&names));
-                self.report(&path, message, &help);
-                return None;
-            }
-        };
-        Some(clusters.iter().filter(|cluster| cluster.namespace == namespace).collect())
+        let path = if wanted.is_some() { path.key("namespace") } else { path };
+        found.map(|(_, found)| found).map_err(|(message, help)| self.report(&path, message, &help)).ok()
     }
 
     fn inventory_file(&mut self, name: &str) -> Option<Arc<Vec<InventoryCluster>>> {

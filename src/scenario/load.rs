@@ -1,6 +1,7 @@
 //! From the path of an experiment to all its variants, or to all that is wrong with it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::{Assertion, Experiment, Scenario, Variant};
 use crate::document::context::Context;
 use crate::document::files::{Files, OpenFile};
 use crate::document::path::{Path, Step};
-use crate::document::problem::{LoadError, Place, Problem, Source, any_of};
+use crate::document::problem::{LoadError, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
 use crate::document::text_or::TextOr;
 use crate::document::tree::{self, Node, Value};
@@ -110,8 +111,8 @@ fn begin_at(
     files.copy_whole(&name);
     let tree = match tree::parse(&source) {
         Ok(tree) if matches!(tree.value, Value::Null) => {
-            let problem = Problem::at(Place { source, span: 0..0 }, "", "the file is empty");
-            return fail(vec![problem.with_help("docs/experiment-format.md has an example to begin with")]);
+            let help = "docs/experiment-format.md has an example to begin with";
+            return fail(vec![source.at(0..0, "", "the file is empty").with_help(help)]);
         }
         Ok(tree) => tree,
         Err(problem) => return fail(vec![*problem]),
@@ -204,11 +205,15 @@ impl Loader {
             let SetValue { path, key_at, node } = &*value;
             self.put_part_of_file(path);
             if let Err(part) = self.tree.set(path, node, key_at) {
-                let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
-                let help = "indices count from 0, and only maps have settings inside";
-                self.problems.push(self.source.at(key_at.clone(), path.to_string(), message).with_help(help));
+                self.problems.push(self.no_setting(path, &part, key_at, &path.to_string()));
             }
         }
+    }
+
+    /// The problem with a path under a part of which nothing can be set.
+    fn no_setting(&self, path: &Path, part: &Path, at: &Range<usize>, field: &str) -> Problem {
+        let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
+        self.source.at(at.clone(), field, message).with_help("indices count from 0, and only maps have settings inside")
     }
 
     /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
@@ -303,10 +308,7 @@ impl Loader {
     }
 
     fn axes(&mut self) -> Vec<Axis> {
-        let at_key = |path: &Path, message| {
-            let place = Place { source: Arc::clone(&self.source), span: self.tree.key_place(path) };
-            Problem::at(place, "sweep", message)
-        };
+        let at_key = |path: &Path, message| self.source.at(self.tree.key_place(path), "sweep", message);
         let (axes, problems) = sweep::axes(&self.tree, at_key);
         self.problems.extend(problems);
         for value in &self.set {
@@ -343,13 +345,11 @@ impl Loader {
                 && (axis.path.0.len() > error.path.0.len() || matches!(error.kind, Kind::UnknownField { .. }))
         });
         if let Some(axis) = leads_nowhere {
-            let place = Place { source: Arc::clone(&self.source), span: axis.at.clone() };
             let message = format!("`{}` is no setting of this file: {}", axis.path, error.message());
-            return Problem::at(place, "sweep", message).with_optional_help(error.help());
+            return self.source.at(axis.at.clone(), "sweep", message).with_optional_help(error.help());
         }
         let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
-        let place = Place { source: Arc::clone(&self.source), span };
-        Problem::at(place, error.path.to_string(), error.message()).with_optional_help(error.help())
+        self.source.at(span, error.path.to_string(), error.message()).with_optional_help(error.help())
     }
 
     /// Runs checks over one reading and keeps what they find.
@@ -387,11 +387,8 @@ impl Loader {
         let mut tree = match sweep::apply(&self.tree, axes, point) {
             Ok(tree) => tree,
             Err((axis, part)) => {
-                let axis = &axes[axis];
-                let place = Place { source: Arc::clone(&self.source), span: axis.at.clone() };
-                let message = format!("`{}` is no setting of this file: there is no `{part}` to set", axis.path);
-                let help = "indices count from 0, and only maps have settings inside";
-                self.problems.push(Problem::at(place, "sweep", message).with_help(help));
+                let Axis { path, at, .. } = &axes[axis];
+                self.problems.push(self.no_setting(path, &part, at, "sweep"));
                 return None;
             }
         };

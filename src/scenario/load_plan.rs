@@ -1,7 +1,6 @@
 //! The part of reading an experiment that is about its `plan`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::check::Checker;
 use super::clock::clocked_limit;
@@ -12,7 +11,6 @@ use super::plan::with_candidates;
 use super::sweep::Axis;
 use super::{Experiment, Plan};
 use crate::document::path::Path;
-use crate::document::problem::{Place, Problem};
 use crate::document::tree::Node;
 use crate::results::{MeasureError, Objective, Setting};
 
@@ -33,8 +31,7 @@ impl Loader {
     pub(super) fn put_candidates(&mut self) {
         let (tree, problems) = with_candidates(&self.tree);
         for (path, message, help) in problems {
-            let place = Place { source: Arc::clone(&self.source), span: self.tree.key_place(&path) };
-            self.problems.push(Problem::at(place, "plan.search", message).with_help(help));
+            self.problems.push(self.source.at(self.tree.key_place(&path), "plan.search", message).with_help(help));
         }
         self.tree = tree;
     }

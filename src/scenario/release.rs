@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::Checker;
-use super::import::manifest::{self, MOST_LAYER_BYTES};
+use super::import::manifest::{self, MOST_LAYER_BYTES, ManifestLayer};
 use crate::document::path::Path;
 use crate::document::text_or::{FromText, TextOr};
-use crate::units::{Bytes, SimDuration};
+use crate::units::SimDuration;
 use crate::world::calibration as default;
 use crate::world::{
     CountOrPercent, ImageSpec, LayerSpec, ReleaseKind, SizeModel, Uncompressed, WorkloadKind, WorkloadSpec,
@@ -158,9 +158,9 @@ impl Checker<'_> {
     ) -> (SizeModel, Vec<LayerSpec>) {
         let Some(name) = &manifest.file else { return self.inline_manifest(path, manifest, own, ratio) };
         let read = self.file(name, path).map(|source| manifest::read(&source));
-        let layer = |(digest, compressed): (String, Bytes)| LayerSpec {
-            digest,
-            compressed: compressed.into(),
+        let layer = |layer: ManifestLayer| LayerSpec {
+            digest: layer.digest,
+            compressed: layer.size.into(),
             uncompressed: Uncompressed::Ratio(ratio),
         };
         match read {

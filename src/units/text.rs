@@ -9,48 +9,17 @@ use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
 /// Why a text is not a quantity. The message includes a fix.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UnitError {
-    /// A number without a unit.
-    #[error("`{value}` has no unit; write e.g. `{example}`")]
-    MissingUnit {
-        /// The text as written.
-        value: String,
-        /// A quantity that would be accepted.
-        example: &'static str,
-    },
-    /// A unit of another quantity, or an unknown one.
-    #[error("`{unit}` in `{value}` is not a unit of {quantity}; use {units}")]
-    UnknownUnit {
-        /// The text as written.
-        value: String,
-        /// The invalid unit in it.
-        unit: String,
-        /// The expected quantity, in words.
-        quantity: &'static str,
-        /// The units that are accepted.
-        units: &'static str,
-    },
-    /// A missing number.
-    #[error("`{value}` is not {quantity}; write e.g. `{example}`")]
-    NotANumber {
-        /// The text as written.
-        value: String,
-        /// The expected quantity, in words.
-        quantity: &'static str,
-        /// A quantity that would be accepted.
-        example: &'static str,
-    },
-    /// A number outside the range of the quantity.
-    #[error("`{value}` is out of range: {quantity} is {range}")]
-    OutOfRange {
-        /// The text as written.
-        value: String,
-        /// The expected quantity, in words.
-        quantity: &'static str,
-        /// The accepted range, in words.
-        range: &'static str,
-    },
+#[error("{0}")]
+pub struct UnitError(String);
+
+impl UnitError {
+    fn not_a_number(value: &str, quantity: &str, example: &str) -> Self {
+        Self(format!("`{value}` is not {quantity}; write e.g. `{example}`"))
+    }
+
+    fn out_of_range(value: &str, quantity: &str, range: &str) -> Self {
+        Self(format!("`{value}` is out of range: {quantity} is {range}"))
+    }
 }
 
 /// How a quantity is written: its words, and its units with their size in the base unit.
@@ -288,11 +257,11 @@ impl<T> Notation<T> {
     }
 
     fn not_a_number(&self, value: &str) -> UnitError {
-        UnitError::NotANumber { value: value.to_owned(), quantity: self.quantity, example: self.example }
+        UnitError::not_a_number(value, self.quantity, self.example)
     }
 
-    fn out_of_range(&self, value: &str, range: &'static str) -> UnitError {
-        UnitError::OutOfRange { value: value.to_owned(), quantity: self.quantity, range }
+    fn out_of_range(&self, value: &str, range: &str) -> UnitError {
+        UnitError::out_of_range(value, self.quantity, range)
     }
 
     /// The size of the unit at the start of `rest`: letters, `/` and `%` up to the next digit or end.
@@ -300,16 +269,14 @@ impl<T> Notation<T> {
         let end = rest.find(|c: char| c.is_ascii_digit() || c.is_whitespace()).unwrap_or(rest.len());
         let (unit, after) = rest.split_at(end);
         if unit.is_empty() {
-            return Err(UnitError::MissingUnit { value: value.to_owned(), example: self.example });
+            return Err(UnitError(format!("`{value}` has no unit; write e.g. `{}`", self.example)));
         }
         match self.units.iter().find(|(name, _)| *name == unit) {
             Some(&(_, size)) => Ok((size, after.trim_start())),
-            None => Err(UnitError::UnknownUnit {
-                value: value.to_owned(),
-                unit: unit.to_owned(),
-                quantity: self.quantity,
-                units: self.units_text,
-            }),
+            None => {
+                let Self { quantity, units_text: units, .. } = self;
+                Err(UnitError(format!("`{unit}` in `{value}` is not a unit of {quantity}; use {units}")))
+            }
         }
     }
 
@@ -330,10 +297,8 @@ impl<T> Notation<T> {
 pub fn parse_factor(value: &str) -> Result<Factor, UnitError> {
     match value.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(Factor::new(number)),
-        Ok(_) => Err(UnitError::OutOfRange { value: value.to_owned(), quantity: "a factor", range: "greater than 0" }),
-        Err(_) => {
-            Err(UnitError::NotANumber { value: value.to_owned(), quantity: "a number greater than 0", example: "3" })
-        }
+        Ok(_) => Err(UnitError::out_of_range(value, "a factor", "greater than 0")),
+        Err(_) => Err(UnitError::not_a_number(value, "a number greater than 0", "3")),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::results::PredictionRecord;
 use crate::scenario::Experiment;
 use crate::sim;
 use crate::stats;
-use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
-use crate::world::{DiskSpec, Distribution, DurationModel, Event, NodeSpec, RegistrySpec, WorkloadEvent};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{Distribution, Event, NodeSpec, RegistrySpec, WorkloadEvent};
 
 /// The calibrated settings of nodes and registry.
 #[derive(Clone, Debug, Default)]
@@ -22,32 +22,15 @@ pub(in crate::calibrate) struct CalibratedNode {
 impl CalibratedNode {
     /// Replaces the settings that were calibrated.
     fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
-        let span = SimDuration::from_secs_f64;
         if let Some(model) = &self.model {
-            node.pull_constant = span(model.constant_s).into();
-            node.unpack_per_layer = span(model.per_layer_s).into();
-            if let Some(rate) = model.unpack_rate {
-                node.unpack_rate = BytesPerSec::new(rate).into();
-            }
-            if let Some(spread) = model.spread {
-                node.unpack_spread = spread.min(2.0);
-            }
-            if let Some((rate, buffer)) = model.disk {
-                node.disk = Some(DiskSpec { rate: BytesPerSec::new(rate), buffer: Bytes::new(buffer.max(0.0) as u64) });
-            }
-            if let Some(rate) = model.download_rate {
-                registry.per_connection = Some(BytesPerSec::new(rate));
-            }
+            model.apply(node, registry);
         }
         if !self.start_overhead.is_empty() {
-            let values: Vec<SimDuration> = stats::sorted(&self.start_overhead).into_iter().map(span).collect();
-            node.start_overhead = measured(values);
+            let values: Vec<SimDuration> =
+                stats::sorted(&self.start_overhead).into_iter().map(SimDuration::from_secs_f64).collect();
+            node.start_overhead = Distribution::Empirical(values.into());
         }
     }
-}
-
-fn measured(values: Vec<SimDuration>) -> DurationModel {
-    Distribution::Empirical(values.into())
 }
 
 /// Counts starts of containers.

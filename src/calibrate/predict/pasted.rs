@@ -12,12 +12,8 @@ use super::replay;
 use crate::calibrate::rates::{LayerBytes, PullModel};
 use crate::document::problem::Source;
 use crate::document::{reader, tree};
-use crate::engine::{self, EventQueue, Model};
-use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
-use crate::world::{
-    ClusterId, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodId, Queue, RegistrySpec,
-    Uncompressed, World,
-};
+use crate::units::{Bytes, BytesPerSec, SimDuration};
+use crate::world::{ImageSpec, LayerSpec, NodeSpec, RegistrySpec, Uncompressed};
 
 /// The sections of the text that decide a pull.
 #[derive(Debug, Default, Deserialize)]
@@ -46,15 +42,9 @@ pub(in crate::calibrate) fn seconds(
             per_connection: registry.per_connection,
             ..RegistrySpec::unlimited(endless, service.into())
         };
-        let mut queue = EventQueue::new();
-        queue.schedule(SimTime::ZERO, Event::Driver(DriverEvent::Timer(0)));
-        let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut queue);
-        let mut pull = LonePull { world, pod: None, pulled_s: None };
-        let end = SimTime::ZERO + SimDuration::from_hours(24 * 365);
-        engine::run(&mut pull, &mut queue, &mut (), end, |pull, _| pull.pulled_s.is_some());
-        pull.pulled_s
+        replay::lone_pull(&world)
     };
-    images.iter().map(pulled).collect()
+    Some(images.iter().map(pulled).collect())
 }
 
 fn image(layers: &[LayerBytes]) -> ImageSpec {
@@ -70,27 +60,6 @@ fn image(layers: &[LayerBytes]) -> ImageSpec {
         previous: Vec::new(),
         config: Bytes::new(1).into(),
         registry: 0,
-    }
-}
-
-/// One pull in progress.
-struct LonePull<'s> {
-    world: World<'s>,
-    pod: Option<PodId>,
-    pulled_s: Option<f64>,
-}
-
-impl Model for LonePull<'_> {
-    type Event = Event;
-
-    fn handle(&mut self, event: Event, queue: &mut Queue) {
-        if event == Event::Driver(DriverEvent::Timer(0)) {
-            self.pod = Some(self.world.pull_image(ClusterId::at(0), 0, 0, queue));
-        }
-        self.world.handle(event, queue);
-        if self.pulled_s.is_none() && self.pod.is_some_and(|pod| self.world.has_pulled(pod)) {
-            self.pulled_s = Some(queue.now().as_secs_f64());
-        }
     }
 }
 

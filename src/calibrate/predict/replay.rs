@@ -19,8 +19,8 @@ use crate::results::{PredictedPod, PredictionRecord};
 use crate::stats;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use crate::world::{
-    ClusterId, ClusterSpec, CountOrPercent, DiskSpec, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec, PlatformSpec,
-    PodId, Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodId,
+    Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 
 /// The measured times around a pull, in ascending order.
@@ -203,29 +203,23 @@ pub(super) fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, mod
         min_ready: none,
         termination: none.into(),
     };
+    let mut registry = RegistrySpec { per_connection: None, ..RegistrySpec::unlimited(endless, none.into()) };
+    let mut node = NodeSpec {
+        nic: endless.into(),
+        registry_pull_qps: 0,
+        serialize_image_pulls: Some(!is_parallel),
+        unpack_rate: endless.into(),
+        unpack_spread: 0.0,
+        ..NodeSpec::default()
+    };
+    model.apply(&mut node, &mut registry);
     WorldSpec {
         clusters: vec![cluster],
         regions: Vec::new(),
-        registry: RegistrySpec {
-            per_connection: model.download_rate.map(BytesPerSec::new),
-            ..RegistrySpec::unlimited(endless, none.into())
-        },
+        registry,
         registries: Vec::new(),
         distribution: crate::world::DistributionSpec::default(),
-        node: NodeSpec {
-            nic: endless.into(),
-            registry_pull_qps: 0,
-            serialize_image_pulls: Some(!is_parallel),
-            pull_constant: SimDuration::from_secs_f64(model.constant_s).into(),
-            unpack_per_layer: SimDuration::from_secs_f64(model.per_layer_s).into(),
-            unpack_rate: BytesPerSec::new(model.unpack_rate.unwrap_or(1e13)).into(),
-            unpack_spread: model.spread.unwrap_or(0.0).min(2.0),
-            disk: model.disk.map(|(rate, buffer)| DiskSpec {
-                rate: BytesPerSec::new(rate),
-                buffer: Bytes::new(buffer.max(0.0) as u64),
-            }),
-            ..NodeSpec::default()
-        },
+        node,
         workloads: images.iter().enumerate().map(workload).collect(),
         images,
         release: ReleaseKind::Initial,
@@ -270,6 +264,26 @@ impl Model for Replay<'_> {
     }
 }
 
+/// When the images of so many real pods are there: `ahead` are pulls with the seconds at which they begin, the next one
+/// last.
+fn pulled(spec: &WorldSpec, ahead: Vec<(f64, ReplayedPull)>, pods: usize, (seed, replicate): (u64, u32)) -> Vec<f64> {
+    let mut queue = EventQueue::new();
+    let world = World::new(spec, &PlatformSpec::INSTANT, seed, replicate, &mut queue);
+    for (at, _) in ahead.iter().rev() {
+        queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(*at), Event::Driver(DriverEvent::Timer(0)));
+    }
+    let mut replay = Replay { world, ahead, open: Vec::new(), pulled: vec![0.0; pods] };
+    // Nothing fails here, so every pull ends.
+    let end = SimTime::ZERO + SimDuration::from_hours(24 * 365);
+    engine::run(&mut replay, &mut queue, &mut (), end, |_, _| false);
+    replay.pulled
+}
+
+/// The duration of the pull of a world's only image by its only node.
+pub(super) fn lone_pull(spec: &WorldSpec) -> f64 {
+    pulled(spec, vec![(0.0, ReplayedPull { node: 0, image: Some(0), pod: Some(0), at: 0.0 })], 1, (1, 0))[0]
+}
+
 impl RecordedRollout<'_> {
     /// When the first container of each pod started, in seconds from the first schedule.
     fn run(&self, latencies: Latencies<'_>, seed: u64, replicate: u32) -> Vec<f64> {
@@ -285,16 +299,8 @@ impl RecordedRollout<'_> {
         };
         let mut ahead: Vec<(f64, ReplayedPull)> = self.pulls.iter().enumerate().map(begins).collect();
         ahead.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let mut queue = EventQueue::new();
-        let world = World::new(&self.world, &PlatformSpec::INSTANT, seed, replicate, &mut queue);
-        for (at, _) in ahead.iter().rev() {
-            queue.schedule(SimTime::ZERO + SimDuration::from_secs_f64(*at), Event::Driver(DriverEvent::Timer(0)));
-        }
-        let mut replay = Replay { world, ahead, open: Vec::new(), pulled: vec![0.0; self.pods.len()] };
-        // Nothing fails here, so every pull ends.
-        let end = SimTime::ZERO + SimDuration::from_hours(24 * 365);
-        engine::run(&mut replay, &mut queue, &mut (), end, |_, _| false);
+        let pulled = pulled(&self.world, ahead, self.pods.len(), (seed, replicate));
         let after = |(nth, pulled): (usize, &f64)| pulled + draw(latencies.after, "after the pull", nth);
-        replay.pulled.iter().enumerate().map(after).collect()
+        pulled.iter().enumerate().map(after).collect()
     }
 }

@@ -23,6 +23,8 @@ use super::images::{KnownImages, KnownLayer};
 use crate::results::{CalibratedValue, ImageRow, RateParameter, RatesRecord};
 use crate::stats;
 use crate::units::display::significant;
+use crate::units::{Bytes, BytesPerSec, SimDuration};
+use crate::world::{DiskSpec, NodeSpec, RegistrySpec};
 use choice::{Chosen, Knowledge, choose};
 use least_squares::PullGroup;
 pub(in crate::calibrate) use pipeline::LayerBytes;
@@ -63,6 +65,24 @@ pub(super) struct PullModel {
 }
 
 impl PullModel {
+    /// Replaces the settings that were fitted.
+    pub(super) fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
+        node.pull_constant = SimDuration::from_secs_f64(self.constant_s).into();
+        node.unpack_per_layer = SimDuration::from_secs_f64(self.per_layer_s).into();
+        if let Some(rate) = self.unpack_rate {
+            node.unpack_rate = BytesPerSec::new(rate).into();
+        }
+        if let Some(spread) = self.spread {
+            node.unpack_spread = spread.min(2.0);
+        }
+        if let Some((rate, buffer)) = self.disk {
+            node.disk = Some(DiskSpec { rate: BytesPerSec::new(rate), buffer: Bytes::new(buffer.max(0.0) as u64) });
+        }
+        if let Some(rate) = self.download_rate {
+            registry.per_connection = Some(BytesPerSec::new(rate));
+        }
+    }
+
     /// The duration of a pull of these layers: compressed and uncompressed bytes.
     #[cfg(test)]
     pub(super) fn seconds(&self, layers: &[LayerBytes]) -> f64 {

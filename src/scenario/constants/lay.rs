@@ -24,7 +24,7 @@ impl Level {
     pub(crate) fn of(self, shape: RangeShape, value: f64, ends: [f64; 2]) -> f64 {
         match self {
             Self::Toward(share) => shape.toward(value, ends[usize::from(share > 0.0)], share.abs()),
-            Self::Quantile(share) => shape.quantile(share, ends, value),
+            Self::Quantile(share) => shape.quantile(share, ends),
         }
     }
 }

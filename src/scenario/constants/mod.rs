@@ -86,8 +86,6 @@ pub enum RangeShape {
     /// Each factor of two equally likely.
     #[default]
     LogUniform,
-    /// Most likely at the value itself, falling in straight lines to both ends.
-    Triangular,
 }
 
 /// What a value rests on.
@@ -121,23 +119,14 @@ impl RangeShape {
         match self {
             Self::Uniform => "uniform",
             Self::LogUniform => "loguniform",
-            Self::Triangular => "triangular",
         }
     }
 
-    /// The value with this share of the range's probability below it. `mode` is the value itself.
-    pub(crate) fn quantile(self, share: f64, [low, high]: [f64; 2], mode: f64) -> f64 {
+    /// The value with this share of the range's probability below it.
+    pub(crate) fn quantile(self, share: f64, [low, high]: [f64; 2]) -> f64 {
         match self {
             Self::LogUniform if low > 0.0 => low * libm::pow(high / low, share),
             Self::Uniform | Self::LogUniform => low + (high - low) * share,
-            Self::Triangular => {
-                let at_mode = (mode - low) / (high - low);
-                if share < at_mode {
-                    low + ((high - low) * (mode - low) * share).sqrt()
-                } else {
-                    high - ((high - low) * (high - mode) * (1.0 - share)).sqrt()
-                }
-            }
         }
     }
 
@@ -191,9 +180,18 @@ impl Constant {
     /// The default value as a number, in the kind's base unit. `None`: an experiment has none unless it writes one.
     #[must_use]
     pub fn default_value(&self) -> Option<f64> {
+        self.default_of_place().and_then(|node| self.kind.part_of(&node, self.part))
+    }
+
+    /// The whole default value as an experiment writes it: `{median: 4 s, sigma: 0.6}`.
+    pub(crate) fn default_text(&self) -> Option<String> {
+        Some(self.default_of_place()?.short_text())
+    }
+
+    fn default_of_place(&self) -> Option<Node> {
         let key = self.products.first().map_or(PRODUCTS[0].key, String::as_str);
         let product = PRODUCTS.iter().find(|product| product.key == key)?;
-        places::default_of(&self.places[0], product).and_then(|node| self.kind.part_of(&node, self.part))
+        places::default_of(&self.places[0], product)
     }
 
     /// Whether the settings around it, of which one is below `needs`, use it: only a container that crashes, and never

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::document::problem::{OrProblems, Problem, Source};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
@@ -200,26 +200,33 @@ impl LinkFields {
     }
 }
 
-/// Why no workspace can be chosen.
-pub(crate) enum NoWorkspace {
-    /// The named one has no clusters.
-    Unknown(String),
-    /// There are several, and none is the default.
-    Several,
-}
-
-/// The workspace whose clusters are targets: a bundle's targets are those of its own namespace.
+/// A workspace and its clusters, which are targets: a bundle's targets are those of its own namespace.
 ///
 /// # Errors
-/// When the `wanted` one is not there, or none is wanted and there are several.
-pub(crate) fn workspace<'n>(spaces: &BTreeSet<&'n str>, wanted: Option<&'n str>) -> Result<&'n str, NoWorkspace> {
-    match wanted {
-        Some(name) if spaces.contains(name) => Ok(name),
-        Some(name) => Err(NoWorkspace::Unknown(name.to_owned())),
-        None if spaces.len() == 1 => Ok(spaces.first().copied().unwrap_or_default()),
-        None if spaces.contains(DEFAULT_WORKSPACE) => Ok(DEFAULT_WORKSPACE),
-        None => Err(NoWorkspace::Several),
-    }
+/// A message and a fix, when the `wanted` one is not there, or none is wanted and there are several. `choose` is a way
+/// to choose one.
+pub(crate) fn of_workspace<'c>(
+    clusters: &'c [InventoryCluster],
+    wanted: Option<&str>,
+    choose: &str,
+) -> Result<(&'c str, Vec<&'c InventoryCluster>), (String, String)> {
+    let spaces: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.namespace.as_str()).collect();
+    let names = || some_of(&spaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let only = || spaces.first().filter(|_| spaces.len() == 1);
+    let found = spaces.get(wanted.unwrap_or(DEFAULT_WORKSPACE)).or_else(|| only().filter(|_| wanted.is_none()));
+    let Some(space) = found.copied() else {
+        return Err(match wanted {
+            Some(name) => (
+                format!("the inventory has no clusters in the namespace `{name}`"),
+                format!("it has clusters in {}", names()),
+            ),
+            None => {
+                let help = format!("a bundle has targets in one; {choose} one of {}", names());
+                (format!("the inventory has clusters in {} namespaces", spaces.len()), help)
+            }
+        });
+    };
+    Ok((space, clusters.iter().filter(|cluster| cluster.namespace == space).collect()))
 }
 
 /// The objects of a list, a bare array or a single object, each of the right kind and with a name of its own.

@@ -17,8 +17,18 @@ pub(crate) const MOST_LAYER_BYTES: u64 = 10_000_000_000_000;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) config: Bytes,
-    /// Digest and compressed size, bottom first.
-    pub(crate) layers: Vec<(String, Bytes)>,
+    /// Bottom first.
+    pub(crate) layers: Vec<ManifestLayer>,
+}
+
+/// A layer of a manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ManifestLayer {
+    pub(crate) digest: String,
+    /// Compressed.
+    pub(crate) size: Bytes,
+    /// Bytes on disk, which people may write beside the size.
+    pub(crate) uncompressed: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -35,6 +45,7 @@ struct ManifestJson {
 #[derive(Deserialize)]
 struct BlobJson {
     digest: String,
+    uncompressed: Option<u64>,
     /// Kept as it is written: what is no size must be told with the digest.
     size: serde_json::Value,
     #[serde(rename = "mediaType")]
@@ -116,11 +127,11 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         }
     };
     let config = json.config.as_ref().and_then(|blob| size_of(blob, "config.size".to_owned()));
-    let layers: Vec<_> = layers
-        .iter()
-        .enumerate()
-        .filter_map(|(at, blob)| Some((blob.digest.clone(), size_of(blob, format!("layers[{at}].size"))?)))
-        .collect();
+    let layer = |(at, blob): (usize, &BlobJson)| {
+        let size = size_of(blob, format!("layers[{at}].size"))?;
+        Some(ManifestLayer { digest: blob.digest.clone(), size, uncompressed: blob.uncompressed })
+    };
+    let layers: Vec<ManifestLayer> = layers.iter().enumerate().filter_map(layer).collect();
     if problems.is_empty() {
         Ok(Manifest { config: config.unwrap_or(crate::world::calibration::CONFIG_SIZE), layers })
     } else {
@@ -153,7 +164,12 @@ mod tests {
                 "config":{"mediaType":"x","digest":"sha256:c","size":7023},
                 "layers":[{"mediaType":"x","digest":"sha256:a","size":32654},{"digest":"sha256:b","size":32}]}"#,
         );
-        let layers = vec![("sha256:a".to_owned(), Bytes::new(32_654)), ("sha256:b".to_owned(), Bytes::new(32))];
+        let layer = |digest: &str, size| ManifestLayer {
+            digest: digest.to_owned(),
+            size: Bytes::new(size),
+            uncompressed: None,
+        };
+        let layers = vec![layer("sha256:a", 32_654), layer("sha256:b", 32)];
         assert_eq!(manifest, Ok(Manifest { config: Bytes::new(7023), layers }));
     }
 

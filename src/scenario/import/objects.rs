@@ -224,19 +224,10 @@ impl<'s> ExportObject<'s> {
             let message = error.to_string();
             self.problem("", message.split(" at line ").next().unwrap_or_default())
         };
-        let Some(mut tree) = self.tree() else { return Err(vec![whole()]) };
-        let mut problems = Vec::new();
-        // One reading gives up after many errors, and every ignored field is one.
-        loop {
-            let reading = reader::read::<T>(tree.clone());
-            let is_field = |error: &&ReadError| !matches!(error.kind, Kind::UnknownField { .. });
-            let problem = |error: &ReadError| self.at(&error.path, error.message()).with_optional_help(error.help());
-            problems.extend(reading.errors.iter().filter(is_field).map(problem));
-            let has_struck = reading.struck.iter().filter(|path| tree.strike(path)).count() > 0;
-            if reading.value.is_some() || !problems.is_empty() || !has_struck {
-                break;
-            }
-        }
+        let Some(tree) = self.tree() else { return Err(vec![whole()]) };
+        let is_known = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. });
+        let problem = |error: &ReadError| self.at(&error.path, error.message()).with_optional_help(error.help());
+        let problems: Vec<Problem> = reader::read_where::<T>(tree, is_known).errors.iter().map(problem).collect();
         Err(if problems.is_empty() { vec![whole()] } else { problems })
     }
 

@@ -173,7 +173,7 @@ fn page() -> String {
          sensitivity`](sensitivity.md) ranks them by their effect on an experiment. `uncertainty: constants` draws all \
          of them, so that intervals are total.\n\nThe truth is expected within the range. Where an \
          experiment has its own value, the range moves with it in proportion, unless it is *absolute*. The shape is \
-         the distribution over the range: *uniform*, *loguniform* (each factor of two equally likely) or *triangular*. Random \
+         the distribution over the range: *uniform*, or *loguniform* (each factor of two equally likely). Random \
          quantities vary by one factor; the sigma of a lognormal is a constant of its own.",
         rows.len(),
         count(Basis::Measured),
