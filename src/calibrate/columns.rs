@@ -8,12 +8,12 @@ use super::fit::Measurements;
 use super::input::{Input, short};
 use crate::document::problem::OrProblem;
 use crate::units::SimDuration;
-use crate::world::{Column, WrongColumn, read_column};
+use crate::world::{ReadColumn, WrongColumn, read_column};
 
 /// The durations of a column; `setting`: what they are for.
 pub(super) fn read(input: &Input, column: &str, setting: Option<&str>, tally: &mut Tally) -> OrProblem<Measurements> {
     let read = read_column::<SimDuration>(&input.source, Some(column));
-    let Column { values, empty } = read.map_err(|wrong| match wrong {
+    let ReadColumn { values, empty } = read.map_err(|wrong| match wrong {
         WrongColumn::Column(message, help) => input.at(0, column, message, &help),
         WrongColumn::Cell(problem) => problem,
     })?;

@@ -16,7 +16,7 @@ use super::yaml::to_yaml;
 
 /// How much of a field is copied.
 #[derive(Clone, Copy, PartialEq)]
-enum Kept {
+enum KeptPart {
     /// All that is in it.
     Whole,
     /// Of a map or a list, its own fields.
@@ -26,12 +26,12 @@ enum Kept {
 }
 
 /// The fields that are copied: `kept.csv`.
-static FIELDS: LazyLock<BTreeMap<&str, Kept>> = LazyLock::new(|| {
+static FIELDS: LazyLock<BTreeMap<&str, KeptPart>> = LazyLock::new(|| {
     let rows = include_str!("kept.csv").lines().skip(1).filter_map(|row| row.split_once(','));
     let kept = |(field, kept)| match kept {
-        "whole" => (field, Kept::Whole),
-        "part" => (field, Kept::Part),
-        _ => (field, Kept::Value),
+        "whole" => (field, KeptPart::Whole),
+        "part" => (field, KeptPart::Part),
+        _ => (field, KeptPart::Value),
     };
     rows.map(kept).collect()
 });
@@ -67,9 +67,9 @@ fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
             let kept = FIELDS.get(key.as_str()).copied();
             let is_kept = match kept {
                 None => false,
-                Some(Kept::Whole) => true,
-                Some(Kept::Part) => is_part,
-                Some(Kept::Value) => !is_part && !is_address(value),
+                Some(KeptPart::Whole) => true,
+                Some(KeptPart::Part) => is_part,
+                Some(KeptPart::Value) => !is_part && !is_address(value),
             };
             if HELM_VALUES.contains(&key.as_str()) && path == "helm" && is_part {
                 left_out.push(below);
@@ -77,7 +77,7 @@ fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
             }
             if !is_kept {
                 left_out.push(below);
-            } else if kept != Some(Kept::Whole) {
+            } else if kept != Some(KeptPart::Whole) {
                 keep(value, &below, left_out);
             }
             is_kept

@@ -190,11 +190,11 @@ struct Marks {
 }
 
 /// The names of fields; null stands for none.
-type FieldNames = BTreeMap<String, Option<IgnoredAny>>;
+type NamedFields = BTreeMap<String, Option<IgnoredAny>>;
 
 #[derive(Default, Deserialize)]
 struct SpecNames {
-    spec: FieldNames,
+    spec: NamedFields,
 }
 
 /// An object without a kind.
@@ -266,7 +266,7 @@ impl ExportShape {
         if let Some(kind) = marks.kind.as_str() {
             return Self::Kubernetes(kind.to_owned(), marks.api_version.as_str().unwrap_or_default().to_owned());
         }
-        let fields: FieldNames = object.try_read().unwrap_or_default();
+        let fields: NamedFields = object.try_read().unwrap_or_default();
         let SpecNames { spec } = object.try_read().unwrap_or_default();
         let has = |field: &&str| match field.strip_prefix("spec.") {
             Some(field) => spec.contains_key(field),

@@ -21,7 +21,7 @@ impl<T: Quantity> Distribution<T> {
         let Self::Unread(values) = self else { return Some(self) };
         let source = context.file(&values.path, &path.key("file"))?;
         match read_column::<T>(&source, values.column.as_deref()) {
-            Ok(Column { mut values, .. }) => {
+            Ok(ReadColumn { mut values, .. }) => {
                 values.sort_by(|a, b| a.to_number().total_cmp(&b.to_number()));
                 Some(Self::Empirical(values.into()))
             }
@@ -39,7 +39,7 @@ impl<T: Quantity> Distribution<T> {
 }
 
 /// A column of a table.
-pub(crate) struct Column<Q> {
+pub(crate) struct ReadColumn<Q> {
     /// In the order of the rows.
     pub(crate) values: Vec<Q>,
     /// Rows without a value.
@@ -58,7 +58,10 @@ pub(crate) enum WrongColumn {
 ///
 /// # Errors
 /// When there is no such column, or a cell has no value of this quantity.
-pub(crate) fn read_column<Q: Quantity>(source: &Arc<Source>, column: Option<&str>) -> Result<Column<Q>, WrongColumn> {
+pub(crate) fn read_column<Q: Quantity>(
+    source: &Arc<Source>,
+    column: Option<&str>,
+) -> Result<ReadColumn<Q>, WrongColumn> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes());
     let at = |position: Option<&csv::Position>, field: &str, message: String, help: &str| {
         let byte = position.map_or(0, |position| position.byte() as usize).min(source.text.len());
@@ -87,7 +90,7 @@ pub(crate) fn read_column<Q: Quantity>(source: &Arc<Source>, column: Option<&str
     };
     let ends_in = |unit: &str| name == unit || name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
     let unit = Q::COLUMN_UNITS.iter().find(|(end, _)| ends_in(end)).map(|(_, unit)| *unit);
-    let mut column = Column { values: Vec::new(), empty: 0 };
+    let mut column = ReadColumn { values: Vec::new(), empty: 0 };
     for record in reader.records() {
         let record = record.map_err(broken)?;
         let cell = record.get(index).unwrap_or_default();

@@ -21,7 +21,7 @@ use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::units::{Bytes, BytesPerSec, Factor, SimDuration, UnitError, WithUnit, text};
 
 pub use count_or_percent::CountOrPercent;
-pub(crate) use measured::{Column, WrongColumn, read_column};
+pub(crate) use measured::{ReadColumn, WrongColumn, read_column};
 
 /// A number with a unit that can be drawn.
 pub trait Quantity: Copy + Debug + DeserializeOwned + Described + PartialEq + Serialize + 'static {
