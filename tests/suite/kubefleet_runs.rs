@@ -253,3 +253,34 @@ fn a_run_whose_status_would_be_too_large_does_not_begin() {
     assert!(run.run.held().starts_with("objectSize: the status of the ClusterStagedUpdateRun"), "{}", run.run.held());
     assert!(run.run.passes < 10, "{} passes", run.run.passes);
 }
+
+#[test]
+fn an_approval_that_comes_while_the_run_meets_a_conflict_is_not_lost() {
+    // The run looks again 300 s after it asked, and its cache does not show the status that this pass wrote for a
+    // watch delay. An approval of that time meets a conflict, and is seen by the next pass.
+    let text = "name: runs
+seed: 1
+replicates: 1
+horizon: 12h
+fleet: [{name: a, labels: {ring: '0'}, nodes: 1}, {name: b, labels: {ring: '1'}, nodes: 1}]
+release:
+  images: [{name: shop, manifest: {layers: [{size: 1 MB}]}}]
+  workloads: [{kind: Deployment, image: shop}]
+strategies:
+  it:
+    kubeFleetStaged:
+      stages:
+        - {name: a, labelSelector: {matchLabels: {ring: '0'}}, afterStageTasks: [{type: Approval}]}
+        - {name: b, labelSelector: {matchLabels: {ring: '1'}}}
+      approvals: {after: 5 min}
+sweep: {strategies.it.kubeFleetStaged.approvals.after: [AFTER]}
+";
+    let after: Vec<String> = (299_900..300_500).step_by(25).map(|ms| format!("{ms} ms")).collect();
+    let text = text.replace("AFTER", &after.join(", "));
+    let experiment = load(folder_with(&[("experiment.yaml", text.as_str())]).path(), &Overrides::default());
+    let experiment = experiment.expect("a valid experiment");
+    for variant in &experiment.variants {
+        let run = sim::run(variant, experiment.seed, 0).expect("the strategy starts no process").run;
+        assert_eq!(run.outcome, RunOutcome::Complete, "{}: {}", variant.label, run.held());
+    }
+}

@@ -187,6 +187,8 @@ impl<'s> StagedRun<'s> {
         if self.fresh_at.is_some_and(|fresh| now <= fresh) {
             // The cache does not show the status that the last pass wrote: a conflict.
             self.scheduler.meets_conflict(now);
+            // What has changed since, such as an approval, is for the next pass.
+            self.wrote_nothing = false;
             let asked = generator.in_turn(APPROVALS, now, asked);
             let end = generator.in_turn(RUNS, asked, 1);
             return PassEnd { end, approvals: Vec::new() };
