@@ -8,7 +8,7 @@ use fleetsim::results::{
     Journal, Limit, Measure, MeasureError, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
-use fleetsim::study::sensitivity::{HALVINGS, SensitivityRules, sensitivity as analyse, sensitivity_runs};
+use fleetsim::study::sensitivity::{HALVINGS, SensitivityRules, sensitivity as analyse};
 use indicatif::ProgressBar;
 
 use super::shell::quoted;
@@ -26,9 +26,10 @@ const BUDGET: u64 = 2_000;
 pub(super) struct SensitivityArgs {
     #[command(flatten)]
     pub(super) simulate: SimulateArgs,
-    /// Maximum number of runs of the screening; 0 turns it off
-    #[arg(long, value_name = "N", default_value_t = BUDGET)]
-    budget: u64,
+    /// Maximum number of runs of all parts; 0 leaves out the screening [default: what one constant at a time and
+    /// changing decisions need, and 2000 for the screening]
+    #[arg(long, value_name = "N")]
+    budget: Option<u64>,
     /// Vary only this constant, a path as `fleetsim assumptions EXPERIMENT` prints it; may be repeated
     #[arg(long = "constant", value_name = "PATH")]
     constants: Vec<String>,
@@ -107,7 +108,7 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
 /// The flags that the recorded command needs beside the usual ones.
 fn flags(args: &SensitivityArgs) -> String {
     let mut flags: Vec<(&str, String)> = Vec::new();
-    flags.extend((args.budget != BUDGET).then(|| ("budget", args.budget.to_string())));
+    flags.extend(args.budget.map(|budget| ("budget", budget.to_string())));
     flags.extend(args.constants.iter().map(|name| ("constant", name.clone())));
     flags.extend(args.variants.iter().map(|text| ("variant", text.clone())));
     if let Some((measure, over)) = args.minimise {
@@ -134,10 +135,20 @@ fn simulate(
         measures: args.measures.clone(),
         only: args.constants.clone(),
         variants: args.variants.clone(),
-        budget: args.budget,
+        screening: args.budget.unwrap_or(BUDGET),
+        most: args.budget.filter(|budget| *budget > 0),
         halvings: HALVINGS,
     };
-    let runs = sensitivity_runs(varied, &rules);
+    let least = rules.least_runs(varied);
+    if let Some(most) = rules.most.filter(|most| *most < least) {
+        return Err(Failure::Usage(format!(
+            "one constant at a time takes {} runs, and `--budget` allows {}; raise it, or take fewer with --replicates, \
+             --constant or --variant",
+            output::grouped(least),
+            output::grouped(most)
+        )));
+    }
+    let runs = rules.most.unwrap_or(least + rules.screening);
     output::err(&format!(
         "{} constants of {} variants: up to {} runs, and more where decisions change\n",
         varied.constants().len(),

@@ -45,7 +45,7 @@ const ONLY: [&str; 8] = [
     "--constant",
     "release.workloads[*].start",
     "--budget",
-    "24",
+    "400",
 ];
 
 #[test]
@@ -60,6 +60,11 @@ fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_
     let (said, files) = one;
     assert!(said.contains("careful: completion < 3 min: holds"), "{said}");
     assert!(said.contains("if fleet[*].downlink < "), "a slow link exceeds the limit:\n{said}");
+    let runs = said.lines().find_map(|line| line.split_once(" runs, ")).and_then(|(runs, _)| runs.parse::<u64>().ok());
+    assert!(runs.is_some_and(|runs| (100..=400).contains(&runs)), "the budget is that of all parts: {said}");
+    let few = fleetsim(home.path()).args(["sensitivity", "small", "--budget", "9"]).assert().code(2);
+    let error = text(&few.get_output().stderr).replace('\n', " ");
+    assert!(error.contains("one constant at a time takes ") && error.contains("`--budget` allows 9"), "{error}");
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     for name in [
         "sensitivity.csv",
@@ -131,7 +136,7 @@ fn constants_have_the_names_of_the_users_file() {
     assert!(listed.contains("\ninventory.default.downlink\n") && !listed.contains("fleet[*]"), "{listed}");
     assert!(!listed.contains("inventory.default.rtt"), "it is known: {listed}");
     for name in ["inventory.default.downlink", "fleet[*].downlink"] {
-        let found = said(home.path(), &["sensitivity", "small", "--constant", name, "--budget", "4", "--replace"]);
+        let found = said(home.path(), &["sensitivity", "small", "--constant", name, "--budget", "0", "--replace"]);
         assert!(found.contains("inventory.default.downlink") && !found.contains("fleet[*]"), "{found}");
     }
 }

@@ -225,7 +225,7 @@ fn shards_that_do_not_make_up_the_study_are_refused() {
 fn plans_and_sensitivity_studies_are_merged_after_one_round_or_two() {
     let plan = EXPERIMENT.to_owned()
         + "plan: {limits: [peak_pulls < 7], search: {strategies.fleet.rancherFleet.maxUnavailable: [20%, 50%]}}\n";
-    let sensitivity = "sensitivity luck.yaml --replicates 2 --variant 10% --budget 12 --constant fleet[*].downlink";
+    let sensitivity = "sensitivity luck.yaml --replicates 2 --variant 10% --budget 40 --constant fleet[*].downlink";
     let mut sensitivity: Vec<&str> = sensitivity.split(' ').collect();
     // The recorded command must keep the spaces and signs of this value.
     sensitivity.extend(["--limit", "P(completion <= 8 h) >= 5% with 90% confidence"]);

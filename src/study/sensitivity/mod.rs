@@ -48,7 +48,9 @@ pub struct SensitivityRules {
     /// Variants whose names contain one of these. Empty: all.
     pub variants: Vec<String>,
     /// Most runs of the screening.
-    pub budget: u64,
+    pub screening: u64,
+    /// Most runs of all parts. `None`: no limit beside that of the screening.
+    pub most: Option<u64>,
     /// Halvings of a range in which a decision changes, such as [`HALVINGS`]. 0: only its ends are compared.
     pub halvings: u32,
 }
@@ -64,19 +66,28 @@ pub fn deciding(
     stop: &AtomicBool,
 ) -> Result<SensitivityRecord, StudyError> {
     let (objective, limits, measures, variants) = (None, None, Vec::new(), Vec::new());
-    let rules = SensitivityRules { objective, limits, measures, only, variants, budget: 0, halvings: 0 };
+    let rules = SensitivityRules { objective, limits, measures, only, variants, screening: 0, most: None, halvings: 0 };
     sensitivity(varied, &rules, journal, || (), stop)
 }
 
-/// Runs of an analysis as known before it begins: one at a time, and at most in the screening.
-#[must_use]
-pub fn sensitivity_runs(varied: &VariedExperiment, rules: &SensitivityRules) -> u64 {
-    let variants = rules.chosen_variants(varied).len() as u64;
-    let constants = rules.chosen_constants(varied).len() as u64;
-    variants * u64::from(varied.base().replicates) * (1 + 2 * constants) + rules.budget
-}
-
 impl SensitivityRules {
+    /// Runs of one constant at a time.
+    #[must_use]
+    pub fn least_runs(&self, varied: &VariedExperiment) -> u64 {
+        let variants = self.chosen_variants(varied).len() as u64;
+        let constants = self.chosen_constants(varied).len() as u64;
+        variants * u64::from(varied.base().replicates) * (1 + 2 * constants)
+    }
+
+    /// Halvings of each search, and runs of the screening, that the runs beside those of one constant at a time allow.
+    fn shares(&self, varied: &VariedExperiment, searches: usize) -> (u32, u64) {
+        let Some(most) = self.most else { return (self.halvings, self.screening) };
+        let left = most.saturating_sub(self.least_runs(varied));
+        let each = self.chosen_variants(varied).len() as u64 * u64::from(varied.base().replicates) * searches as u64;
+        let halvings = left.checked_div(each).map_or(self.halvings, |fit| self.halvings.min(fit as u32));
+        (halvings, self.screening.min(left - u64::from(halvings) * each))
+    }
+
     fn chosen_variants(&self, varied: &VariedExperiment) -> Vec<usize> {
         let variants = varied.base().variants.iter().enumerate();
         let is_chosen = |label: &str| self.variants.is_empty() || self.variants.iter().any(|part| label.contains(part));
@@ -119,8 +130,10 @@ pub fn sensitivity(
     let active: Vec<usize> = constants.iter().zip(&has_effect).filter(|(_, has)| **has).map(|(at, _)| *at).collect();
     // The screening does not depend on the decisions. It comes first, because its runs are known in one round of
     // shards.
-    let screened = whole_or_later(screen(&mut sampler, rules.budget, &active, &headline))?;
-    let decided = decide(&mut sampler, &decisions, &found, (&constants, rules.halvings))?;
+    let (answers, searches) = changes(&decisions, &found);
+    let (halvings, screening) = rules.shares(varied, searches.len());
+    let screened = whole_or_later(screen(&mut sampler, screening, &active, &headline))?;
+    let decided = decide(&mut sampler, &decisions, &found, (answers, searches), (&constants, halvings))?;
     let (screening, trajectories) = screened.ok_or(StudyError::OtherShards)?;
     let range = |(at, has_effect): (&usize, &bool)| range_of(&varied.constants()[*at], *has_effect);
     Ok(SensitivityRecord {
@@ -261,25 +274,31 @@ impl ChangeSearch {
     }
 }
 
-/// Every decision with its answers at the ends of the ranges, and where they change.
-fn decide(
-    sampler: &mut Sampler<'_>,
-    decisions: &[StudiedDecision],
-    found: &OneAtATime,
-    (constants, halvings): (&[usize], u32),
-) -> Result<Vec<DecisionRecord>, StudyError> {
+/// The answers to the decisions, and the ends of ranges with another answer.
+fn changes(decisions: &[StudiedDecision], found: &OneAtATime) -> (Vec<String>, Vec<ChangeSearch>) {
     let answers: Vec<String> = decisions.iter().map(|decision| decision.answer(&found.base, None)).collect();
-    let answer_at = |decision: usize, runs: &SampleRuns| decisions[decision].answer(runs, Some(&answers[decision]));
     let mut searches = Vec::new();
     for (decision, answer) in answers.iter().enumerate() {
         for (constant, ends) in found.ends.iter().enumerate() {
             for (is_high, runs) in [(false, &ends[0]), (true, &ends[1])] {
-                if answer_at(decision, runs) != *answer {
+                if decisions[decision].answer(runs, Some(answer)) != *answer {
                     searches.push(ChangeSearch { decision, constant, is_high, same: 0.0, other: 1.0 });
                 }
             }
         }
     }
+    (answers, searches)
+}
+
+/// Every decision with its answers at the ends of the ranges, and where they change.
+fn decide(
+    sampler: &mut Sampler<'_>,
+    decisions: &[StudiedDecision],
+    found: &OneAtATime,
+    (answers, mut searches): (Vec<String>, Vec<ChangeSearch>),
+    (constants, halvings): (&[usize], u32),
+) -> Result<Vec<DecisionRecord>, StudyError> {
+    let answer_at = |decision: usize, runs: &SampleRuns| decisions[decision].answer(runs, Some(&answers[decision]));
     let replicates = found.base.first().map_or(0, Vec::len) as u32;
     for _ in 0..halvings {
         let middle = |search: &ChangeSearch| f64::midpoint(search.same, search.other);

@@ -33,7 +33,8 @@ fn rules(only: &[&str], budget: u64) -> SensitivityRules {
         measures: Vec::new(),
         only: only.iter().map(|name| (*name).to_owned()).collect(),
         variants: Vec::new(),
-        budget,
+        screening: budget,
+        most: None,
         halvings: HALVINGS,
     }
 }
@@ -116,4 +117,25 @@ fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
     assert!((downlink.mu_star + downlink.mu).abs() < 1e-9, "a faster link is never slower");
     assert!(downlink.sigma > 1.0, "the effect is not linear: {downlink:?}");
     assert_eq!(to_json(&analysed(3, &only, 2 * 3 * 8)), to_json(&record));
+}
+
+#[test]
+fn all_parts_together_take_at_most_the_runs_of_the_budget() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let varied = varied(home.path());
+    let all = SensitivityRules { screening: 500, ..rules(&[], 0) };
+    let least = all.least_runs(&varied);
+    let variants = varied.base().variants.len() as u64;
+    let each = variants * u64::from(varied.base().replicates);
+    for (left, searches, expected) in [
+        (0, 2, (0, 0)),
+        // Two halvings of each of two searches, and one run is left.
+        (4 * each + 1, 2, (2, 1)),
+        (13 * each, 2, (6, each.min(500))),
+        (10, 0, (6, 10)),
+    ] {
+        let rules = SensitivityRules { most: Some(least + left), halvings: 6, ..all.clone() };
+        assert_eq!(rules.shares(&varied, searches), expected, "{left} {searches}");
+    }
+    assert_eq!(all.shares(&varied, 9), (all.halvings, 500));
 }
