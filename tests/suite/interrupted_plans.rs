@@ -103,6 +103,7 @@ fn a_search_that_ends_at_its_budget_says_that_it_is_not_certain() {
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("not certain after 5 runs"), "{told}");
     assert!(words.contains("The search stopped at its budget of 5 runs."), "{told}");
+    assert!(words.contains(" best so far ") && !words.contains("rolloutStrategy"), "{told}");
     assert!(!words.contains("no setting that meets the limits is faster"), "nothing is promised: {told}");
 }
 

@@ -4,7 +4,7 @@ use itertools::Itertools;
 
 use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_interval};
 use crate::report::wrap::{letters, shortened, side_by_side};
-use crate::results::{Candidate, CandidateStatus, Limit, PlanRecord, Question};
+use crate::results::{Candidate, CandidateStatus, Limit, PlanRecord, Question, StrategyAnswer};
 
 /// Width of a line. The name columns have what the others leave, but at least [`NAMES_MIN`].
 const WIDTH: usize = 100;
@@ -31,7 +31,7 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     let (is_time, is_setting) = (plan.unit == "s", plan.unit.is_empty());
     let value = |candidate: &Candidate| candidate.value.map(|span| in_unit(span.value, &plan.unit)).unwrap_or_default();
     let values = question.candidates.iter().map(|candidate| {
-        let mut row = vec![verdict(plan, candidate)];
+        let mut row = vec![verdict(plan, question, candidate)];
         if !is_time && !is_setting {
             row.push(value(candidate));
         }
@@ -107,8 +107,10 @@ fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
     }
 }
 
-fn verdict(plan: &PlanRecord, candidate: &Candidate) -> String {
+fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candidate) -> String {
+    let is_decided = |answer: &StrategyAnswer| answer.strategy == candidate.strategy && answer.is_decided;
     match candidate.standing {
+        CandidateStatus::Best if !question.answers.iter().any(is_decided) => "best so far".to_owned(),
         CandidateStatus::Breaks => {
             let number = plan.limits.iter().position(|limit| *limit == candidate.reason).map_or(0, |at| at + 1);
             format!("exceeds [{number}]")
