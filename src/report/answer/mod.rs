@@ -176,15 +176,20 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
     let led = best.compromise.filter(|_| !is_limited && tradeoff::is_sweep(&ranked)).or(best.fastest);
     let led = ranked.iter().find(|ranked| led == Some(ranked.at));
     sentences.extend(led.and_then(|led| path::sentence(led.label, led.variant)));
-    let bounds: Vec<(&str, &VariantResults<'_>)> =
-        bounds.into_iter().map(|(_, label, bound)| (*label, *bound)).collect();
-    let own: Vec<&VariantResults<'_>> = own.iter().map(|(_, _, variant)| *variant).collect();
-    sentences.extend(tradeoff::bounds(&bounds, &own));
-    if best.fastest.is_none() {
-        let missing = all.iter().map(|(_, _, variant)| variant.reach()).find(|reach| !reach.is_whole());
-        sentences.extend(missing.map(|reach| format!("{}.", reach.missing())));
+    let reach = |named: &[Named<'_, '_>]| {
+        let missing = named.iter().map(|(_, _, variant)| variant.reach()).find(|reach| !reach.is_whole());
+        missing.map(|reach| format!("{}.", reach.missing()))
+    };
+    // Where none of the user's own strategies completes, this is the answer.
+    let is_first = best.fastest.is_none();
+    if is_first {
+        sentences.extend(unfinished(&own));
+        sentences.extend(reach(&own));
     }
-    sentences.extend(unfinished(all));
+    let bounds: Vec<Named<'_, '_>> = bounds.into_iter().copied().collect();
+    let named: Vec<(&str, &VariantResults<'_>)> = bounds.iter().map(|(_, label, bound)| (*label, *bound)).collect();
+    sentences.extend(tradeoff::bounds(&named, &own.iter().map(|(_, _, variant)| *variant).collect::<Vec<_>>()));
+    sentences.extend(unfinished(if is_first { &bounds } else { all }));
     best
 }
 
@@ -305,27 +310,52 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
     ))
 }
 
-/// Number of variants that do not complete, with the reasons. `None` when all do.
+/// Number of variants that do not complete, with the reasons, equal ones once. `None` when all do.
 fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
-    let unfinished: Vec<String> = all
-        .iter()
-        .filter_map(|(_, label, variant)| {
-            let run = variant.unfinished()?;
-            let runs = variant.runs.len();
-            let missing = runs - variant.finished();
-            let is_rule = !run.held_detail.is_empty();
-            let rule = if is_rule { format!(", blocked by {}", run.held_by) } else { String::new() };
-            Some(format!("`{label}` ({missing} of {runs} runs {}{rule})", ended(run.outcome)))
-        })
-        .collect();
-    let some = some_of(&unfinished);
-    match (unfinished.len(), all.len()) {
-        (0, _) => None,
-        (_, 1) => Some(format!("Not every run completes: {some}.")),
-        (missing, all) if missing == all => Some(format!("No variant completes in every run: {some}.")),
-        (1, all) => Some(format!("1 of {all} variants does not complete in every run: {some}.")),
-        (missing, all) => Some(format!("{missing} of {all} variants do not complete in every run: {some}.")),
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (_, label, variant) in all {
+        let Some(reason) = ends(variant) else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, labels)) => labels.push(format!("`{label}`")),
+            None => reasons.push((reason, vec![format!("`{label}`")])),
+        }
     }
+    let missing: usize = reasons.iter().map(|(_, labels)| labels.len()).sum();
+    let each = |labels: &[String]| if labels.len() > 1 { "each " } else { "" };
+    let of = |(reason, labels): &(String, Vec<String>)| format!("{} ({}{reason})", some_of(labels), each(labels));
+    let some = some_of(&reasons.iter().map(of).collect::<Vec<_>>());
+    match (missing, all) {
+        (0, _) => None,
+        (1, [(_, label, variant)]) if variant.finished() == 0 => {
+            Some(format!("`{label}` never completes: {}.", reasons[0].0))
+        }
+        (1, [_]) => Some(format!("Not every run completes: {some}.")),
+        (missing, all) if missing == all.len() => Some(format!("No variant completes in every run: {some}.")),
+        (1, all) => Some(format!("1 of {} variants does not complete in every run: {some}.", all.len())),
+        (missing, all) => Some(format!("{missing} of {} variants do not complete in every run: {some}.", all.len())),
+    }
+}
+
+/// `13 of 20 runs stalled, blocked by maxUnavailable, and 7 by maxUnavailablePartitions`. `None`: all runs completed.
+fn ends(variant: &VariantResults<'_>) -> Option<String> {
+    let ends = variant.ends();
+    let runs = variant.runs.len();
+    let mut last = "";
+    let each = ends.iter().enumerate().map(|(at, group)| {
+        let run = group[0];
+        let end = ended(run.outcome);
+        let of = if at == 0 { format!(" of {runs} runs") } else { String::new() };
+        let is_rule = !run.held_detail.is_empty();
+        let is_same = at > 0 && end == last && is_rule;
+        last = end;
+        match (is_same, is_rule) {
+            (true, _) => format!("{} by {}", group.len(), run.held_by),
+            (false, true) => format!("{}{of} {end}, blocked by {}", group.len(), run.held_by),
+            (false, false) => format!("{}{of} {end}", group.len()),
+        }
+    });
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| listed(&each))
 }
 
 #[cfg(test)]
@@ -398,6 +428,17 @@ mod tests {
     }
 
     #[test]
+    fn where_the_users_own_strategy_stalls_the_answer_begins_with_it() {
+        let own = Wave { strategy: "mine".to_owned(), ..wave("mine", 100, 1) };
+        let bound = Wave { strategy: "all-at-once".to_owned(), ..wave("all-at-once", 1000, 0) };
+        let answer = answered(&of(vec![bound, own]), &[]);
+        let text = text(&answer);
+        let first = "`mine` never completes: 6 of 6 runs stalled, blocked by maxUnavailable. ";
+        assert!(text.starts_with(first), "{text}");
+        assert_eq!(text.matches("stalled").count(), 1, "{text}");
+    }
+
+    #[test]
     fn with_limits_the_setting_that_meets_them_leads() {
         let answer = answered(&six_settings(), &["peak_pulls < 1000", "completion < 24h"]);
         let kept = text(&answer);
@@ -438,7 +479,10 @@ mod tests {
     fn where_nothing_completes_the_answer_says_so() {
         let answer = answered(&of(vec![wave("careful", 100, 1), wave("bold", 500, 1)]), &[]);
         let text = text(&answer);
-        assert!(text.starts_with("No variant completes in every run: `careful` (6 of 6 runs stalled"), "{text}");
+        assert!(
+            text.starts_with("No variant completes in every run: `careful` and `bold` (each 6 of 6 runs stalled"),
+            "{text}"
+        );
         assert_eq!(answer.best, [Best::default()]);
     }
 
