@@ -20,7 +20,6 @@ const MOST: u32 = 1 << 29;
 
 impl<T> Agenda<T> {
     /// The agenda of a product's controller of this number, from 0 to 7.
-    #[must_use]
     pub const fn of_controller(number: u32) -> Self {
         assert!(number < 8, "numbers of timers have three bits for their controllers");
         Self { first: number * MOST, slots: Vec::new(), free: Vec::new() }

@@ -67,7 +67,6 @@ impl RetryPolicy {
 
 impl ApiClient {
     /// The client of the controller that is called `name` in the random streams.
-    #[must_use]
     pub fn new(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
         Self {
             latency: settings.request.clone(),
@@ -79,7 +78,6 @@ impl ApiClient {
     }
 
     /// As [`Self::new`], of a controller whose requests are counted elsewhere.
-    #[must_use]
     pub fn without_limit(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
         Self { limit: None, ..Self::new(settings, streams, name) }
     }
@@ -180,7 +178,6 @@ impl ApiClient {
 
     /// Whether an update that is answered at `answered`, of an object that was read from the cache at `read`, meets a
     /// conflict with a write of `written`.
-    #[must_use]
     pub fn is_conflict(&self, read: SimTime, answered: SimTime, written: SimTime) -> bool {
         written <= answered && read < written + self.watch_delay
     }

@@ -34,7 +34,6 @@ impl std::fmt::Debug for ControlPlane<'_> {
 
 impl<'s> ControlPlane<'s> {
     /// A control plane of so many `clusters`, all of which answer at first.
-    #[must_use]
     pub fn new(
         controller: Box<dyn Controller + 's>,
         clusters: usize,
@@ -82,19 +81,16 @@ impl<'s> ControlPlane<'s> {
     }
 
     /// When the product first reported completion itself.
-    #[must_use]
     pub const fn reported(&self) -> Option<SimTime> {
         self.record.reported
     }
 
     /// Whether the controller's process has failed.
-    #[must_use]
     pub const fn has_failed(&self) -> bool {
         self.record.failure.is_some()
     }
 
     /// Number of the controller's pending timers.
-    #[must_use]
     pub const fn timers(&self) -> usize {
         self.record.timers
     }
@@ -181,7 +177,6 @@ impl<'s> ControlPlane<'s> {
     }
 
     /// Whether the product can still report completion when nothing happens in the world any more.
-    #[must_use]
     pub fn may_report(&self, clusters: &dyn Clusters) -> bool {
         let is_working = self.record.in_flight > 0 || !self.controller.is_idle(clusters);
         is_working && self.record.reported.is_none() && !self.has_failed()

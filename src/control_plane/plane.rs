@@ -45,7 +45,6 @@ impl std::fmt::Debug for Plane<'_> {
 
 impl Plane<'_> {
     /// The present time.
-    #[must_use]
     pub fn now(&self) -> SimTime {
         self.queue.now()
     }

@@ -43,13 +43,11 @@ pub const WATCH_DELAY: SimDuration = SimDuration::from_millis(100);
 
 impl ControlLoop {
     /// The loop of a controller in Kubernetes whose client has no limit.
-    #[must_use]
     pub const fn kubernetes() -> Self {
         Self::limited(0, 0)
     }
 
     /// The loop of a controller in Kubernetes whose client sends up to `qps` requests a second.
-    #[must_use]
     pub const fn limited(qps: u32, burst: u32) -> Self {
         Self { request: API_REQUEST, client_qps: qps, client_burst: burst, watch_delay: WATCH_DELAY }
     }

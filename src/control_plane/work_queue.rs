@@ -47,13 +47,11 @@ enum Due<K, S> {
 
 impl<K: Copy + Ord, S> Runtime<K, S> {
     /// The queue of a product's only controller, with so many workers.
-    #[must_use]
     pub fn new(workers: usize) -> Self {
         Self::of_controller(0, workers)
     }
 
     /// The queue of a product's controller of this number ([`Agenda::of_controller`]).
-    #[must_use]
     pub fn of_controller(number: u32, workers: usize) -> Self {
         Self {
             is_released: false,
@@ -200,7 +198,6 @@ impl<K: Copy + Ord> RateLimiter<K> {
     const BURST: u32 = 100;
 
     /// Controller-runtime's default.
-    #[must_use]
     pub fn controller_default() -> Self {
         Self { bucket: Reservations::new(Self::PER_SECOND, Self::BURST), failures: BTreeMap::new() }
     }
@@ -230,7 +227,6 @@ pub struct WorkerPool {
 
 impl WorkerPool {
     /// A pool of so many workers.
-    #[must_use]
     pub fn new(size: usize) -> Self {
         Self { size, busy: BinaryHeap::new() }
     }

@@ -68,7 +68,6 @@ impl fmt::Debug for ProductEntry {
 }
 
 /// The entry with this key.
-#[must_use]
 pub fn find(key: &str) -> Option<&'static ProductEntry> {
     PRODUCTS.iter().find(|product| product.key == key)
 }

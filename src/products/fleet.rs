@@ -23,13 +23,11 @@ pub struct Fleet<'a> {
 
 impl Fleet<'_> {
     /// The number of clusters.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.world.clusters.len()
     }
 
     /// Whether there are no clusters.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.world.clusters.is_empty()
     }

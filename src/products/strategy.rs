@@ -70,7 +70,6 @@ pub trait Strategy: Any + Debug + Send + Sync {
 
 impl dyn Strategy {
     /// The strategy as a product's own type.
-    #[must_use]
     pub fn downcast_ref<S: Strategy>(&self) -> Option<&S> {
         (self as &dyn Any).downcast_ref()
     }

@@ -40,7 +40,6 @@ impl BaselineTarget {
 
 impl Baseline {
     /// The size of the batch after `started` of all `targets`; at least 1.
-    #[must_use]
     pub fn batch(self, started: usize, targets: usize) -> usize {
         let batch = match self {
             Self::AllAtOnce => targets,
@@ -54,7 +53,6 @@ impl Baseline {
     }
 
     /// The sizes of all batches of a rollout to `targets`.
-    #[must_use]
     pub fn batches(self, targets: usize) -> Vec<usize> {
         let mut sizes = Vec::new();
         let mut started = 0;
@@ -67,7 +65,6 @@ impl Baseline {
     }
 
     /// One pass: the targets to start now.
-    #[must_use]
     pub fn reconcile(self, targets: &[BaselineTarget]) -> Vec<TargetId> {
         // All-at-once does not wait for targets of earlier passes.
         if self != Self::AllAtOnce && targets.iter().any(|target| target.is_in_flight()) {

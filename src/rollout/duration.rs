@@ -17,7 +17,6 @@ const UNITS: [(&str, u64); 8] = [
 ];
 
 /// Parses a duration. `None`: Go would reject it, or it is negative.
-#[must_use]
 pub fn parse_duration(text: &str) -> Option<SimDuration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
@@ -55,7 +54,6 @@ fn part_of(digits: &str, size: u64) -> u64 {
 }
 
 /// Formats a duration like Go: `1h0m0s`, `1.5s`, `250ms`, `0s`.
-#[must_use]
 pub fn format_duration(duration: SimDuration) -> String {
     let nanos = duration.as_nanos();
     match nanos {

@@ -125,7 +125,6 @@ impl LabelRequirement {
 
 impl CheckedSelector {
     /// Whether every requirement holds for these labels.
-    #[must_use]
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements.iter().all(|(key, test)| match (test, labels.get(key)) {
             (Test::In(values), Some(value)) => values.contains(value),

@@ -52,7 +52,6 @@ pub struct TargetId(pub u32);
 
 impl TargetId {
     /// The index into a `Vec` with one entry per target.
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -18,7 +18,6 @@ pub struct ObjectCondition {
 
 impl ObjectCondition {
     /// A condition.
-    #[must_use]
     pub fn new(object: &str, condition: &str, status: &str, reason: &str, message: impl Into<String>) -> Self {
         Self {
             object: object.to_owned(),
@@ -30,13 +29,11 @@ impl ObjectCondition {
     }
 
     /// A field of the status.
-    #[must_use]
     pub fn field(object: &str, field: &str, value: impl Into<String>) -> Self {
         Self { object: object.to_owned(), condition: field.to_owned(), status: value.into(), ..Self::default() }
     }
 
     /// A condition that the object does not have, or no longer.
-    #[must_use]
     pub fn absent(object: &str, condition: &str) -> Self {
         Self::new(object, condition, "", "", "")
     }

@@ -18,7 +18,6 @@ const BITS: usize = 64;
 
 impl TargetSet {
     /// An empty set of indices below `size`.
-    #[must_use]
     pub fn new(size: usize) -> Self {
         let mut levels = Vec::new();
         let mut words = size;
@@ -32,7 +31,6 @@ impl TargetSet {
     }
 
     /// The set of all indices below `size`.
-    #[must_use]
     pub fn all(size: usize) -> Self {
         let mut set = Self::new(size);
         set.insert_all();
@@ -97,14 +95,12 @@ impl TargetSet {
     }
 
     /// Whether the index is in it.
-    #[must_use]
     pub fn contains(&self, index: u32) -> bool {
         let at = index as usize;
         at < self.universe && self.levels[0][at / BITS] >> (at % BITS) & 1 == 1
     }
 
     /// The smallest index in it that is not below `from`.
-    #[must_use]
     pub fn next(&self, from: u32) -> Option<u32> {
         super::cost::visit();
         let (mut at, mut level) = (from as usize, 0);
@@ -141,13 +137,11 @@ impl TargetSet {
     }
 
     /// Number of indices in it.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
     /// Whether nothing is in it.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -69,7 +69,6 @@ pub struct ArgoCdProposal(pub ProposalStrategy);
 impl ArgoCdStrategy {
     /// The applications of a fleet, one for each cluster: their names and labels. People know clusters by their names,
     /// so applications have these, too, unless the template's names are in another order.
-    #[must_use]
     pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
         let named = |cluster: &ClusterSpec| self.spec.application(&cluster.name, &cluster.labels);
         let mut applications: Vec<(String, Arc<Labels>)> = clusters.iter().map(named).collect();
@@ -131,7 +130,6 @@ impl Strategy for ArgoCdProposal {
 }
 
 /// The fleet as a set without a template sees it: one application for each cluster, with its name and labels.
-#[must_use]
 pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
     clusters.iter().map(|cluster| (cluster.name.clone(), Arc::clone(&cluster.labels))).collect()
 }

@@ -129,7 +129,6 @@ impl ApplicationControllerSettings {
     }
 
     /// API requests that a shard can save up.
-    #[must_use]
     pub fn burst(&self) -> u32 {
         self.client_burst.unwrap_or(self.client_qps.saturating_mul(2))
     }

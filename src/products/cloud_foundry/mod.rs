@@ -49,7 +49,6 @@ pub struct CloudFoundryDeployment {
 
 impl CloudFoundryDeployment {
     /// The app of `instances` before the request. What a superseded deployment rolls out is old for the clusters.
-    #[must_use]
     pub fn app(&self, release: ReleaseKind, instances: u32) -> AppView {
         let mut app = match (release, self.supersedes) {
             (ReleaseKind::Update, None) => AppView::settled(OLD, instances),

@@ -136,7 +136,6 @@ impl Strategy for KubeFleetRolling {
 }
 
 /// The clusters as KubeFleet's rules see them, in the fleet's order.
-#[must_use]
 pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
     let member = |cluster: &ClusterSpec| MemberCluster {
         name: cluster.name.clone(),

@@ -61,13 +61,11 @@ impl Default for UpdateRuns {
 
 impl UpdateRuns {
     /// The placement of a cluster.
-    #[must_use]
     pub fn placement_of(&self, cluster: usize) -> usize {
         self.members.get(cluster).map_or(0, |(placement, _)| *placement)
     }
 
     /// Whether its placement no longer picks the cluster.
-    #[must_use]
     pub fn is_unpicked(&self, cluster: usize) -> bool {
         self.members.get(cluster).is_some_and(|(_, is_unpicked)| *is_unpicked)
     }

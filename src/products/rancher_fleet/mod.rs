@@ -67,7 +67,6 @@ impl Strategy for RancherFleetStrategy {
 }
 
 /// The clusters as Fleet's rules see them, in the fleet's order.
-#[must_use]
 pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
     let clusters = fleet.world.clusters.iter().map(|cluster| FleetCluster {
         name: cluster.name.clone(),

@@ -21,7 +21,6 @@ const ROWS_SHOWN: usize = 100;
 
 impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
-    #[must_use]
     pub fn set_conditions(&self, name: &str, view: &ApplicationSetView) -> Vec<ObjectCondition> {
         let object = format!("ApplicationSet/{name}");
         let condition = |kind: &str, status: &str, reason: &str, message: &str| {
@@ -67,7 +66,6 @@ impl ArgoCd {
 
     /// The rows of the set called `name` after a pass with this status: as the pass wrote them before it promoted any,
     /// and after the promotion. A set of more than 100 applications shows only their number by status.
-    #[must_use]
     pub fn row_conditions(&self, name: &str, status: &ApplicationSetStatus) -> [Vec<ObjectCondition>; 2] {
         let object = format!("ApplicationSet/{name}");
         let mut counts = self.row_counts();

@@ -328,32 +328,27 @@ impl ApplicationSetSpec {
     }
 
     /// Whether applications of later steps are deleted first.
-    #[must_use]
     pub fn is_deletion_reversed(&self) -> bool {
         let is_reverse = |strategy: &ApplicationSetStrategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
         matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
     }
 
     /// Permitted changes of applications by the controller.
-    #[must_use]
     pub fn applications_sync(&self) -> ApplicationsSync {
         self.sync_policy.as_ref().and_then(|policy| policy.applications_sync).unwrap_or_default()
     }
 
     /// The template's `syncPolicy.automated`.
-    #[must_use]
     pub fn automated(&self) -> Option<&Automated> {
         self.template.spec.sync_policy.as_ref()?.automated.as_ref()
     }
 
     /// The template's `syncPolicy.retry`.
-    #[must_use]
     pub fn retry(&self) -> Option<&Retry> {
         self.template.spec.sync_policy.as_ref()?.retry.as_ref()
     }
 
     /// Interval of the most frequent generator. `None`: no generator has a timer.
-    #[must_use]
     pub fn requeue_after(&self) -> Option<SimDuration> {
         requeue_after(&self.generators)
     }
@@ -387,7 +382,6 @@ fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
 
 impl Automated {
     /// Whether the application controller syncs by itself.
-    #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.enabled.unwrap_or(true)
     }

@@ -18,7 +18,6 @@ pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
 
 impl ArgoCd {
     /// The hold of a set whose last pass was within the grace period, if no pass follows.
-    #[must_use]
     pub fn grace_period_hold(&self) -> Hold {
         Hold {
             rule: REFRESH_GRACE_PERIOD.into(),
@@ -32,7 +31,6 @@ impl ArgoCd {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
-    #[must_use]
     pub fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
         if view.deleted || view.is_done() {
             return None;

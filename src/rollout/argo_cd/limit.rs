@@ -16,7 +16,6 @@ pub struct StepLimit {
 }
 
 /// Resolves `max_update` for a step of `total` applications.
-#[must_use]
 pub fn limit(max_update: Option<&IntOrString>, total: usize) -> StepLimit {
     let (applications, is_unreadable) = match max_update {
         None => (None, false),
@@ -54,7 +53,6 @@ pub struct StepBudget {
 
 impl StepBudget {
     /// The budget of a step of `total` rows of which `updating` are Pending or Progressing.
-    #[must_use]
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
         let StepLimit { applications, is_unreadable } = limit(max_update, total);
         Self {

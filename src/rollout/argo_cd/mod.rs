@@ -110,7 +110,6 @@ pub struct ArgoCd {
 impl ArgoCd {
     /// The controller of a new set of applications with these unique names, in the order of the generators; the index
     /// of an application is its [`TargetId`].
-    #[must_use]
     pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {
         let by_name = by_name(&names, String::as_str);
         let mut rank = vec![0; names.len()];
@@ -156,31 +155,26 @@ impl ArgoCd {
     }
 
     /// The set's spec.
-    #[must_use]
     pub const fn spec(&self) -> &ApplicationSetSpec {
         &self.spec
     }
 
     /// The names of its applications.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
     /// The stored rows, one for each name. `None`: no row.
-    #[must_use]
     pub fn rows(&self) -> &[Option<ApplicationStatus>] {
         &self.rows
     }
 
     /// The set's conditions.
-    #[must_use]
     pub const fn conditions(&self) -> SetConditions {
         self.conditions
     }
 
     /// The steps of the last pass with their applications; no lists if the set was not rolling.
-    #[must_use]
     pub const fn steps(&self) -> &Steps {
         &self.plan
     }
@@ -194,7 +188,6 @@ impl ArgoCd {
     }
 
     /// The spec that this controller writes for an application. In a rolling set no application syncs by itself.
-    #[must_use]
     pub fn spec_of(&self, generated: &Generated) -> Spec {
         let auto_sync = match self.spec.automated() {
             None => AutoSync::Absent,
@@ -205,7 +198,6 @@ impl ArgoCd {
     }
 
     /// The operation that it requests for an application.
-    #[must_use]
     pub fn operation(&self) -> Operation {
         let retry = self.spec.retry();
         let backoff = retry.and_then(|retry| retry.backoff.as_ref());
@@ -217,7 +209,6 @@ impl ArgoCd {
     }
 
     /// Whether a deleted application exists until it is cleaned up.
-    #[must_use]
     pub fn has_finalizers(&self) -> bool {
         !self.spec.template.metadata.finalizers.is_empty()
     }
@@ -262,7 +253,6 @@ impl ArgoCd {
     }
 
     /// The place of an application in the order of names, in which a pass writes.
-    #[must_use]
     pub fn rank(&self, target: TargetId) -> u32 {
         self.rank[target.index()]
     }

@@ -259,7 +259,6 @@ impl ArgoCd {
     }
 
     /// Rows that are on their way, which is what a budget counts.
-    #[must_use]
     pub fn updating(&self) -> usize {
         let counts = self.row_counts();
         counts.pending + counts.progressing

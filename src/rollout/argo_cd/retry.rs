@@ -106,7 +106,6 @@ impl Waits {
     };
 
     /// The wait before attempt `retry` (1 is the first repeated one) of a sync; 0 where the product's is negative.
-    #[must_use]
     pub fn before(self, retry: u32) -> SimDuration {
         let power = i128::from(self.factor).saturating_pow(retry);
         let wait = i128::from(self.duration).saturating_mul(power);

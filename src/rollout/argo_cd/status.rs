@@ -130,7 +130,6 @@ pub enum SetHealth {
 
 impl SetConditions {
     /// `status.health` of the set. It ignores the health of its applications.
-    #[must_use]
     pub fn health(&self) -> SetHealth {
         match (self.error, self.rollout) {
             (Some(ErrorOccurred::Validation { .. } | ErrorOccurred::NoSteps), _) => SetHealth::Degraded,

@@ -59,7 +59,6 @@ impl fmt::Display for IssueKind {
 
 impl Issues {
     /// The reported kind, if any.
-    #[must_use]
     pub fn reported(&self, is_max_update_unreadable: bool) -> Option<IssueKind> {
         [
             (IssueKind::Operator, !self.operators.is_empty()),
@@ -74,7 +73,6 @@ impl Issues {
 
 impl MatchExpression {
     /// Whether the expression holds for these labels.
-    #[must_use]
     pub fn matches(&self, labels: &Labels) -> bool {
         match (self.operator.as_str(), labels.get(&self.key)) {
             ("In", Some(value)) => self.values.contains(value),
@@ -91,7 +89,6 @@ impl MatchExpression {
 
 impl RolloutStep {
     /// Whether the step selects an application with these labels.
-    #[must_use]
     pub fn selects(&self, labels: &Labels) -> bool {
         self.match_expressions.iter().all(|expression| expression.matches(labels))
     }
@@ -99,7 +96,6 @@ impl RolloutStep {
 
 impl Steps {
     /// Assigns applications to steps by their generated labels (`buildAppDependencyList`). `None`: not generated.
-    #[must_use]
     pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {
         let mut lists = vec![Vec::new(); steps.len()];
         let mut step_of = vec![None; labels.len()];
@@ -143,7 +139,6 @@ impl Steps {
     }
 
     /// The step whose budget counts an application: its own, or the first if it is in no step.
-    #[must_use]
     pub fn counted_in(&self, application: usize) -> usize {
         self.step_of[application].unwrap_or(0) as usize
     }

@@ -23,7 +23,6 @@ struct ClusterParameters<'c> {
 
 impl ApplicationSetSpec {
     /// Name and labels of the application of a cluster with this name and these labels.
-    #[must_use]
     pub fn application(&self, name: &str, labels: &Arc<Labels>) -> (String, Arc<Labels>) {
         let metadata = &self.template.metadata;
         let parameters = ClusterParameters { name, labels, is_go: self.go_template };

@@ -20,7 +20,6 @@ pub const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
 /// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass; nor does the first
 /// operation of an application, because both states must have one. Source: `shouldRequeueForApplication` of
 /// `applicationset/controllers/applicationset_controller.go`.
-#[must_use]
 pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool {
     match (old, new) {
         (Some(old), Some(new)) => {

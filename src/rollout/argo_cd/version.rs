@@ -30,13 +30,11 @@ pub enum ArgoCdVersion {
 
 impl ArgoCdVersion {
     /// Whether a changed spec sets a row to Waiting.
-    #[must_use]
     pub fn sees_spec_changes(self) -> bool {
         self >= Self::V3_4
     }
 
     /// Whether promotion waits until all applications were compared.
-    #[must_use]
     pub fn has_barrier(self) -> bool {
         self >= Self::V3_6
     }

@@ -175,7 +175,6 @@ pub enum ApplicationAction {
 
 impl Generated {
     /// A valid application.
-    #[must_use]
     pub const fn new(labels: Arc<Labels>, parameters: u32, wanted: Revision) -> Self {
         Self { labels, parameters, valid: true, wanted }
     }
@@ -183,7 +182,6 @@ impl Generated {
 
 impl Application {
     /// A newly created object, not compared yet.
-    #[must_use]
     pub fn new(labels: Arc<Labels>, spec: Spec) -> Self {
         Self {
             labels,
@@ -201,7 +199,6 @@ impl Application {
     }
 
     /// An object that runs `revision`, Synced and Healthy, without an operation.
-    #[must_use]
     pub fn settled(labels: Arc<Labels>, spec: Spec, revision: Revision) -> Self {
         Self {
             sync: SyncStatus::Synced,
@@ -212,7 +209,6 @@ impl Application {
     }
 
     /// Whether it is Synced and Healthy.
-    #[must_use]
     pub fn is_synced_and_healthy(&self) -> bool {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
     }
@@ -221,7 +217,6 @@ impl Application {
 impl ApplicationView {
     /// Whether the application is complete: the object has the generated parameters, and is Synced and Healthy. An
     /// application that is no longer generated is complete once it does not exist.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         match (&self.generated, &self.live) {
             (Some(generated), Some(live)) => {
@@ -234,7 +229,6 @@ impl ApplicationView {
 
 impl ApplicationSetView {
     /// Whether every application is complete.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.applications.iter().all(ApplicationView::is_done)
     }

@@ -9,7 +9,6 @@ use super::view::Deployment;
 
 impl Deployment {
     /// What the API shows of the deployment called `name`.
-    #[must_use]
     pub fn conditions(&self, name: &str, rules: RuleSet) -> Vec<ObjectCondition> {
         let object = format!("Deployment/{name}");
         let message = self.error.clone().unwrap_or_default();

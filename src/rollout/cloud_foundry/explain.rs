@@ -29,7 +29,6 @@ pub struct DeploymentExplanation {
 
 impl DeploymentExplanation {
     /// New instances that a step starts.
-    #[must_use]
     pub fn starts(&self, step: usize) -> u32 {
         let before = if step == 0 { 0 } else { self.steps[step - 1].canary };
         self.steps[step].canary.saturating_sub(before)
@@ -47,7 +46,6 @@ struct ScalePhase {
 }
 
 /// Applies `options` to an app with `instances`.
-#[must_use]
 pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
     let deployment = Deployment::new(options, instances, Revision(0));
     let (target, steps) = (deployment.target_instances(), deployment.plan(rules));

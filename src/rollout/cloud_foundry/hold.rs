@@ -17,7 +17,6 @@ use super::{CloudFoundry, RuleSet, documented};
 impl CloudFoundry {
     /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
     /// progress.
-    #[must_use]
     pub fn hold(&self, view: &AppView) -> Option<Hold> {
         let Some(deployment) = view.active() else { return cancelled(view) };
         if deployment.state == DeploymentState::Paused {

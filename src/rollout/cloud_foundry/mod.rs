@@ -90,7 +90,6 @@ impl CloudFoundryBugs {
     pub const ALL: Self = Self { purge: true, interim_trap: true };
 
     /// The bugs that go with these rules by default: the documentation knows of none.
-    #[must_use]
     pub const fn of(rules: RuleSet) -> Self {
         match rules {
             RuleSet::Shipped => Self::ALL,
@@ -116,13 +115,11 @@ pub struct CloudFoundry {
 
 impl CloudFoundry {
     /// An updater with the production period ([`UPDATE_FREQUENCY`]).
-    #[must_use]
     pub fn new(rules: RuleSet) -> Self {
         Self { rules, defects: CloudFoundryBugs::default(), last: SimTime::ZERO }
     }
 
     /// Sets the reproduced bugs.
-    #[must_use]
     pub const fn with_defects(mut self, defects: CloudFoundryBugs) -> Self {
         self.defects = defects;
         self
@@ -131,7 +128,6 @@ impl CloudFoundry {
     /// The next iteration of the updater's loop after `now`: a multiple of the period after the start of the last
     /// pass, or after time zero. The driver must start the next pass immediately after one that takes longer than the
     /// period; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
-    #[must_use]
     pub const fn next_pass(&self, now: SimTime) -> SimTime {
         let (last, period) = (self.last.as_nanos(), UPDATE_FREQUENCY.as_nanos());
         let rounds = now.as_nanos().saturating_sub(last) / period + 1;

@@ -43,7 +43,6 @@ pub struct InstanceCounts {
 
 impl LrpState {
     /// Whether the instance runs, routable or not.
-    #[must_use]
     pub const fn is_running(self) -> bool {
         matches!(self, Self::Running | Self::RunningNotRoutable)
     }
@@ -111,7 +110,6 @@ impl InstanceReports {
     }
 
     /// The counts of a process that is to have `instances`, at the cost of the reports beyond them.
-    #[must_use]
     pub fn counts(&self, instances: u32) -> InstanceCounts {
         let mut counts = self.counts;
         for state in self.states.iter().skip(instances as usize) {

@@ -35,14 +35,12 @@ impl RequestError {
     }
 
     /// The path of the invalid field, e.g. `options.max_in_flight`, or of the first unknown one.
-    #[must_use]
     pub fn field(&self) -> &str {
         &self.field
     }
 
     /// The Ruby class of the exception with which the product fails (HTTP 500) instead of rejecting. `None`: it
     /// rejects.
-    #[must_use]
     pub const fn exception(&self) -> Option<&'static str> {
         self.exception
     }
@@ -189,7 +187,6 @@ impl DeploymentRequest {
     }
 
     /// This request, with every field that `other` sets replaced, option by option.
-    #[must_use]
     pub fn overridden_by(mut self, other: Self) -> Self {
         let Json::Object(Ordered(fields)) = other.0 else { return self };
         for (key, value) in fields {

@@ -20,7 +20,6 @@ pub struct CanaryStep {
 
 impl CanaryStep {
     /// Of both versions.
-    #[must_use]
     pub const fn total(self) -> u32 {
         self.canary + self.original
     }
@@ -28,7 +27,6 @@ impl CanaryStep {
 
 /// The steps of a canary deployment of an app that goes from `original_instances` to `web_instances`. Without
 /// `weights` there is one step with one new instance, and `web_instances` is ignored.
-#[must_use]
 pub fn canary_step_plan(
     rules: RuleSet,
     original_instances: u32,

@@ -39,7 +39,6 @@ pub enum SupersededState {
 
 impl SupersededState {
     /// Whether a pass removes its instances immediately.
-    #[must_use]
     pub const fn is_purged(self) -> bool {
         matches!(self, Self::Prepaused | Self::Paused)
     }
@@ -56,7 +55,6 @@ impl SupersededState {
 impl Superseded {
     /// Instances of the oldest process of an app of `instances` beside it: each routable instance has replaced an old
     /// one, except the extra one of a canary.
-    #[must_use]
     pub const fn oldest_instances(self, instances: u32) -> u32 {
         (instances + self.state.is_purged() as u32).saturating_sub(self.instances)
     }
@@ -64,7 +62,6 @@ impl Superseded {
 
 impl AppView {
     /// A started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
-    #[must_use]
     pub fn on_its_way(oldest: Revision, interim: Revision, instances: u32, superseded: Superseded) -> Self {
         let mut app = Self::settled(oldest, superseded.oldest_instances(instances));
         let id = TargetId(app.next_process);

@@ -115,7 +115,6 @@ pub enum ProcessAction {
 
 impl AppView {
     /// A started app that runs `instances` of `revision`, all of them routable, without a deployment.
-    #[must_use]
     pub fn settled(revision: Revision, instances: u32) -> Self {
         let process = Process {
             id: TargetId(0),
@@ -136,7 +135,6 @@ impl AppView {
     }
 
     /// A stopped app with `instances` of `revision` once it is started.
-    #[must_use]
     pub fn stopped(revision: Revision, instances: u32) -> Self {
         let mut app = Self::settled(revision, instances);
         app.started = false;
@@ -145,13 +143,11 @@ impl AppView {
     }
 
     /// The app's only active deployment.
-    #[must_use]
     pub fn active(&self) -> Option<&Deployment> {
         self.deployments.iter().rfind(|deployment| deployment.is_active())
     }
 
     /// A process by its id. `None`: it was destroyed.
-    #[must_use]
     pub fn process(&self, id: TargetId) -> Option<&Process> {
         self.processes.iter().find(|process| process.id == id)
     }
@@ -162,7 +158,6 @@ impl AppView {
     }
 
     /// Desired instances of all processes.
-    #[must_use]
     pub fn desired_instances(&self) -> u64 {
         self.processes.iter().map(|process| u64::from(process.instances)).sum()
     }
@@ -196,13 +191,11 @@ pub(super) const DEFAULT_MEMORY_IN_MB: u32 = 1024;
 
 impl Process {
     /// The counts of its instances.
-    #[must_use]
     pub fn counts(&self) -> InstanceCounts {
         self.lrps.counts(self.instances)
     }
 
     /// Instances beyond the desired number that Diego still reports: they are being stopped.
-    #[must_use]
     pub fn stopping(&self) -> u32 {
         let beyond = self.lrps.iter().skip(self.instances as usize);
         beyond.filter(|lrp| **lrp != LrpState::Unreported).count() as u32
@@ -229,19 +222,16 @@ impl Deployment {
     }
 
     /// Neither finished nor cancelled nor superseded.
-    #[must_use]
     pub const fn is_active(&self) -> bool {
         !matches!(self.state, DeploymentState::Deployed | DeploymentState::Canceled)
     }
 
     /// Whether passes process it: not while it is paused or after it has finished.
-    #[must_use]
     pub const fn is_ticked(&self) -> bool {
         matches!(self.state, DeploymentState::Deploying | DeploymentState::Prepaused | DeploymentState::Canceling)
     }
 
     /// Its final number of instances, unless a user continues with fewer than its steps already have.
-    #[must_use]
     pub fn target_instances(&self) -> u32 {
         self.web_instances.unwrap_or(self.original_instances)
     }
@@ -257,7 +247,6 @@ impl Deployment {
     }
 
     /// Its steps in instances; none for rolling.
-    #[must_use]
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
         match self.strategy {
             DeploymentStrategy::Rolling => Vec::new(),
@@ -268,7 +257,6 @@ impl Deployment {
     }
 
     /// The current or reached step. `None`: rolling.
-    #[must_use]
     pub fn current_step(&self, rules: RuleSet) -> Option<CanaryStep> {
         self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
     }
@@ -281,13 +269,11 @@ impl Deployment {
     }
 
     /// The value of its status in the API: `ACTIVE` or `FINALIZED`.
-    #[must_use]
     pub const fn value(&self) -> &'static str {
         if self.is_active() { "ACTIVE" } else { "FINALIZED" }
     }
 
     /// The reason of its status in the API: `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or `SUPERSEDED`.
-    #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self.state {
             DeploymentState::Deploying | DeploymentState::Prepaused => "DEPLOYING",

@@ -195,7 +195,6 @@ pub struct RollingUpdateConfig {
 
 impl StrategySpec {
     /// Sets the default of admission: a `maxConcurrency` of 1.
-    #[must_use]
     pub fn with_defaults(mut self) -> Self {
         for stage in &mut self.stages {
             stage.max_concurrency.get_or_insert(IntOrString::Int(1));
@@ -206,7 +205,6 @@ impl StrategySpec {
 
 impl PlacementSpec {
     /// Number of requested clusters. A missing or negative number is 0, which admission rejects.
-    #[must_use]
     pub fn placement_policy(&self) -> PlacementPolicy {
         let policy = self.policy.clone().unwrap_or_default();
         match policy.placement_type.as_deref() {
@@ -219,13 +217,11 @@ impl PlacementSpec {
     }
 
     /// Whether staged update runs, not the rolling update, update it.
-    #[must_use]
     pub fn is_external(&self) -> bool {
         self.strategy.kind.as_deref() == Some("External")
     }
 
     /// The limits of its rolling update; all defaults where none are written.
-    #[must_use]
     pub fn rolling_update(&self) -> RollingUpdateConfig {
         self.strategy.rolling_update.clone().unwrap_or_default()
     }

@@ -91,7 +91,6 @@ impl KubeFleetBugs {
     pub const ALL: Self = Self { in_progress_is_failure: true, delete_only_run_fails: true, missed_wake_ups: true };
 
     /// The bugs that go with these rules by default: the documentation knows of none.
-    #[must_use]
     pub const fn of(rules: RuleSet) -> Self {
         match rules {
             RuleSet::Shipped => Self::ALL,
@@ -130,7 +129,6 @@ pub enum PlacementPolicy {
 
 impl PlacementPolicy {
     /// The number of requested clusters. `None`: all that match.
-    #[must_use]
     pub const fn count(self) -> Option<u32> {
         match self {
             Self::PickAll => None,

@@ -19,7 +19,6 @@ const CONDITIONS: [(&str, [&str; 3]); 5] = [
 
 /// The conditions of the placement called `name` with these bindings. `latest` is its newest resource snapshot; `None`:
 /// its rollout is external, by update runs.
-#[must_use]
 pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revision>) -> Vec<ObjectCondition> {
     let object = format!("ClusterResourcePlacement/{name}");
     let is_picked = |binding: &&Binding| !binding.deleting && binding.state != BindingState::Unscheduled;

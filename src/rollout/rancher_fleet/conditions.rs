@@ -16,7 +16,6 @@ const WORKSPACE: &str = "fleet-default";
 
 impl RancherFleet {
     /// What the bundle called `name` shows after a pass with this status.
-    #[must_use]
     pub fn bundle_conditions(&self, name: &str, status: &BundleStatus) -> Vec<ObjectCondition> {
         let object = format!("Bundle/{name}");
         let ready = ready(&object, &self.clusters, status);
@@ -34,7 +33,6 @@ impl RancherFleet {
 
     /// What the GitRepo called `name` shows of its bundle. It copies the bundle's `Ready` condition, and has a state
     /// and counts of its own.
-    #[must_use]
     pub fn git_repo_conditions(&self, name: &str, status: &BundleStatus, view: &BundleView) -> Vec<ObjectCondition> {
         let object = format!("GitRepo/{name}");
         let summary = BundleSummary::of_git_repo(view);

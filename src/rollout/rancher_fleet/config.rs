@@ -55,7 +55,6 @@ pub struct ManualPartition {
 impl RolloutStrategy {
     /// This strategy, with every field that `other` sets replaced. `partitions` is one field: the list is replaced as
     /// a whole, also by an empty one.
-    #[must_use]
     pub fn overridden_by(self, other: Self) -> Self {
         Self {
             max_unavailable: other.max_unavailable.or(self.max_unavailable),
@@ -68,7 +67,6 @@ impl RolloutStrategy {
     }
 
     /// The manual partitions; empty when partitions are automatic.
-    #[must_use]
     pub fn manual_partitions(&self) -> &[ManualPartition] {
         self.partitions.as_deref().unwrap_or_default()
     }

@@ -19,7 +19,6 @@ type FlagTest = fn(u8) -> bool;
 impl RancherFleet {
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
-    #[must_use]
     pub fn hold(&self, view: &BundleView) -> Option<Hold> {
         if view.is_done() {
             return None;

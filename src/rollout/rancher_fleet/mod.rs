@@ -78,7 +78,6 @@ impl RancherFleet {
     /// A scheduler for these clusters; the index of a cluster is its [`TargetId`](super::TargetId). Each view states
     /// which of them are targets; before the first pass all are. Clusters with equal names are updated in list order,
     /// which Fleet leaves open.
-    #[must_use]
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         let plan = Partitioning::new(&strategy, &clusters, &by_name);
@@ -104,7 +103,6 @@ impl RancherFleet {
     }
 
     /// The partitions of the last pass; none if the strategy is invalid.
-    #[must_use]
     pub fn partitions(&self) -> &[Partition] {
         self.plan.as_ref().map_or(&[], |plan| &plan.partitions)
     }

@@ -62,7 +62,6 @@ pub struct BundleStatus {
 
 impl BundleStatus {
     /// The status of a bundle whose targets are all ready.
-    #[must_use]
     pub fn settled(targets: u32) -> Self {
         let mut summary = BundleSummary::default();
         summary.0[BundleState::Ready as usize] = targets;
@@ -101,7 +100,6 @@ impl BundleState {
 
 impl BundleDeployment {
     /// The state of the deployment, without regard to the id that is wanted.
-    #[must_use]
     pub fn state(&self) -> BundleState {
         BundleState::of(self, self.deployed)
     }
@@ -109,14 +107,12 @@ impl BundleDeployment {
 
 impl BundleSummary {
     /// Number in `state`.
-    #[must_use]
     pub const fn count(&self, state: BundleState) -> u32 {
         self.0[state as usize]
     }
 
     /// As the GitRepo shows it: of all stored deployments, unchanged, also of clusters that are no longer targets.
     /// Clusters without a deployment do not appear.
-    #[must_use]
     pub fn of_git_repo(view: &BundleView) -> Self {
         let mut summary = Self::default();
         for deployment in view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref()) {
@@ -134,7 +130,6 @@ impl BundleSummary {
     }
 
     /// The worst state that occurs. `None`: no deployment, or all are `Ready`.
-    #[must_use]
     pub fn worst(&self) -> Option<BundleState> {
         let occurs = |state: &BundleState| *state != BundleState::Ready && self.count(*state) > 0;
         BundleState::ALL.into_iter().filter(occurs).max()

@@ -68,7 +68,6 @@ pub enum BundleAction {
 
 impl BundleAction {
     /// The cluster that it is about.
-    #[must_use]
     pub const fn target(&self) -> TargetId {
         match self {
             Self::Create(target) | Self::Stage(target, _) | Self::Deploy(target, _) | Self::Delete(target) => *target,
@@ -78,19 +77,16 @@ impl BundleAction {
 
 impl ClusterView {
     /// A registered target that runs nothing yet.
-    #[must_use]
     pub const fn new(wanted: Revision) -> Self {
         Self { wanted, targeted: true, registered: true, paused: false, off_schedule: false, deployment: None }
     }
 
     /// A registered target that runs `revision`, ready, and wants nothing else.
-    #[must_use]
     pub const fn settled(revision: Revision) -> Self {
         Self { deployment: Some(BundleDeployment::settled(revision)), ..Self::new(revision) }
     }
 
     /// Whether the cluster runs the wanted id and is ready; false without a deployment.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.deployment.is_some_and(|deployment| {
             let wanted = Some(self.wanted);
@@ -101,7 +97,6 @@ impl ClusterView {
 
 impl BundleDeployment {
     /// A deployment that runs `revision`, is ready, and has no other id staged.
-    #[must_use]
     pub const fn settled(revision: Revision) -> Self {
         let id = Some(revision);
         Self {
@@ -118,7 +113,6 @@ impl BundleDeployment {
 
     /// Fleet's definition: the agent has not applied the deployed id, or is not ready. The *wanted* id does not
     /// matter: a healthy cluster on an old version is available.
-    #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.applied != self.deployed || !self.ready
     }
@@ -126,7 +120,6 @@ impl BundleDeployment {
 
 impl BundleView {
     /// Whether every target runs its wanted id and is ready, including targets in no partition.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.clusters.iter().filter(|cluster| cluster.targeted).all(ClusterView::is_done)
     }

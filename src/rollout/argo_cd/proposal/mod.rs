@@ -120,19 +120,16 @@ pub struct ProposalStatus {
 
 impl ProposalObject {
     /// An object that was just written.
-    #[must_use]
     pub const fn written(revision: Revision, health: Health) -> Self {
         Self { revision, sync: SyncResult::Open, health }
     }
 
     /// Synced successfully and Healthy since.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.sync == SyncResult::Succeeded && self.health == Health::Healthy
     }
 
     /// The sync failed, or the synced application is Degraded.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.sync == SyncResult::Failed || (self.sync == SyncResult::Succeeded && self.health == Health::Degraded)
     }
@@ -140,7 +137,6 @@ impl ProposalObject {
 
 impl ProposalApplication {
     /// Whether it runs the wanted revision.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.live.is_some_and(|live| live.revision == self.wanted && live.is_complete())
     }
@@ -166,7 +162,6 @@ impl ProposalView {
     }
 
     /// Whether every application runs the wanted revision.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.applications.iter().all(ProposalApplication::is_complete)
     }
@@ -282,7 +277,6 @@ impl ProposedRollingUpdate {
     }
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-    #[must_use]
     pub fn hold(&self, view: &ProposalView) -> Option<Hold> {
         let (started, status) = self.step(view);
         if view.is_done() || !started.is_empty() {

@@ -9,7 +9,6 @@ use super::Binding;
 
 /// The name that the scheduler gives a binding, with `suffix` in place of eight random hexadecimal digits; both parts
 /// are cut so that it fits into 63 characters (`pkg/scheduler/framework/uniquename`).
-#[must_use]
 pub fn binding_name(placement: &str, cluster: &str, suffix: u32) -> String {
     const PART: usize = (63 - 8 - 2) / 2;
     let cut = |part: &str, most: usize| part.chars().take(most).collect::<String>();
@@ -62,7 +61,6 @@ impl Bindings {
     }
 
     /// The binding of a cluster; if it has several, one that is not being deleted.
-    #[must_use]
     pub fn get(&self, target: TargetId) -> Option<&Binding> {
         self.at(self.place(target)?)
     }
@@ -113,13 +111,11 @@ impl Bindings {
     }
 
     /// Whether no cluster has several bindings.
-    #[must_use]
     pub fn are_single(&self) -> bool {
         self.layout.are_single
     }
 
     /// The clusters whose bindings may have changed since the last [`Self::clear_changed`]; at first all.
-    #[must_use]
     pub const fn changed(&self) -> &TargetSet {
         &self.changed
     }

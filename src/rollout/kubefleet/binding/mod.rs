@@ -57,7 +57,6 @@ pub struct Binding {
 
 impl Binding {
     /// A binding as the scheduler creates it.
-    #[must_use]
     pub fn scheduled(name: String, target: TargetId, policy: u32) -> Self {
         Self {
             name,
@@ -74,7 +73,6 @@ impl Binding {
     }
 
     /// A settled binding to `snapshot`, with RolloutStarted and all conditions of an available cluster.
-    #[must_use]
     pub fn settled(name: String, target: TargetId, policy: u32, snapshot: Revision, apply: ApplyStrategy) -> Self {
         let mut binding = Self::scheduled(name, target, policy);
         binding.state = BindingState::Bound;
@@ -86,13 +84,11 @@ impl Binding {
     }
 
     /// Whether `condition` has this status and was observed at the current generation.
-    #[must_use]
     pub fn is(&self, condition: Option<Condition>, status: ConditionStatus) -> bool {
         condition.is_some_and(|c| c.status == status && c.observed_generation == self.generation)
     }
 
     /// Whether the rollout of its current spec has started.
-    #[must_use]
     pub fn has_started(&self) -> bool {
         self.is(self.conditions.rollout_started, ConditionStatus::True)
     }
@@ -103,13 +99,11 @@ impl Binding {
     }
 
     /// Whether its cluster has finished its current spec: available, or its difference reported.
-    #[must_use]
     pub fn has_succeeded(&self) -> bool {
         self.is(self.conditions.available, ConditionStatus::True) || self.is_diff_reported()
     }
 
     /// Whether upstream considers it failed. As shipped that includes a cluster that is still in progress.
-    #[must_use]
     pub fn has_failed(&self, defects: KubeFleetBugs) -> bool {
         let BindingConditions { overridden, work_synchronized, applied, available, .. } = self.conditions;
         [overridden, work_synchronized, applied, available].into_iter().any(|condition| {

@@ -21,7 +21,6 @@ pub struct RollingExplanation {
 }
 
 /// Applies `config` to an update of `target` clusters, all of them ready on another version.
-#[must_use]
 pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> RollingExplanation {
     let limits = RollingUpdate::new(config.clone(), rules, KubeFleetBugs::ALL, Vec::new()).limits(i64::from(target));
     let target = i64::from(target);

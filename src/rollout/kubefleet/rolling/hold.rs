@@ -14,7 +14,6 @@ use super::view::{BindingCounts, RollingStatus, RollingView, Room};
 impl RollingUpdate {
     /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
     /// pass makes progress. The call costs as much as several passes.
-    #[must_use]
     pub fn hold(&self, view: &RollingView) -> Option<Hold> {
         if view.is_done() {
             return None;

@@ -57,7 +57,6 @@ pub struct RollingUpdate {
 impl RollingUpdate {
     /// A scheduler with these limits. `clusters` provide only names; the index of a cluster is its
     /// [`TargetId`](super::super::TargetId).
-    #[must_use]
     pub fn new(
         config: RollingUpdateConfig,
         rules: RuleSet,
@@ -88,7 +87,6 @@ impl RollingUpdate {
     }
 
     /// The limits for `target` requested clusters. An invalid value, which admission rejects, is 0.
-    #[must_use]
     pub fn limits(&self, target: i64) -> RollingLimits {
         let default = IntOrString::String("25%".to_owned());
         let total = usize::try_from(target).unwrap_or(0);

@@ -59,7 +59,6 @@ impl RollingUpdate {
     }
 
     /// Clusters whose binding this pass, the last one, has blocked: all of them.
-    #[must_use]
     pub fn blocked(&self, pass: &Pass<RollingAction, RollingStatus>, view: &RollingView) -> Vec<TargetId> {
         let kinds =
             pass.status.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
@@ -70,7 +69,6 @@ impl RollingUpdate {
     }
 
     /// Whether the last pass has blocked a cluster's binding.
-    #[must_use]
     pub fn is_blocked(&self, target: TargetId, view: &RollingView) -> bool {
         let mut kinds =
             self.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
@@ -80,7 +78,6 @@ impl RollingUpdate {
     }
 
     /// [`RollingView::is_done`], at the time of the last pass.
-    #[must_use]
     pub fn is_done(&self, view: &RollingView) -> bool {
         self.sets.as_ref().map_or_else(|| view.is_done(), |sets| sets.count(BindingKind::Behind) == 0)
     }

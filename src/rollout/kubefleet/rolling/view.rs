@@ -106,7 +106,6 @@ pub enum RollingAction {
 
 impl RollingAction {
     /// The cluster that it is about.
-    #[must_use]
     pub const fn target(self) -> TargetId {
         match self {
             Self::Deploy(target, _) | Self::Delete(target) => target,
@@ -116,13 +115,11 @@ impl RollingAction {
 
 impl RollingStatus {
     /// Number of objects that storing the pass writes, statuses included.
-    #[must_use]
     pub fn writes(&self, actions: &[RollingAction]) -> usize {
         actions.len() + self.patched.len() + self.blocked_count + self.restarted.len()
     }
 
     /// Whether its own writes wake the controller immediately: those of a binding's spec do.
-    #[must_use]
     pub fn wakes_itself(&self, actions: &[RollingAction]) -> bool {
         !actions.is_empty() || !self.patched.is_empty()
     }
@@ -179,7 +176,6 @@ impl RollingView {
     }
 
     /// Whether every requested cluster has the newest resources and is available, and no other cluster has them.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.bindings.iter().all(|binding| self.has(binding))
     }
@@ -201,7 +197,6 @@ impl RollingView {
 ///
 /// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition with only a higher observed generation counts as
 /// unchanged, because the old and the new object are compared in the wrong order.
-#[must_use]
 pub fn wakes(before: &Binding, after: &Binding, defects: KubeFleetBugs) -> bool {
     let differs = |before: Option<Condition>, after: Option<Condition>| match (before, after) {
         (None, None) => false,

@@ -16,7 +16,6 @@ const DELETE_STAGE: &str = "kubernetes-fleet.io/deleteStage";
 
 impl StagedUpdateRun {
     /// The conditions that the run shows after its last pass.
-    #[must_use]
     pub fn conditions(&self) -> Vec<ObjectCondition> {
         let run = &self.run;
         let object = format!("ClusterStagedUpdateRun/{}", self.fixed.run_name);

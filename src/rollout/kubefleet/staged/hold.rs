@@ -15,7 +15,6 @@ use super::{RunState, StagedUpdateRun, TaskTime};
 impl StagedUpdateRun {
     /// The rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all updated
     /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
-    #[must_use]
     pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         let mut run = self.run.clone();
         let (actions, status) = self.pass(&mut run, self.last, view, None);

@@ -80,7 +80,6 @@ impl StagedUpdateRun {
     /// A run called `name` over these clusters; the index of a cluster is its [`TargetId`](super::super::TargetId).
     /// `strategy` includes the defaults of admission ([`StrategySpec::with_defaults`]); `None`: none of that name
     /// exists. The state in `spec` is ignored: it is part of each view.
-    #[must_use]
     pub fn new(
         name: String,
         spec: RunSpec,
@@ -108,7 +107,6 @@ impl StagedUpdateRun {
     }
 
     /// The same run of another version.
-    #[must_use]
     pub fn with_version(mut self, version: KubeFleetVersion) -> Self {
         self.fixed.kubefleet = version;
         self
@@ -135,19 +133,16 @@ impl StagedUpdateRun {
     }
 
     /// The member clusters.
-    #[must_use]
     pub fn clusters(&self) -> &[MemberCluster] {
         &self.fixed.clusters
     }
 
     /// The run's status after its last pass.
-    #[must_use]
     pub const fn run(&self) -> &RunStatus {
         &self.run
     }
 
     /// The strategy; fixed once the run is initialized.
-    #[must_use]
     pub const fn strategy(&self) -> Option<&StrategySpec> {
         self.fixed.strategy.as_ref()
     }
@@ -164,7 +159,6 @@ impl StagedUpdateRun {
     }
 
     /// The stage and task time of an approval. Stages of the same name share their approvals; the first counts.
-    #[must_use]
     pub fn approval_task(approval: ApprovalId) -> (usize, TaskTime) {
         let time = if approval.0.is_multiple_of(2) { TaskTime::Before } else { TaskTime::After };
         ((approval.0 / 2) as usize, time)
@@ -174,7 +168,6 @@ impl StagedUpdateRun {
     ///
     /// # Panics
     /// If the stage does not exist.
-    #[must_use]
     pub fn approval_name(&self, approval: ApprovalId) -> String {
         let (stage, time) = Self::approval_task(approval);
         let (run, stage) = (&self.fixed.run_name, &self.fixed.config(stage).name);

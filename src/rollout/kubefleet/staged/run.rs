@@ -73,7 +73,6 @@ pub struct ClusterStatus {
 
 impl ClusterStatus {
     /// Whether it has started and not finished.
-    #[must_use]
     pub const fn is_updating(&self) -> bool {
         self.started.is_some() && self.succeeded.is_none()
     }
@@ -133,7 +132,6 @@ impl StageStatus {
     }
 
     /// Number of its clusters that have started and not finished.
-    #[must_use]
     pub const fn in_progress(&self) -> usize {
         self.counts[0]
     }
@@ -144,7 +142,6 @@ impl StageStatus {
     }
 
     /// Number of its finished clusters.
-    #[must_use]
     pub const fn finished(&self) -> usize {
         self.counts[1]
     }
@@ -193,7 +190,6 @@ impl RunStatus {
     }
 
     /// The first stage that is not finished; the number of stages means the delete stage.
-    #[must_use]
     pub fn current_stage(&self) -> usize {
         self.stages.iter().position(|stage| stage.succeeded != Some(true)).unwrap_or(self.stages.len())
     }
@@ -202,13 +198,11 @@ impl RunStatus {
     ///
     /// # Panics
     /// If the stage does not exist.
-    #[must_use]
     pub fn stage(&self, index: usize) -> &StageStatus {
         if index == self.stages.len() { &self.deletion } else { &self.stages[index] }
     }
 
     /// Whether it has ended, successfully or not.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.succeeded.is_some() || self.initialized == Some(false)
     }

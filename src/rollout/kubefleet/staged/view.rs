@@ -91,7 +91,6 @@ pub enum StagedAction {
 
 impl StagedStatus {
     /// Number of objects that storing the pass writes.
-    #[must_use]
     pub fn writes(&self, actions: &[StagedAction]) -> usize {
         actions.len() + self.accepted.len() + self.restarted.len()
     }
