@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use super::{Agenda, Plane};
 use crate::engine::Reservations;
-use crate::rollout::back_off;
+use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
 
 /// A controller's work queue with its workers and timers. `K`: keys; `S`: the controller's own steps in time.
@@ -209,6 +209,15 @@ impl<K: Copy + Ord> RateLimiter<K> {
         *failures += 1;
         let turn = self.bucket.reserve(now);
         turn.max(now + wait)
+    }
+
+    /// When a key comes back whose pass ends with this request.
+    pub fn requeue(&mut self, key: K, end: SimTime, request: QueueRequest) -> Option<SimTime> {
+        if matches!(request, QueueRequest::RateLimited | QueueRequest::Error) {
+            return Some(self.again(key, end));
+        }
+        self.forget(key);
+        if let QueueRequest::After(delay) = request { Some(end + delay) } else { None }
     }
 
     /// A key has succeeded: its next failure is its first one.

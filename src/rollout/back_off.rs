@@ -1,9 +1,23 @@
-//! The wait of a key that failed in a controller's work queue.
+//! When a controller's work queue processes a key again, and how long a key waits that failed.
 //!
 //! Follows `DefaultTypedControllerRateLimiter` of kubernetes/client-go (`util/workqueue/default_rate_limiters.go`),
 //! which controller-runtime uses where a controller sets none. Its bucket over all keys is not here.
 
 use crate::units::SimDuration;
+
+/// The request of a pass to its controller's queue.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum QueueRequest {
+    /// No requeue; the failure counter is reset.
+    #[default]
+    None,
+    /// Requeue after this long; the failure counter is reset.
+    After(SimDuration),
+    /// Requeue after the backoff, without an error.
+    RateLimited,
+    /// Requeue after the backoff, because of an error.
+    Error,
+}
 
 /// Wait after the first failure. Each further one doubles it.
 const FIRST: SimDuration = SimDuration::from_millis(5);

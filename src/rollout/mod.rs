@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::SimTime;
 
-pub use back_off::back_off;
+pub use back_off::{QueueRequest, back_off};
 pub use int_or_string::IntOrString;
 pub use object_condition::ObjectCondition;
 pub use target_set::TargetSet;

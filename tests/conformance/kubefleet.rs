@@ -2,17 +2,20 @@
 
 mod rolling;
 mod staged;
+mod work_queue;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
-use fleetsim::rollout::kubefleet::{Binding, BindingState, Bindings, PlacementPolicy, QueueRequest, WorkState};
+use fleetsim::rollout::QueueRequest;
+use fleetsim::rollout::kubefleet::{Binding, BindingState, Bindings, PlacementPolicy, WorkState};
 use fleetsim::units::{SimDuration, SimTime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::suite::{self, Check, Suite, suites_of};
+use work_queue::WorkQueue;
 
 /// All suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
@@ -61,6 +64,7 @@ struct Loop<Event> {
     horizon: u64,
     now: u64,
     is_ready: bool,
+    queue: WorkQueue,
     timer: Option<u64>,
 }
 
@@ -73,7 +77,15 @@ enum Next<Event> {
 
 impl<Event> Loop<Event> {
     fn new(horizon: u64) -> Self {
-        Self { events: BinaryHeap::new(), made: Vec::new(), horizon, now: 0, is_ready: true, timer: None }
+        Self {
+            events: BinaryHeap::new(),
+            made: Vec::new(),
+            horizon,
+            now: 0,
+            is_ready: true,
+            queue: WorkQueue::default(),
+            timer: None,
+        }
     }
 
     fn schedule(&mut self, at: u64, event: Event) {
@@ -104,7 +116,9 @@ impl<Event> Loop<Event> {
         }
     }
 
-    fn set_timer(&mut self, wake_at: Option<SimTime>) {
+    /// A pass ends with this request to the queue.
+    fn pass_ends(&mut self, next: QueueRequest) {
+        let wake_at = self.queue.pass(at(self.now), next);
         self.timer = wake_at.map(|time| time.since(START).as_nanos() / 1_000_000);
     }
 }

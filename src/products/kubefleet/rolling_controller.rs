@@ -22,14 +22,14 @@ use super::members::{Members, Unavailable};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetRolling, member_clusters};
 use crate::control_plane::{
-    ApiRequest, Change, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits,
+    ApiRequest, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
 use crate::products::Run;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingStatus, RollingUpdate, RollingView, wakes};
 use crate::rollout::kubefleet::{
     ApplyStrategy, Binding, BindingState, KubeFleetBugs, WorkState, binding_name, placement_conditions,
 };
-use crate::rollout::{Hold, Pass, Revision, TargetId};
+use crate::rollout::{Hold, Pass, QueueRequest, Revision, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
@@ -121,6 +121,7 @@ pub(super) struct RollingController {
     unavailable: Unavailable,
     bugs: KubeFleetBugs,
     runtime: Runtime<(), RolloutTimer>,
+    limiter: RateLimiter<()>,
     generator: WorkGenerator,
     watch_delay: SimDuration,
     pass: Option<RolloutPass>,
@@ -162,6 +163,7 @@ impl RollingController {
             unavailable: Unavailable::new(world.clusters.len()),
             bugs: *upstream_bugs,
             runtime: Runtime::new(1),
+            limiter: RateLimiter::controller_default(),
             // A pass lists the bindings from the API server.
             generator: WorkGenerator::new(&run, SimDuration::ZERO),
             watch_delay: run.control_loop.watch_delay,
@@ -253,8 +255,9 @@ impl RollingController {
             }
             next = group.next();
         }
-        let requeue = if pass.has_failed { self.scheduler.pass_failed(now) } else { self.scheduler.pass_ended(now) };
-        if let Some(at) = requeue {
+        let asked = pass.decided.map_or(QueueRequest::None, |decided| decided.status.next);
+        let asked = if pass.has_failed { QueueRequest::Error } else { asked };
+        if let Some(at) = self.limiter.requeue((), now, asked) {
             self.runtime.add_at((), at, plane);
         }
         let completes = pass.completes && !pass.has_failed && self.snapshot_delay.is_none();

@@ -14,7 +14,9 @@ use super::runs::UpdateRun;
 use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetStaged, member_clusters};
-use crate::control_plane::{Change, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits};
+use crate::control_plane::{
+    Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
+};
 use crate::engine::Streams;
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
@@ -38,6 +40,7 @@ pub(super) struct StagedController<'s> {
     clusters: Vec<MemberCluster>,
     runs: Vec<StagedRun<'s>>,
     runtime: Runtime<usize, PersonStep>,
+    limiter: RateLimiter<usize>,
     /// The bindings of each placement; their targets are positions in its list of clusters.
     bindings: Vec<Bindings>,
     /// The clusters of each placement, and of each cluster its placement and its position there.
@@ -88,6 +91,7 @@ impl<'s> StagedController<'s> {
             strategy,
             runs: strategy.updates.runs.iter().map(run_of).collect(),
             runtime: Runtime::new(1),
+            limiter: RateLimiter::controller_default(),
             bindings,
             picked,
             places,
@@ -198,11 +202,14 @@ impl<'s> StagedController<'s> {
         }
         let run = &mut self.runs[number];
         let placement = (&mut self.bindings[run.placement], &self.picked[run.placement][..]);
-        let PassEnd { end, approvals } = run.reconcile(now, placement, &mut self.generator, plane);
+        let PassEnd { end, approvals, is_new, next } = run.reconcile(now, placement, &mut self.generator, plane);
         for (approval, given) in approvals {
             self.runtime.step(given, PersonStep::Approve(number, approval), plane);
         }
-        if let Some(at) = run.pass_ended(end) {
+        if is_new {
+            self.limiter.again(number, end);
+        }
+        if let Some(at) = self.limiter.requeue(number, end, next) {
             self.runtime.add_at(number, at, plane);
         }
         self.is_dirty = false;

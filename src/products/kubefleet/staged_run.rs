@@ -18,7 +18,7 @@ use crate::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, RunStatus, StagedAction, StagedUpdateRun, StagedView,
 };
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
-use crate::rollout::{ApprovalId, Hold, Revision, TargetSet};
+use crate::rollout::{ApprovalId, Hold, QueueRequest, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
@@ -32,6 +32,10 @@ pub(super) struct PassEnd {
     pub(super) end: SimTime,
     /// Approvals that it asks for, and when they are given.
     pub(super) approvals: Vec<(ApprovalId, SimTime)>,
+    /// The run is new: its finalizer met a conflict first, whose requests are in this pass.
+    pub(super) is_new: bool,
+    /// Its request to the queue.
+    pub(super) next: QueueRequest,
 }
 
 /// One run.
@@ -186,18 +190,13 @@ impl<'s> StagedRun<'s> {
         let asked = self.view.approval_requests.values().filter(|request| !request.accepted).count();
         if self.fresh_at.is_some_and(|fresh| now <= fresh) {
             // The cache does not show the status that the last pass wrote: a conflict.
-            self.scheduler.meets_conflict(now);
             // What has changed since, such as an approval, is for the next pass.
             self.wrote_nothing = false;
             let asked = generator.in_turn(APPROVALS, now, asked);
             let end = generator.in_turn(RUNS, asked, 1);
-            return PassEnd { end, approvals: Vec::new() };
+            return PassEnd { end, approvals: Vec::new(), is_new: false, next: QueueRequest::Error };
         }
         let before = self.progress();
-        if before.is_none() {
-            // Its finalizer; the requests of that are in this pass.
-            self.scheduler.has_met_conflict();
-        }
         std::mem::swap(&mut self.view.bindings, bindings);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.changed.clear();
@@ -238,12 +237,7 @@ impl<'s> StagedRun<'s> {
         self.progress = [before, self.progress()];
         self.fresh_at = Some(at + self.watch_delay);
         self.pending += approvals.len();
-        PassEnd { end: at, approvals }
-    }
-
-    /// Its pass has ended: when the queue comes up with it again.
-    pub(super) fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
-        self.scheduler.pass_ended(end)
+        PassEnd { end: at, approvals, is_new: before.is_none(), next: pass.status.next }
     }
 
     /// When an approval that is asked for now is given. `None`: never.

@@ -35,7 +35,6 @@ mod config;
 mod control_loop;
 mod limit;
 mod placement;
-mod queue;
 pub mod rolling;
 pub mod staged;
 #[cfg(test)]
@@ -66,7 +65,6 @@ pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_A
 pub use duration::{format_duration, parse_duration};
 pub use limit::{Rounding, ScaledValueError, limit};
 pub use placement::placement_conditions;
-pub use queue::{QueueRequest, WorkQueue};
 pub use validate::InvalidField;
 pub use version::KubeFleetVersion;
 

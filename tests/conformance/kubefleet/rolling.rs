@@ -274,7 +274,7 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
             Next::Pass => {
                 passes += 1;
                 let (pass, mut got) = around.pass(at(clock.now));
-                clock.set_timer(pass.wake_at);
+                clock.pass_ends(pass.status.next);
                 clock.is_ready |= pass.status.wakes_itself(&pass.actions);
                 for binding in around.view.bindings.iter() {
                     if started.is_new(binding) {

@@ -16,7 +16,6 @@ mod view;
 use super::super::IntOrString;
 use super::config::RollingUpdateConfig;
 use super::limit::{Rounding, limit};
-use super::queue::WorkQueue;
 use super::{KubeFleetBugs, MemberCluster, RuleSet};
 use crate::units::{SimDuration, SimTime};
 
@@ -45,7 +44,6 @@ pub struct RollingUpdate {
     config: RollingUpdateConfig,
     period: SimDuration,
     clusters: Vec<MemberCluster>,
-    queue: WorkQueue,
     /// Time of the last pass.
     last: SimTime,
     /// The bindings as the last pass saw them.
@@ -63,9 +61,8 @@ impl RollingUpdate {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let (queue, last, blocked_from) = (WorkQueue::default(), SimTime::ZERO, [None; 2]);
         let period = period(&config);
-        Self { rules, defects, config, period, clusters, queue, last, sets: None, blocked_from }
+        Self { rules, defects, config, period, clusters, last: SimTime::ZERO, sets: None, blocked_from: [None; 2] }
     }
 
     /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
@@ -73,17 +70,6 @@ impl RollingUpdate {
         self.period = period(&config);
         self.config = config;
         self.sets = None;
-    }
-
-    /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
-    /// Returns the time of the next call, replacing its `wake_at`; a time before `end` means immediately after it.
-    pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
-        self.queue.end_later(end)
-    }
-
-    /// The last pass has ended at `end` with an error. Otherwise as [`Self::pass_ended`].
-    pub fn pass_failed(&mut self, end: SimTime) -> Option<SimTime> {
-        self.queue.fail_later(end)
     }
 
     /// The limits for `target` requested clusters. An invalid value, which admission rejects, is 0.

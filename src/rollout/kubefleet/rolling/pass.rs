@@ -8,10 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::super::{Pass, Revision, TargetId, TargetSet};
+use super::super::super::{Pass, QueueRequest, Revision, TargetId, TargetSet};
 use super::super::binding::BindingState;
 use super::super::control_loop::CLEAN_UP_WAIT;
-use super::super::queue::QueueRequest;
 use super::super::{Binding, RuleSet};
 use super::candidates::{BindingKind, CandidateSets, Candidates};
 use super::view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room};
@@ -23,8 +22,7 @@ use crate::units::{SimDuration, SimTime};
 const SCANNED_MAX: usize = 100;
 
 impl RollingUpdate {
-    /// One pass of the rollout reconciler over all bindings. Its `wake_at` assumes that the pass takes no time; after a
-    /// pass that takes time, call [`pass_ended`](Self::pass_ended).
+    /// One pass of the rollout reconciler over all bindings. Its status has the request to the queue.
     ///
     /// Of [`RollingStatus::blocked`] it lists only those that do not say so yet.
     pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {
@@ -42,7 +40,6 @@ impl RollingUpdate {
         view: &RollingView,
         changed: &TargetSet,
     ) -> Pass<RollingAction, RollingStatus> {
-        self.queue.begin(now);
         self.last = now;
         let sets = self.sets.take().and_then(|sets| sets.update(self, now, view, changed));
         let sets = sets.unwrap_or_else(|| CandidateSets::new(self, now, view));
@@ -54,8 +51,7 @@ impl RollingUpdate {
             assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }
         (self.sets, self.blocked_from) = (Some(sets), status.blocked_from);
-        let wake_at = self.queue.end(now, status.next);
-        Pass { actions, wake_at, status }
+        Pass { actions, wake_at: None, status }
     }
 
     /// Clusters whose binding this pass, the last one, has blocked: all of them.

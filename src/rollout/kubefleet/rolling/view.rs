@@ -1,8 +1,7 @@
 //! A rolling update's view of its placement, and how its passes are stored.
 
-use super::super::super::{Pass, Revision, TargetId};
+use super::super::super::{Pass, QueueRequest, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, Bindings, Condition};
-use super::super::queue::QueueRequest;
 use super::super::{BindingState, KubeFleetBugs, PlacementPolicy};
 use crate::units::SimTime;
 
@@ -71,7 +70,7 @@ pub enum RollingError {
 /// The result of a pass besides its actions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RollingStatus {
-    /// Its request to the queue; the pass's `wake_at` is the resulting time.
+    /// Its request to the queue.
     pub next: QueueRequest,
     /// Why it must be repeated, if so.
     pub error: Option<RollingError>,

@@ -2,11 +2,10 @@
 //!
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
-use super::super::super::ApprovalId;
+use super::super::super::{ApprovalId, QueueRequest};
 use super::super::binding::ConditionStatus;
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
 use super::super::duration::parse_duration;
-use super::super::queue::QueueRequest;
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::initialize::{Collected, Stopped};
 use super::ledger::StageLedger;

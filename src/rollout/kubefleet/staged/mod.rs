@@ -17,9 +17,8 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Pass, TargetSet};
+use super::super::{ApprovalId, Pass, QueueRequest, TargetSet};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
-use super::queue::{QueueRequest, WorkQueue};
 use super::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, by_name};
 use crate::units::SimTime;
 
@@ -51,7 +50,6 @@ pub enum TaskTime {
 pub struct StagedUpdateRun {
     fixed: Fixed,
     run: RunStatus,
-    queue: WorkQueue,
     /// Time of the last pass.
     last: SimTime,
     /// The stage's clusters after the last pass. `None`: the next one looks at all.
@@ -100,8 +98,7 @@ impl StagedUpdateRun {
             rank: Vec::new(),
             plan: StagePlan::default(),
         };
-        let (queue, last) = (WorkQueue::default(), SimTime::ZERO);
-        let mut run = Self { fixed, run: RunStatus::default(), queue, last, ledger: None };
+        let mut run = Self { fixed, run: RunStatus::default(), last: SimTime::ZERO, ledger: None };
         run.set_clusters(clusters);
         run
     }
@@ -176,23 +173,6 @@ impl StagedUpdateRun {
             (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
             (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
         }
-    }
-
-    /// A pass sees the run as it was before the last pass, and its first write meets a conflict.
-    pub fn meets_conflict(&mut self, now: SimTime) {
-        self.queue.begin(now);
-        self.queue.end(now, QueueRequest::Error);
-    }
-
-    /// A pass has met a conflict before the first one that counts, and its back-off is over.
-    pub fn has_met_conflict(&mut self) {
-        self.queue.has_failed();
-    }
-
-    /// The last pass has ended only at `end`, not before its start: its request to the queue counts from then.
-    /// Returns the time of the next call, replacing its `wake_at`; a time before `end` means immediately after it.
-    pub fn pass_ended(&mut self, end: SimTime) -> Option<SimTime> {
-        self.queue.end_later(end)
     }
 
     /// One pass; without a ledger it looks at all.
@@ -290,8 +270,8 @@ impl Fixed {
 }
 
 impl StagedUpdateRun {
-    /// One pass of the run's reconciler over all bindings. Its `wake_at` is that of a pass which takes no time; one
-    /// that takes time is followed by [`pass_ended`](Self::pass_ended).
+    /// One pass of the run's reconciler over all bindings. Its status has the request to the
+    /// queue.
     ///
     /// # Panics
     /// If a binding belongs to an unknown cluster, or time goes backwards.
@@ -313,7 +293,6 @@ impl StagedUpdateRun {
         view: &StagedView,
         changed: &TargetSet,
     ) -> Pass<StagedAction, StagedStatus> {
-        self.queue.begin(now);
         self.last = now;
         let mut run = std::mem::take(&mut self.run);
         let ledger = self.ledger.take();
@@ -330,7 +309,6 @@ impl StagedUpdateRun {
             ledger = RunLedger::new(&self.fixed, &run, view);
         }
         (self.run, self.ledger) = (run, ledger);
-        let wake_at = self.queue.end(now, status.next);
-        Pass { actions, wake_at, status }
+        Pass { actions, wake_at: None, status }
     }
 }

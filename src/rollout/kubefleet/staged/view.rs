@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::super::{ApprovalId, Pass, Revision, TargetId};
+use super::super::super::{ApprovalId, Pass, QueueRequest, Revision, TargetId};
 use super::super::PlacementPolicy;
 use super::super::binding::{ApplyStrategy, Binding, BindingState, Bindings};
 use super::super::config::RunState;
-use super::super::queue::QueueRequest;
 use super::run::{RetryError, RunReason};
 use crate::units::SimTime;
 
@@ -60,7 +59,7 @@ pub struct ApprovalRequest {
 /// The result of one pass of a run besides its actions and [`RunStatus`](super::RunStatus).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StagedStatus {
-    /// Its request to the queue; the pass's `wake_at` is the resulting time.
+    /// Its request to the queue.
     pub next: QueueRequest,
     /// Why it must be repeated, if so.
     pub error: Option<RetryError>,

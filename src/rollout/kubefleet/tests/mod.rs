@@ -4,7 +4,7 @@
 //! in this state: `available`, `unavailable`, `applying`, `applied`, `failed`), `approve N`, `stop`, `run`, `gone
 //! LIST` and `release N` (a new resource snapshot). A list is `0-3,7`, by index. Each event is followed by a pass,
 //! which is stored. Outcome: clusters updated and deleted, approvals requested, the hold where no cluster was
-//! updated, and the wake-up time.
+//! updated, and the request to the queue.
 
 mod changed;
 mod invariants;
@@ -12,7 +12,7 @@ mod rolling;
 mod staged;
 
 use super::super::testing::{print_ranges, ranges};
-use super::super::{Hold, Pass, Revision, TargetId};
+use super::super::{Hold, Pass, QueueRequest, Revision, TargetId};
 use super::*;
 use crate::units::SimTime;
 
@@ -72,8 +72,8 @@ fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> boo
 
 /// The outcome of a pass in a story's terms; `word` says what an action does to which cluster.
 fn outcome<Action, Status>(
-    now: SimTime,
     pass: &Pass<Action, Status>,
+    next: QueueRequest,
     word: impl Fn(&Action) -> Option<(&'static str, u32)>,
     hold: Option<Hold>,
     approvals: &[String],
@@ -95,7 +95,12 @@ fn outcome<Action, Status>(
     if is_done {
         parts.push("done".to_owned());
     }
-    parts.extend(pass.wake_at.map(|at| format!("wake in {}", format_duration(at.since(now)))));
+    match next {
+        QueueRequest::None => {}
+        QueueRequest::After(delay) => parts.push(format!("requeue after {}", format_duration(delay))),
+        QueueRequest::RateLimited => parts.push("requeue".to_owned()),
+        QueueRequest::Error => parts.push("requeue after an error".to_owned()),
+    }
     parts.join("; ")
 }
 

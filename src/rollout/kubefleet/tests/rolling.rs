@@ -35,7 +35,7 @@ fn play(yaml: &str, rules: RuleSet, count: usize, story: &str) {
             RollingAction::Deploy(target, _) => Some(("deploy", target.0)),
             RollingAction::Delete(target) => Some(("delete", target.0)),
         };
-        played.push(format!("{head} => {}", outcome(now, &pass, word, hold, &[], view.is_done())));
+        played.push(format!("{head} => {}", outcome(&pass, pass.status.next, word, hold, &[], view.is_done())));
     }
     same(yaml, story, &played);
 }
@@ -47,10 +47,10 @@ fn updates_stay_within_max_unavailable() {
         RuleSet::Shipped,
         4,
         "
-t=0 pass => deploy 0-1; wake in 5ms
-t=1 applied 0-1 => hold maxUnavailable: of 4 clusters requested, maxUnavailable allows 2 to be unavailable; 2 are ready, 0 of them being deleted (not available: 2 clusters (m00, m01)), so 0 may be updated; 2 clusters (m02, m03) wait; wake in 1m0s
-t=9 available 0 => deploy 2; wake in 52s
-t=12 available 1-2 => deploy 3; wake in 5ms
+t=0 pass => deploy 0-1; requeue
+t=1 applied 0-1 => hold maxUnavailable: of 4 clusters requested, maxUnavailable allows 2 to be unavailable; 2 are ready, 0 of them being deleted (not available: 2 clusters (m00, m01)), so 0 may be updated; 2 clusters (m02, m03) wait; requeue after 1m0s
+t=9 available 0 => deploy 2; requeue after 1m0s
+t=12 available 1-2 => deploy 3; requeue
 t=13 applying 3 => hold Available: 1 cluster (m03) is assigned the newest resources or being removed, and not available: in progress, offline or failing, without a time-out
 t=15 available 3 => done",
     );
@@ -63,18 +63,18 @@ fn a_limit_of_zero_never_updates_and_keeps_retrying() {
         RuleSet::Shipped,
         2,
         "
-t=0 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; wake in 5ms
-t=1 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; wake in 10ms",
+t=0 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; requeue
+t=1 pass => hold maxUnavailable: maxUnavailable is 0, so no available cluster is ever updated; 2 clusters (m00, m01) wait; requeue",
     );
-    play("{maxUnavailable: 0}", RuleSet::Documented, 2, "\nt=0 pass => deploy 0; wake in 5ms");
+    play("{maxUnavailable: 0}", RuleSet::Documented, 2, "\nt=0 pass => deploy 0; requeue");
 }
 
 #[test]
 fn only_as_shipped_a_newer_release_ignores_the_limit_for_clusters_in_progress() {
     let begin = "
-t=0 pass => deploy 0; wake in 5ms
+t=0 pass => deploy 0; requeue
 t=1 applying 0 => hold maxUnavailable: of 3 clusters requested, maxUnavailable allows 1 to be unavailable; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be updated; 2 clusters (m01, m02) wait";
-    let shipped = "; wake in 1m0s\nt=2 release 3 => deploy 0; wake in 59s";
+    let shipped = "; requeue after 1m0s\nt=2 release 3 => deploy 0; requeue after 1m0s";
     let documented = "\nt=2 release 3 => hold maxUnavailable: of 3 clusters requested, maxUnavailable allows 1 to be unavailable; 2 are ready, 0 of them being deleted (not available: 1 cluster (m00)), so 0 may be updated; 3 clusters (m00, m01, m02) wait";
     play("{maxUnavailable: 1}", RuleSet::Shipped, 3, &format!("{begin}{shipped}"));
     play("{maxUnavailable: 1}", RuleSet::Documented, 3, &format!("{begin}{documented}"));
@@ -87,10 +87,10 @@ fn untracked_resources_count_after_their_period() {
         RuleSet::Shipped,
         2,
         "
-t=0 pass => deploy 0; wake in 5ms
-t=2.5 untrackable 0 => hold maxUnavailable: of 2 clusters requested, maxUnavailable allows 1 to be unavailable; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be updated; 1 cluster (m01) waits; wake in 9.5s
-t=12 pass => hold maxUnavailable: of 2 clusters requested, maxUnavailable allows 1 to be unavailable; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be updated; 1 cluster (m01) waits; wake in 5ms
-t=12.005 pass => deploy 1; wake in 10ms",
+t=0 pass => deploy 0; requeue
+t=2.5 untrackable 0 => hold maxUnavailable: of 2 clusters requested, maxUnavailable allows 1 to be unavailable; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be updated; 1 cluster (m01) waits; requeue after 9.5s
+t=12 pass => hold maxUnavailable: of 2 clusters requested, maxUnavailable allows 1 to be unavailable; 1 is ready, 0 of them being deleted (not available: 0 clusters), so 0 may be updated; 1 cluster (m01) waits; requeue
+t=12.005 pass => deploy 1; requeue",
     );
 }
 

@@ -75,7 +75,7 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             StagedAction::Delete(target) => Some(("delete", target.0)),
             StagedAction::RequestApproval(..) => None,
         };
-        played.push(format!("{head} => {}", outcome(now, &pass, word, hold, &approvals, is_done)));
+        played.push(format!("{head} => {}", outcome(&pass, pass.status.next, word, hold, &approvals, is_done)));
     }
     same(yaml, story, &played);
 }
@@ -91,15 +91,15 @@ fn stages_apply_concurrency_waits_and_approvals() {
         RuleSet::Shipped,
         &[("a", 2), ("b", 4)],
         "
-t=0 pass => deploy 0; wake in 15s
-t=15 pass => hold maxConcurrency: in stage `canary`, 1 cluster (m00) is updating, and maxConcurrency allows 1; 1 cluster (m01) waits; wake in 15s
-t=30 available 0 => deploy 1; wake in 15s
-t=45 available 1 => hold afterStageTasks: all of stage `canary` is done, a TimedWait of 1m0s ends at 1 min 45 s; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 1m0s
-t=105 pass => hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 5ms
-t=105.005 pass => ask for run-before-rest; hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; wake in 1m0s
-t=130 approve => deploy 2-3; wake in 15s
-t=145 available 2-3 => deploy 4-5; wake in 15s
-t=160 available 4-5 => wake in 5ms
+t=0 pass => deploy 0; requeue after 15s
+t=15 pass => hold maxConcurrency: in stage `canary`, 1 cluster (m00) is updating, and maxConcurrency allows 1; 1 cluster (m01) waits; requeue after 15s
+t=30 available 0 => deploy 1; requeue after 15s
+t=45 available 1 => hold afterStageTasks: all of stage `canary` is done, a TimedWait of 1m0s ends at 1 min 45 s; 4 clusters (m02, m03, m04 and 1 more) wait; requeue after 1m0s
+t=105 pass => hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; requeue
+t=105.005 pass => ask for run-before-rest; hold beforeStageTasks: `run-before-rest` is not approved; 4 clusters (m02, m03, m04 and 1 more) wait; requeue after 1m0s
+t=130 approve => deploy 2-3; requeue after 15s
+t=145 available 2-3 => deploy 4-5; requeue after 15s
+t=160 available 4-5 => requeue
 t=160.005 pass => done
 t=200 unavailable 1,3 => hold Available: the run has succeeded; 2 clusters (m01, m03) were available and no longer are; done
 t=300 available 1,3 => done",
@@ -113,11 +113,11 @@ fn a_failing_cluster_keeps_its_slot_and_never_fails_the_run() {
         RuleSet::Shipped,
         &[("a", 3)],
         "
-t=0 pass => deploy 0-1; wake in 15s
-t=15 failed 0 => hold maxConcurrency: in stage `all`, 2 clusters (m00, m01) are updating (counting as failed, and retried indefinitely: m00), and maxConcurrency allows 2; 1 cluster (m02) waits; wake in 5ms
-t=16 available 1 => deploy 2; wake in 10ms
-t=301 available 2 => hold stages: in stage `all`, 1 cluster (m00) is updating (counting as failed, and retried indefinitely: m00) (for more than 5m: m00); wake in 20ms
-t=302 available 0 => wake in 40ms
+t=0 pass => deploy 0-1; requeue after 15s
+t=15 failed 0 => hold maxConcurrency: in stage `all`, 2 clusters (m00, m01) are updating (counting as failed, and retried indefinitely: m00), and maxConcurrency allows 2; 1 cluster (m02) waits; requeue after an error
+t=16 available 1 => deploy 2; requeue after an error
+t=301 available 2 => hold stages: in stage `all`, 1 cluster (m00) is updating (counting as failed, and retried indefinitely: m00) (for more than 5m: m00); requeue after an error
+t=302 available 0 => requeue
 t=302.04 pass => done",
     );
 }
@@ -129,10 +129,10 @@ fn after_a_stop_started_clusters_finish() {
         RuleSet::Shipped,
         &[("a", 3)],
         "
-t=0 pass => deploy 0-1; wake in 15s
-t=5 stop => hold state: the state of the run is Stop; 3 clusters (m00, m01, m02) wait; wake in 10s
+t=0 pass => deploy 0-1; requeue after 15s
+t=5 stop => hold state: the state of the run is Stop; 3 clusters (m00, m01, m02) wait; requeue after 15s
 t=15 available 0-1 => hold state: the state of the run is Stop; 1 cluster (m02) waits
-t=90 run => deploy 2; wake in 15s",
+t=90 run => deploy 2; requeue after 15s",
     );
 }
 
@@ -143,10 +143,10 @@ fn clusters_no_longer_picked_are_deleted_last_and_together() {
         RuleSet::Shipped,
         &[("a", 3)],
         "
-t=0 unschedule 1-2 => deploy 0; wake in 15s
-t=15 available 0 => wake in 5ms
-t=15.005 pass => delete 1-2; wake in 15s
-t=30.005 gone 1 => hold deletionStage: waiting for the deletion of their bindings: 1 cluster (m02) waits; wake in 15s
+t=0 unschedule 1-2 => deploy 0; requeue after 15s
+t=15 available 0 => requeue
+t=15.005 pass => delete 1-2; requeue after 15s
+t=30.005 gone 1 => hold deletionStage: waiting for the deletion of their bindings: 1 cluster (m02) waits; requeue after 15s
 t=45.005 gone 2 => done",
     );
 }
@@ -158,7 +158,7 @@ fn a_change_of_the_picked_clusters_ends_the_run() {
         RuleSet::Shipped,
         &[("a", 2)],
         "
-t=0 pass => deploy 0; wake in 15s
+t=0 pass => deploy 0; requeue after 15s
 t=15 unschedule 1 => hold Succeeded: the run has failed: the number of clusters in stage `all` has changed, new: 1, existing: 2; 2 clusters (m00, m01) are not updated",
     );
 }
@@ -167,8 +167,8 @@ t=15 unschedule 1 => hold Succeeded: the run has failed: the number of clusters 
 fn a_run_without_picked_clusters_fails_as_shipped_and_succeeds_without_the_defect() {
     let yaml = "stages: [{name: all, labelSelector: {}}]";
     let begin = "
-t=0 unschedule 0 => wake in 5ms
-t=0.005 pass => delete 0; wake in 15s
+t=0 unschedule 0 => requeue
+t=0.005 pass => delete 0; requeue after 15s
 t=15.005 gone 0 => ";
     let failed = "hold Succeeded: the run has failed: no scheduled or to-be-deleted bindings found for the latest \
                   policy snapshot 0; 1 cluster (m00) is not updated";
@@ -187,12 +187,12 @@ fn as_documented_clusters_go_one_at_a_time_with_approvals_only_after_stages() {
         RuleSet::Documented,
         &[("a", 1), ("b", 2)],
         "
-t=0 pass => deploy 0; wake in 15s
-t=15 available 0 => ask for run-canary; hold afterStageTasks: all of stage `canary` is done, `run-canary` is not approved; 2 clusters (m01, m02) wait; wake in 1m0s
-t=20 approve => wake in 5ms
-t=20.005 pass => deploy 1; wake in 15s
-t=35.005 applying 1 => hold maxConcurrency: in stage `rest`, 1 cluster (m01) is updating, and maxConcurrency allows 1; 1 cluster (m02) waits; wake in 15s
-t=50.005 available 1 => deploy 2; wake in 15s",
+t=0 pass => deploy 0; requeue after 15s
+t=15 available 0 => ask for run-canary; hold afterStageTasks: all of stage `canary` is done, `run-canary` is not approved; 2 clusters (m01, m02) wait; requeue after 1m0s
+t=20 approve => requeue
+t=20.005 pass => deploy 1; requeue after 15s
+t=35.005 applying 1 => hold maxConcurrency: in stage `rest`, 1 cluster (m01) is updating, and maxConcurrency allows 1; 1 cluster (m02) waits; requeue after 15s
+t=50.005 available 1 => deploy 2; requeue after 15s",
     );
 }
 

@@ -58,7 +58,7 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 let initialized = around.run.run().initialized;
                 let deleting: Vec<String> = names_of_deleting(&around);
                 let (pass, change) = around.pass(at(clock.now));
-                clock.set_timer(pass.wake_at);
+                clock.pass_ends(pass.status.next);
                 for binding in around.view.bindings.iter() {
                     if started.is_new(binding) {
                         for phase in read.phases.of(&around.clusters[binding.target.index()].name) {
