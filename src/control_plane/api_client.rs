@@ -129,22 +129,6 @@ impl ApiClient {
         }
     }
 
-    /// Sends requests of which `width` wait for an answer at a time. Returns the times of the answers, in the order of
-    /// the requests.
-    pub fn at_once(&mut self, kind: usize, begin: SimTime, count: usize, width: usize) -> Vec<SimTime> {
-        let mut answers = Vec::with_capacity(count);
-        // The times at which places become free, the latest first.
-        let mut free: Vec<SimTime> = Vec::new();
-        for nth in 0..count {
-            let from = if nth < width { begin } else { free.pop().expect("a place is taken") };
-            let answered = self.send(kind, from).answered;
-            let place = free.partition_point(|other| *other > answered);
-            free.insert(place, answered);
-            answers.push(answered);
-        }
-        answers
-    }
-
     /// Updates an object that is read from a cache and that somebody last wrote at `written`. The update is refused
     /// where the cache did not show that write yet; the object is read again after a wait. Returns when it is written.
     ///
@@ -200,15 +184,14 @@ mod tests {
     fn requests_follow_each_other_or_share_their_time() {
         let mut client = client(0, 0);
         assert_eq!(client.in_turn(0, millis(100), 2), millis(110));
-        assert_eq!(client.at_once(0, millis(110), 3, usize::MAX), [115, 115, 115].map(millis));
-        assert_eq!(client.at_once(0, millis(0), 5, 2), [5, 5, 10, 10, 15].map(millis));
+        assert_eq!([0; 3].map(|_| client.send(0, millis(110)).answered), [115, 115, 115].map(millis));
     }
 
     #[test]
     fn each_kind_of_object_has_a_limit_that_spreads_requests_beyond_its_burst() {
         let mut client = client(50, 2);
         // Tokens after the burst of 2 come every 20 ms: at 20 and 40 ms, and the next at 60 ms.
-        assert_eq!(client.at_once(0, SimTime::ZERO, 4, usize::MAX), [5, 5, 25, 45].map(millis));
+        assert_eq!([0; 4].map(|_| client.send(0, SimTime::ZERO).answered), [5, 5, 25, 45].map(millis));
         assert_eq!(client.in_turn(1, SimTime::ZERO, 2), millis(10), "the other kind has tokens of its own");
         assert_eq!(client.send(0, millis(45)), ApiRequest { sent: millis(60), answered: millis(65) });
     }

@@ -108,12 +108,6 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
     pub fn cancel(&mut self, number: u32, plane: &mut Plane<'_>) {
         self.agenda.cancel(number, plane);
     }
-
-    /// Removes the timers of all steps for which this is true.
-    pub fn cancel_if(&mut self, is_over: impl Fn(&S) -> bool, plane: &mut Plane<'_>) {
-        self.agenda.cancel_if(|due| matches!(due, Due::Step(step) if is_over(step)), plane);
-    }
-
     /// A timer goes off. Returns the controller's step, if it was for one.
     pub fn due(&mut self, number: u32, plane: &mut Plane<'_>) -> Option<S> {
         match self.agenda.take(number)? {

@@ -22,7 +22,6 @@ pub mod external;
 mod fleet;
 pub mod kubefleet;
 mod load;
-mod prefix_counts;
 pub mod rancher_fleet;
 pub(crate) mod selection;
 mod strategy;

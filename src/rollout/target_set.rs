@@ -136,6 +136,14 @@ impl TargetSet {
         })
     }
 
+    /// Number of members below an index.
+    pub fn count_below(&self, index: u32) -> usize {
+        let (at, words) = (index as usize, &self.levels[0]);
+        let whole: u32 = words.iter().take(at / BITS).map(|word| word.count_ones()).sum();
+        let part = words.get(at / BITS).map_or(0, |word| (word & ((1 << (at % BITS)) - 1)).count_ones());
+        (whole + part) as usize
+    }
+
     /// Number of indices in it.
     pub const fn len(&self) -> usize {
         self.count
@@ -181,6 +189,8 @@ mod tests {
                 prop_assert_eq!(set.next(index), known.range(index..).next().copied());
                 prop_assert_eq!(set.contains(index), known.contains(&index));
                 prop_assert_eq!(set.len(), known.len());
+                prop_assert_eq!(set.count_below(index), known.range(..index).count());
+                prop_assert_eq!(set.count_below(size), known.len());
             }
             prop_assert_eq!(set.iter().collect::<Vec<_>>(), known.iter().copied().collect::<Vec<_>>());
             set.clear();

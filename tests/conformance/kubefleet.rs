@@ -50,11 +50,7 @@ fn remove(bindings: &mut Bindings, name: &str) {
 /// The binding of this name. Only its cluster counts as changed, where it has no other binding.
 fn by_name<'b>(bindings: &'b mut Bindings, name: &str) -> Option<&'b mut Binding> {
     let target = bindings.iter().find(|binding| binding.name == name)?.target;
-    if bindings.are_single() {
-        bindings.get_mut(target)
-    } else {
-        bindings.iter_mut().find(|binding| binding.name == name)
-    }
+    bindings.of_mut(target).find(|binding| binding.name == name)
 }
 
 /// What goes on around a controller in a closed loop, and when its passes are.

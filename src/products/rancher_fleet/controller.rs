@@ -23,7 +23,7 @@
 //!
 //! Left out: the time that Kubernetes takes to delete what else is in a namespace; Fleet's GitRepo controller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::status_writes::StatusWrites;
 use super::tally::{ClusterTally, is_attached};
@@ -243,8 +243,8 @@ impl<'s> FleetController<'s> {
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.status_writes.begins(now);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
-        self.tally.update(&self.view, self.changed.iter());
-        plane.begin_pass(self.tally.unavailable);
+        self.tally.update(&self.view, &self.changed);
+        plane.begin_pass(self.tally.unavailable());
         // The bundle's status is Ready when the pass counts all targets as ready.
         let completes = self.tally.is_complete();
         let before = |&cluster: &u32| (cluster, self.view.clusters[cluster as usize].deployment);
@@ -255,9 +255,6 @@ impl<'s> FleetController<'s> {
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
         self.status_writes.ends(end);
         self.status = Some(pass.status);
-        if let Some(wake_at) = pass.wake_at {
-            self.runtime.add_at((), wake_at, plane);
-        }
         self.runtime.end_pass((), end, created, completes, plane);
     }
 
@@ -289,7 +286,7 @@ impl<'s> FleetController<'s> {
         let (mut targets, mut created) = (0, 0);
         for rank in ranks {
             // One for each target so far.
-            let up_to = self.tally.attached.below(rank + 1);
+            let up_to = self.tally.attached.count_below(rank as u32 + 1);
             at = self.client.in_turn(0, at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
             let is_created;
             (at, is_created) = self.write_deployment(at, self.by_name[rank], stored, plane);
@@ -304,14 +301,12 @@ impl<'s> FleetController<'s> {
     }
 
     /// The ranks of the targets whose deployments may have to be written.
-    fn ranks_to_write(&mut self, stored: &[(u32, Option<BundleDeployment>)]) -> Vec<usize> {
-        let mut ranks: Vec<usize> = self.changed.iter().map(|cluster| self.ranks[cluster as usize]).collect();
-        ranks.extend(stored.iter().map(|(cluster, _)| self.ranks[*cluster as usize]));
-        ranks.extend(self.leaving.keys().map(|cluster| self.ranks[*cluster]));
-        ranks.sort_unstable();
-        ranks.dedup();
+    fn ranks_to_write(&mut self, stored: &[(u32, Option<BundleDeployment>)]) -> BTreeSet<usize> {
+        let written = self.changed.iter().chain(stored.iter().map(|(cluster, _)| *cluster));
+        let clusters = written.map(|cluster| cluster as usize).chain(self.leaving.keys().copied());
+        let mut ranks: BTreeSet<usize> = clusters.map(|cluster| self.ranks[cluster]).collect();
         for &rank in &ranks {
-            self.tally.attached.set(rank, is_attached(&self.view.clusters[self.by_name[rank]]));
+            self.tally.attached.set(rank as u32, is_attached(&self.view.clusters[self.by_name[rank]]));
         }
         ranks.retain(|&rank| is_attached(&self.view.clusters[self.by_name[rank]]));
         ranks

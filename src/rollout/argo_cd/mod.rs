@@ -73,7 +73,7 @@ pub use limit::{StepBudget, StepLimit, limit};
 pub use pass::SetWrite;
 pub use retry::{BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, RetryBackoff, Waits};
 pub use row::{ApplicationStatus, Message, RolloutStatus};
-pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetHealth};
+pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{DELETION_REQUEUE, ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;

@@ -114,28 +114,3 @@ pub enum ErrorOccurred {
     /// `ApplicationSetRolloutError`: a RollingSync without steps.
     NoSteps,
 }
-
-/// `status.health` of the set.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum SetHealth {
-    /// An error occurred.
-    Degraded,
-    /// A rollout progresses or stalls.
-    Progressing,
-    /// Neither.
-    Healthy,
-    /// No pass has completed.
-    Unknown,
-}
-
-impl SetConditions {
-    /// `status.health` of the set. It ignores the health of its applications.
-    pub fn health(&self) -> SetHealth {
-        match (self.error, self.rollout) {
-            (Some(ErrorOccurred::Validation { .. } | ErrorOccurred::NoSteps), _) => SetHealth::Degraded,
-            (_, Some(Rollout::Progressing(_))) => SetHealth::Progressing,
-            _ if self.up_to_date => SetHealth::Healthy,
-            _ => SetHealth::Unknown,
-        }
-    }
-}

@@ -87,13 +87,6 @@ impl MatchExpression {
     }
 }
 
-impl RolloutStep {
-    /// Whether the step selects an application with these labels.
-    pub fn selects(&self, labels: &Labels) -> bool {
-        self.match_expressions.iter().all(|expression| expression.matches(labels))
-    }
-}
-
 impl Steps {
     /// Assigns applications to steps by their generated labels (`buildAppDependencyList`). `None`: not generated.
     pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {

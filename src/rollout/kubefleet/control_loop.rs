@@ -6,7 +6,7 @@
 //! A pass of a staged run starts when the run is created or its spec changes, when an approval request's Approved
 //! flag changes or a request is deleted before it was accepted, and by the run's own timer; **not** when a binding or
 //! a cluster changes. A pass of a rolling update starts when a binding is created; when a binding's generation
-//! changes, also by its own writes ([`RollingStatus::writes`](super::rolling::RollingStatus::writes)); when Available
+//! changes, also by its own writes; when Available
 //! or DiffReported of a binding changes ([`wakes`](super::rolling::wakes)); when a resource snapshot is created; when
 //! the apply strategy or the type of the strategy changes; and by its own timer; **not** when its limits change or
 //! when a binding is finally removed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fleetsim::rollout::Revision;
 use fleetsim::rollout::argo_cd::{
     Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetStrategy, ApplicationView, ErrorOccurred,
-    Generated, IssueKind, Message, Rollout, RolloutConfig, RolloutStatus, RolloutStep, SetHealth, Spec, SyncStatus,
+    Generated, IssueKind, Message, Rollout, RolloutConfig, RolloutStatus, RolloutStep, Spec, SyncStatus,
 };
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::units::SimTime;
@@ -30,11 +30,12 @@ pub fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
         Some(ErrorOccurred::Validation { .. }) => "ApplicationValidationError",
         Some(ErrorOccurred::NoSteps) => "ApplicationSetRolloutError",
     };
-    let health = match conditions.health() {
-        SetHealth::Degraded => "Degraded",
-        SetHealth::Progressing => "Progressing",
-        SetHealth::Healthy => "Healthy",
-        SetHealth::Unknown => "Unknown",
+    // `status.health` of the set, which ignores the health of its applications.
+    let health = match (conditions.error, conditions.rollout) {
+        (Some(ErrorOccurred::Validation { .. } | ErrorOccurred::NoSteps), _) => "Degraded",
+        (_, Some(Rollout::Progressing(_))) => "Progressing",
+        _ if conditions.up_to_date => "Healthy",
+        _ => "Unknown",
     };
     [("prog", json!(progress)), ("bad", json!(config(conditions.config))), ("err", json!(error)), ("hl", json!(health))]
 }

@@ -275,7 +275,7 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 passes += 1;
                 let (pass, mut got) = around.pass(at(clock.now));
                 clock.pass_ends(pass.status.next);
-                clock.is_ready |= pass.status.wakes_itself(&pass.actions);
+                clock.is_ready |= wakes_itself(&pass);
                 for binding in around.view.bindings.iter() {
                     if started.is_new(binding) {
                         for phase in read.phases.of(&around.clusters[binding.target.index()]) {
@@ -294,7 +294,7 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 got.insert("t_ms".to_owned(), json!(clock.now));
                 let has_error = pass.status.error.is_some();
                 errors += usize::from(has_error);
-                if pass.status.wakes_itself(&pass.actions) || passes <= 3 || has_error && errors <= 3 {
+                if wakes_itself(&pass) || passes <= 3 || has_error && errors <= 3 {
                     recorded.push(Value::Object(got));
                 }
             }
@@ -321,4 +321,9 @@ fn error(error: &RollingError) -> &'static str {
         RollingError::BoundAndDeleting(_) => "bound_and_deleting_binding_on_one_cluster",
         other => panic!("the record knows no error such as {other}"),
     }
+}
+
+/// Whether its own writes wake the controller immediately: those of a binding's spec do.
+fn wakes_itself(pass: &Pass<RollingAction, RollingStatus>) -> bool {
+    !pass.actions.is_empty() || !pass.status.patched.is_empty()
 }

@@ -52,14 +52,6 @@ impl Bindings {
         self.list.iter().enumerate().filter(move |(place, _)| !is_gone(*place)).map(|(_, binding)| binding)
     }
 
-    /// Mutable [`Bindings::iter`]; the caller must not change name and cluster. All count as changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Binding> {
-        self.changed.insert_all();
-        let gone = &self.gone;
-        let present = self.list.iter_mut().enumerate().filter(|(place, _)| !gone.contains(*place as u32));
-        present.map(|(_, binding)| binding)
-    }
-
     /// The binding of a cluster; if it has several, one that is not being deleted.
     pub fn get(&self, target: TargetId) -> Option<&Binding> {
         self.at(self.place(target)?)
@@ -221,7 +213,7 @@ mod tests {
         assert_eq!((names(&bindings).as_str(), bindings.changed().iter().collect::<Vec<_>>()), ("ac", vec![0]));
         assert!(bindings.get(TargetId(0)).is_none() && bindings.get_mut(TargetId(0)).is_none());
         assert_eq!(bindings, [named("a", 2), named("c", 1)].into_iter().collect());
-        assert_eq!(bindings.iter_mut().count(), 2);
+        assert_eq!(bindings.iter().count(), 2);
         bindings.insert(named("b", 0));
         assert_eq!(names(&bindings), "abc");
         assert!(Arc::ptr_eq(bindings.layout(), &layout));

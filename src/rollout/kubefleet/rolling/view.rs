@@ -112,18 +112,6 @@ impl RollingAction {
     }
 }
 
-impl RollingStatus {
-    /// Number of objects that storing the pass writes, statuses included.
-    pub fn writes(&self, actions: &[RollingAction]) -> usize {
-        actions.len() + self.patched.len() + self.blocked_count + self.restarted.len()
-    }
-
-    /// Whether its own writes wake the controller immediately: those of a binding's spec do.
-    pub fn wakes_itself(&self, actions: &[RollingAction]) -> bool {
-        !actions.is_empty() || !self.patched.is_empty()
-    }
-}
-
 impl RollingView {
     /// Stores the result of a pass.
     ///
