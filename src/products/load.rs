@@ -9,6 +9,7 @@ use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
 use crate::document::described::Described;
 use crate::document::path::Path;
+use crate::document::problem::Problem;
 use crate::document::reader::ReadError;
 use crate::world::{AgentSpec, Restarts};
 
@@ -73,5 +74,32 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
             None => T::default(),
         };
         Some(Self { document, value })
+    }
+}
+
+/// The places of a configuration's fields: each is written in the experiment, or in the product's file.
+pub(crate) struct FieldPlaces<'p> {
+    /// The configuration's place in the experiment.
+    pub(crate) path: &'p Path,
+    pub(crate) file: Option<&'p Document>,
+    /// The fields in place, and where the file has each.
+    pub(crate) in_file: &'static [(&'static str, &'static str)],
+}
+
+impl FieldPlaces<'_> {
+    /// A problem with a field that is named as in the file.
+    pub(crate) fn problem(&self, field: &str, message: impl Into<String>, context: &Context<'_>) -> Problem {
+        let there = Path::parse(field).unwrap_or_default();
+        let of_entry = |(key, at): &(&str, &str)| {
+            let at = Path::parse(at).ok().filter(|at| there.starts_with(at) || at.starts_with(&there))?;
+            Some((self.path.key(key), Path(there.0.iter().skip(at.0.len()).cloned().collect())))
+        };
+        let mut here = self.in_file.iter().filter_map(of_entry);
+        let is_here = |(key, _): &(Path, Path)| self.file.is_none() || context.is_set(key);
+        match (here.find(is_here), self.file) {
+            (Some((key, rest)), _) => context.at(&key.then(&rest), message.into()),
+            (None, Some(file)) => file.at(&there, message.into()),
+            (None, None) => context.at(self.path, message.into()),
+        }
     }
 }

@@ -57,7 +57,7 @@ pub(super) type SetQueue = Runtime<(), SetStep>;
 pub(super) enum SetStep {
     /// It sees a write of its own that queues a pass.
     Seen,
-    /// A pass begins to write Applications.
+    /// A pass begins to write Applications (`createOrUpdateInCluster`).
     Writes,
     /// A write of an Application is answered.
     Answered,

@@ -13,14 +13,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::settings::TOLD;
+use super::settings::UPSTREAM_KEYS;
 use super::{ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
+use crate::products::{ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, version};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
@@ -107,6 +106,7 @@ impl Product for ArgoCdConfig {
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let file = product_file::<ApplicationSetFile>(self.file.as_deref(), path, context)?;
+        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
         let spec = self.spec(file.as_ref());
         let checked = match &file {
             Some(file) => ApplicationSetFile { kind: file.value.kind.clone(), spec }.check(),
@@ -114,7 +114,7 @@ impl Product for ArgoCdConfig {
         };
         if let Some(Err(error)) = spec_backoff(checked.as_ref().ok()) {
             let field = format!("{BACKOFF}.{}", error.field);
-            let problem = problem(path, file.as_ref(), &field, error.to_string(), context);
+            let problem = places.problem(&field, error.to_string(), context);
             context.problems.push(problem.with_help(DURATIONS));
             return None;
         }
@@ -128,8 +128,8 @@ impl Product for ArgoCdConfig {
                     concurrent_updates: self.concurrent_application_updates.0.get(),
                 });
                 let program = Program {
-                    other_keys: TOLD,
-                    settings: self.application_controller.told(self.concurrent_application_updates.0),
+                    other_keys: UPSTREAM_KEYS,
+                    settings: self.application_controller.upstream_settings(self.concurrent_application_updates.0),
                     ..Program::new("argocd", self.file.as_deref())
                 };
                 self.controller.apply(program, native, path, context)
@@ -142,7 +142,7 @@ impl Product for ArgoCdConfig {
                     ApplicationSetError::NoGenerators => "spec.generators",
                     _ => "spec.strategy.rollingSync.steps",
                 };
-                let problem = problem(path, file.as_ref(), field, error.to_string(), context);
+                let problem = places.problem(field, error.to_string(), context);
                 context.problems.push(problem.with_help(REFUSED));
                 None
             }
@@ -180,6 +180,7 @@ impl Product for ProposalConfig {
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let file = product_file::<ProposalFile>(self.file.as_deref(), path, context)?;
+        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
         let from_file = || file.as_ref().map(|file| file.value.spec.strategy.clone()).unwrap_or_default();
         let strategy = self.strategy.clone().unwrap_or_else(from_file);
         if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters)) {
@@ -190,29 +191,11 @@ impl Product for ProposalConfig {
                 ProposalError::Operator { step, .. } => format!("spec.strategy.rollingUpdate.steps[{step}]"),
                 _ => "spec.strategy.type".to_owned(),
             };
-            let problem = problem(path, file.as_ref(), &field, error.to_string(), context);
+            let problem = places.problem(&field, error.to_string(), context);
             context.problems.push(problem.with_help("the proposal does not define this"));
             return None;
         }
         Some(Arc::new(ArgoCdProposal(strategy)))
-    }
-}
-
-/// A problem with a field of an ApplicationSet: in place if its strategy is set there, else in the file.
-fn problem<T>(
-    path: &Path,
-    file: Option<&ProductFile<T>>,
-    field: &str,
-    message: String,
-    context: &Context<'_>,
-) -> Problem {
-    let there = Path::parse(field).unwrap_or_default();
-    let in_place = field.strip_prefix("spec.").and_then(|field| Path::parse(field).ok());
-    let is_here = field.starts_with("spec.strategy") && context.is_set(&path.key("strategy"));
-    match (file, in_place) {
-        (Some(file), _) if !is_here => file.document.at(&there, message),
-        (_, Some(field)) => context.at(&path.then(&field), message),
-        (_, None) => context.at(path, message),
     }
 }
 

@@ -7,9 +7,10 @@
 //! OutOfSync at its next periodic refresh. The application controller is in [`application_controller`].
 //!
 //! What queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass); news of applications take the watch
-//! delay as all news do. A pass writes the set's status up to four times: rows, promoted rows, conditions, and at last
-//! the list of resources. Each write reads the set from the cache, where the last write is not seen for a watch delay;
-//! until then updates are refused, and after five tries the write gives up (`DefaultRetry` of client-go, in
+//! delay as all news do. A pass writes the set's status up to four times: rows, promoted rows and conditions
+//! (`performProgressiveSyncs`), and at last the list of resources (`updateResourcesStatus`). Each write reads the set
+//! from the cache, where the last write is not seen for a watch delay; until then updates are refused, and after five
+//! tries the write gives up (`DefaultRetry` of client-go, in
 //! `applicationset/controllers/applicationset_controller.go`). A pass that cannot write its rows ends with an error. A
 //! change of rows queues another pass once the controller has seen it; conditions and the list of resources queue none.
 //!

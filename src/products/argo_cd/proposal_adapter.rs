@@ -62,7 +62,7 @@ impl<'s> ProposalController<'s> {
     }
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        let pass = self.scheduler.reconcile(now, &self.view);
+        let pass = self.scheduler.reconcile(&self.view);
         let complete = self.view.applications.iter().all(ProposalApplication::is_complete);
         plane.begin_pass(pass.status.updating as u64);
         let (mut at, mut created) = (now, 0);
@@ -76,9 +76,6 @@ impl<'s> ProposalController<'s> {
             }
         }
         self.view.store(&pass);
-        if let Some(wake_at) = pass.wake_at {
-            self.runtime.add_at((), wake_at, plane);
-        }
         self.runtime.end_pass((), at, created, complete, plane);
     }
 }

@@ -17,7 +17,7 @@ use crate::units::serial::positive;
 use crate::units::{Factor, SimDuration};
 
 /// Keys of a strategy that [`ApplicationControllerSettings::told`] contains.
-pub(super) const TOLD: &[&str] = &[
+pub(super) const UPSTREAM_KEYS: &[&str] = &[
     "concurrentApplicationUpdates",
     "applicationController.statusProcessors",
     "applicationController.operationProcessors",
@@ -111,7 +111,7 @@ impl Default for ApplicationControllerSettings {
 
 impl ApplicationControllerSettings {
     /// The settings as the program of `controllers/argocd` is told, which has one shard.
-    pub(super) fn told(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
+    pub(super) fn upstream_settings(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
         let time = |duration: SimDuration| format!("{}ns", duration.as_nanos());
         let settings = [
             ("ARGOCD_APPLICATIONSET_CONTROLLER_CONCURRENT_APPLICATION_UPDATES", updates.to_string()),

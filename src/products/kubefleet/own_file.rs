@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::problem::{Problem, any_of};
+use crate::document::problem::any_of;
 use crate::document::reader::{Kind, ReadError};
 use crate::document::tree::{Node, Value};
 use crate::products::ProductFile;
@@ -31,9 +31,4 @@ pub(super) fn object<T: Default + DeserializeOwned>(
     let base = Path::parse(base).unwrap_or_default();
     let counts = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || error.path.starts_with(&base);
     ProductFile::of(document, &Path::default(), context, counts).map(Some)
-}
-
-/// A problem with a field of the product's file.
-pub(super) fn in_file<T>(file: &ProductFile<T>, field: &str, message: String) -> Problem {
-    file.document.at(&Path::parse(field).unwrap_or_default(), message)
 }

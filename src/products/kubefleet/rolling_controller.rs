@@ -46,20 +46,21 @@ enum RolloutTimer {
     SpecWritten(usize, Option<Revision>),
 }
 
-/// The groups of writes of a pass, in their order.
+/// The groups of writes of a pass, in their order, with the functions of `controller.go` that make them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Group {
-    /// The list of bindings.
+    /// The list of bindings: `ListBindingsFromKey` with the uncached reader.
     List,
-    /// The placement's apply strategy.
+    /// The placement's apply strategy: `processApplyStrategyUpdates`.
     Patch,
-    /// The status of bindings that are held back.
+    /// The status of bindings that are held back: `updateStaleBindingsStatus`.
     Block,
-    /// The status of bindings that are up to date.
+    /// The status of bindings that are up to date: `refreshUpToDateBindingStatus`, or without anything to roll
+    /// `checkAndUpdateStaleBindingsStatus`.
     Refresh,
-    /// Specs, and deletions.
+    /// Specs, and deletions: `updateBindings`.
     Roll,
-    /// The status of bindings whose spec is written.
+    /// The status of bindings whose spec is written: `updateBindingStatus`, which follows each spec.
     Start,
 }
 

@@ -13,11 +13,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::own_file::{in_file, object};
+use super::own_file::object;
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
-use crate::products::{Fleet, ProductFile};
+use crate::products::{FieldPlaces, Fleet, ProductFile};
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::{ClusterStagedUpdateRun, RunState};
 use crate::rollout::label_selector::LabelSelector;
@@ -239,7 +238,7 @@ impl RunsConfig<'_> {
                 "the run is of the strategy `{}`, and the file of the strategy has `{strategy}`",
                 spec.staged_rollout_strategy_name
             );
-            let problem = run.at("stagedRolloutStrategyName", false, message, context);
+            let problem = run.places().problem("spec.stagedRolloutStrategyName", message, context);
             context.problems.push(problem.with_help(format!("write `stagedRolloutStrategyName: {strategy}`")));
         }
         let placement = placement_name.clone().unwrap_or(spec.placement_name);
@@ -253,7 +252,7 @@ impl RunsConfig<'_> {
         } else {
             let message = format!("there is no placement `{placement}`");
             let help = format!("name one of `placements`: {}", found.placements.join(", "));
-            let problem = run.at("placementName", placement_name.is_some(), message, context).with_help(help);
+            let problem = run.places().problem("spec.placementName", message, context).with_help(help);
             context.problems.push(problem);
             0
         };
@@ -296,9 +295,8 @@ impl RunsConfig<'_> {
                     format!("`{release}`, the release")
                 };
                 let message = format!("there is no resource snapshot `{index}`; there is {known}");
-                let is_here = run.of.resource_snapshot_index.is_some();
                 let help = "write one of these, or number them with `resourceSnapshots: {installed: …, release: …}`";
-                let problem = run.at("resourceSnapshotIndex", is_here, message, context);
+                let problem = run.places().problem("spec.resourceSnapshotIndex", message, context);
                 context.problems.push(problem.with_help(help));
                 NEW
             }
@@ -314,12 +312,16 @@ struct CheckedRun<'c> {
 }
 
 impl CheckedRun<'_> {
-    /// A problem with a field of the run's specification, in place or in the file.
-    fn at(&self, field: &str, is_here: bool, message: String, context: &Context<'_>) -> Problem {
-        match self.file.as_ref().filter(|_| !is_here) {
-            Some(file) => in_file(file, &format!("spec.{field}"), message),
-            None => context.at(&self.path.key(field), message),
-        }
+    const IN_FILE: &'static [(&'static str, &'static str)] = &[
+        ("placementName", "spec.placementName"),
+        ("resourceSnapshotIndex", "spec.resourceSnapshotIndex"),
+        ("stagedRolloutStrategyName", "spec.stagedRolloutStrategyName"),
+    ];
+
+    /// The places of its fields.
+    fn places(&self) -> FieldPlaces<'_> {
+        let file = self.file.as_ref().map(|file| &file.document);
+        FieldPlaces { path: &self.path, file, in_file: Self::IN_FILE }
     }
 }
 

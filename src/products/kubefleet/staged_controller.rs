@@ -133,7 +133,7 @@ impl<'s> StagedController<'s> {
         for (placement, bindings) in changed {
             self.unavailable[placement].look(bindings);
             let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
-            runs.for_each(|run| run.sees(bindings.changed()));
+            runs.for_each(|run| run.bindings_changed(bindings.changed()));
             bindings.clear_changed();
         }
     }

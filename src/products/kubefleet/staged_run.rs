@@ -126,7 +126,7 @@ impl<'s> StagedRun<'s> {
     }
 
     /// The bindings of these clusters have changed.
-    pub(super) fn sees(&mut self, changed: &TargetSet) {
+    pub(super) fn bindings_changed(&mut self, changed: &TargetSet) {
         changed.iter().for_each(|cluster| _ = self.changed.insert(cluster));
     }
 

@@ -47,18 +47,18 @@ pub(super) enum Effect {
     Removed(ClusterId),
 }
 
-/// A step of the generator.
+/// A step of the generator, with the function of `controller.go` that it belongs to.
 #[derive(Clone, Copy, Debug)]
 enum GeneratorStep {
     /// The caches show a changed spec of a binding, or a changed status of its Work.
     Wake(usize),
     /// The worker that is at a binding goes on.
     LooksAgain(usize),
-    /// The finalizer of a new binding is answered, which was read from the cache at that time.
+    /// The finalizer of a new binding is answered, which was read from the cache at that time (`ensureFinalizer`).
     Finalized(usize, SimTime),
-    /// The caches show that a binding is marked for deletion.
+    /// The caches show that a binding is marked for deletion (`handleDelete`).
     Deleted(usize),
-    /// A status of a binding is sent by a worker, which has read the binding at that time.
+    /// A worker sends the status of a binding that it has read at that time (`updateBindingStatusWithRetry`).
     Sends(StatusUpdate),
     /// It is answered.
     Answered(StatusUpdate),

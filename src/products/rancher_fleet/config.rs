@@ -14,10 +14,12 @@ use serde::Deserialize;
 use super::{FleetVersion, RancherFleetStrategy, clusters};
 use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
-use crate::document::path::{Path, Step};
+use crate::document::path::Path;
 use crate::document::problem::{Problem, nearest};
 use crate::document::tree::Value;
-use crate::products::{ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, selection, version};
+use crate::products::{
+    ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, selection, version,
+};
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
@@ -116,6 +118,7 @@ impl Product for RancherFleetConfig {
         if let Some(file) = &file {
             context.problems.extend(other_content(&file.document));
         }
+        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
         let strategy = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
         let (strategy, ignored) = self.version.read(strategy.overridden_by(self.in_place.clone()));
         let clusters = clusters(fleet);
@@ -126,7 +129,7 @@ impl Product for RancherFleetConfig {
                     StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
                     StrategyError::Selector { entry, source } => (format!("partitions[{entry}]"), source.to_string()),
                 };
-                let problem = problem(path, file.as_ref(), &field, message, context);
+                let problem = places.problem(&format!("rolloutStrategy.{field}"), message, context);
                 context.problems.push(problem.with_help("Fleet refuses this too and would not roll out at all"));
             }
             // A partition that lost a criterion to an error is empty for no other reason.
@@ -137,7 +140,7 @@ impl Product for RancherFleetConfig {
                     && file.as_ref().is_none_or(|file| file.value.partitions.is_none());
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
-                        let problem = empty_partition(path, &strategy, index, &clusters, context);
+                        let problem = empty_partition(&places, &strategy, index, &clusters, context);
                         context.problems.push(problem);
                     }
                 }
@@ -192,7 +195,7 @@ fn is_paused(document: &Document) -> bool {
 }
 
 fn empty_partition(
-    path: &Path,
+    places: &FieldPlaces<'_>,
     strategy: &RolloutStrategy,
     index: usize,
     clusters: &[FleetCluster],
@@ -211,21 +214,12 @@ fn empty_partition(
         None => "groups are those of `clusterGroups` or of `inventory.clusterGroups`".to_owned(),
     };
     let field = match &entry.cluster_selector {
-        Some(_) => format!("partitions[{index}].clusterSelector"),
-        None => format!("partitions[{index}]"),
+        Some(_) => format!("rolloutStrategy.partitions[{index}].clusterSelector"),
+        None => format!("rolloutStrategy.partitions[{index}]"),
     };
     let name = if entry.name.is_empty() { format!("number {index}") } else { format!("`{}`", entry.name) };
     let message = format!("the partition {name} matches no cluster of the fleet");
-    problem(path, None, &field, message, context)
+    places
+        .problem(&field, message, context)
         .with_help(format!("{hint}; Fleet would accept this and leave the partition empty"))
-}
-
-/// A problem with a field of the strategy: in place if it is set there, else in the fleet.yaml.
-fn problem(path: &Path, file: Option<&FleetYaml>, field: &str, message: String, context: &Context<'_>) -> Problem {
-    let field = Path::parse(field).unwrap_or_default();
-    let is_in_place = matches!(field.0.first(), Some(Step::Key(key)) if context.is_set(&path.key(key)));
-    match file {
-        Some(file) if !is_in_place => file.document.at(&Path::of("rolloutStrategy").then(&field), message),
-        _ => context.at(&path.then(&field), message),
-    }
 }

@@ -342,8 +342,8 @@ impl<'s> FleetController<'s> {
             self.runtime.step(written + self.watch_delay, FleetStep::Created(cluster), plane);
         }
         let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);
-        let is_news = is_held || before.is_none_or(|before| before.deployed != after.deployed);
-        if let Some(revision) = after.deployed.filter(|_| is_news) {
+        let is_instruction = is_held || before.is_none_or(|before| before.deployed != after.deployed);
+        if let Some(revision) = after.deployed.filter(|_| is_instruction) {
             plane.promote(ClusterId(cluster as u32), revision);
             plane.instruct(written, ClusterId(cluster as u32), revision);
         }

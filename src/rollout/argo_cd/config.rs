@@ -5,6 +5,8 @@
 //! labels, finalizers and sync policy. Only types and the few values that the product's own schema lists are checked;
 //! [`super::steps`] and [`super::limit`] interpret the steps.
 
+use std::collections::BTreeMap;
+
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -188,52 +190,18 @@ pub struct Automated {
     pub enabled: Option<bool>,
 }
 
-/// One entry of `spec.generators`. Exactly one field is set in a file that the product accepts.
+/// One entry of `spec.generators`: its kind, with what it says. A file that the product accepts has one kind.
+pub type Generator = BTreeMap<String, Option<GeneratorBody>>;
+
+/// What a generator says.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Generator {
-    /// Has no timer.
-    pub list: Option<Untimed>,
-    /// Has no timer: a changed cluster secret queues a pass.
-    pub clusters: Option<Untimed>,
-    /// Queried every 180 s.
-    pub git: Option<Timed>,
-    /// Queried every 180 s.
-    pub cluster_decision_resource: Option<Timed>,
-    /// Queried every 1800 s.
-    pub scm_provider: Option<Timed>,
-    /// Queried every 1800 s.
-    pub pull_request: Option<Timed>,
-    /// Queried every 1800 s.
-    pub plugin: Option<Timed>,
-    /// As often as its most frequent child.
-    pub matrix: Option<Nested>,
-    /// As often as its most frequent child.
-    pub merge: Option<Nested>,
-}
-
-/// A generator without a timer.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct Untimed {}
-
-/// A generator with a timer.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Timed {
-    /// Seconds between two queries; 0 or less: never repeated. Absent: the generator's default.
+#[serde(rename_all = "camelCase", default)]
+pub struct GeneratorBody {
+    /// Seconds between two queries; 0 or less: never repeated. Absent: the default of the kind.
     pub requeue_after_seconds: Option<i64>,
-}
-
-/// A generator that combines others.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Nested {
-    /// Its children.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// The children of a `matrix` or `merge`.
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<Generator>,
 }
 
@@ -358,26 +326,20 @@ impl ApplicationSetSpec {
 fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
     const SHORT: i64 = 180;
     const LONG: i64 = 1800;
-    let own = |timed: Option<Timed>, default: i64| {
-        let seconds = timed?.requeue_after_seconds.unwrap_or(default);
-        u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(SimDuration::from_secs)
+    let of = |(kind, body): (&String, &Option<GeneratorBody>)| {
+        let body = body.as_ref()?;
+        let default = match kind.as_str() {
+            "git" | "clusterDecisionResource" => SHORT,
+            "scmProvider" | "pullRequest" | "plugin" => LONG,
+            // As often as the most frequent child.
+            "matrix" | "merge" => return requeue_after(&body.generators),
+            // A changed cluster secret queues a pass; a list never changes.
+            _ => return None,
+        };
+        let seconds = u64::try_from(body.requeue_after_seconds.unwrap_or(default)).ok();
+        seconds.filter(|seconds| *seconds > 0).map(SimDuration::from_secs)
     };
-    let nested = |nested: &Option<Nested>| requeue_after(&nested.as_ref()?.generators);
-    let of = |generator: &Generator| {
-        [
-            own(generator.git, SHORT),
-            own(generator.cluster_decision_resource, SHORT),
-            own(generator.scm_provider, LONG),
-            own(generator.pull_request, LONG),
-            own(generator.plugin, LONG),
-            nested(&generator.matrix),
-            nested(&generator.merge),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-    };
-    generators.iter().filter_map(of).min()
+    generators.iter().flatten().filter_map(of).min()
 }
 
 impl Automated {

@@ -64,8 +64,8 @@ pub use super::IntOrString;
 pub use barrier::Barrier;
 pub use config::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationSetSyncPolicy,
-    ApplicationsSync, Automated, ControllerOptions, Generator, MatchExpression, Nested, ROLLING_SYNC, RollingSync,
-    RolloutStep, SyncPolicy, Template, TemplateMetadata, TemplateSpec, Timed, Untimed,
+    ApplicationsSync, Automated, ControllerOptions, Generator, GeneratorBody, MatchExpression, ROLLING_SYNC,
+    RollingSync, RolloutStep, SyncPolicy, Template, TemplateMetadata, TemplateSpec,
 };
 pub use explain::{ApplicationSetExplanation, SyncStepExplanation, explain};
 pub use hold::REFRESH_GRACE_PERIOD;

@@ -28,7 +28,6 @@ use super::super::text::listed;
 use super::super::{Hold, Pass, Revision, TargetId, by_name};
 use super::Health;
 use super::steps::Steps;
-use crate::units::SimTime;
 
 pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, RollingUpdateBlock};
 
@@ -42,8 +41,6 @@ pub struct ProposedRollingUpdate {
     stages: Option<Vec<Stage>>,
     /// Applications that no step selects.
     unselected: Vec<u32>,
-    /// The target revisions of the running rollout. Empty before the first pass.
-    wanted: Vec<Revision>,
 }
 
 /// One step, or the whole set where there are no steps.
@@ -106,16 +103,10 @@ pub enum ProposalAction {
 /// The set's status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProposalStatus {
-    /// The condition `ApplicationSetUpToDate`: every application that a step selects is complete.
-    pub up_to_date: bool,
-    /// The current step, counted from 1; 1 without steps. `None`: none is left, or AllAtOnce.
-    pub step: Option<usize>,
-    /// Its applications that were changed and are not complete, before the pass.
+    /// Applications of the current step that were changed and are not complete, before the pass.
     pub updating: usize,
     /// Those that failed.
     pub failed: Vec<TargetId>,
-    /// The set was changed since the last pass, during a rollout, which was abandoned.
-    pub abandoned: bool,
 }
 
 impl ProposalObject {
@@ -196,7 +187,7 @@ impl ProposedRollingUpdate {
                 Some(stages)
             }
         };
-        Ok(Self { names, by_name: order, stages, unselected, wanted: Vec::new() })
+        Ok(Self { names, by_name: order, stages, unselected })
     }
 
     /// Applications that no step selects and that are therefore never changed, by name.
@@ -222,12 +213,9 @@ impl ProposedRollingUpdate {
         let at = |application: &u32| &view.applications[*application as usize];
         let Some(_) = &self.stages else {
             let changed = self.by_name.iter().copied().filter(|application| !at(application).is_changed()).collect();
-            let up_to_date = view.applications.iter().all(ProposalApplication::is_complete);
-            return (changed, ProposalStatus { up_to_date, ..ProposalStatus::default() });
+            return (changed, ProposalStatus::default());
         };
-        let Some((index, stage)) = self.current(view) else {
-            return (Vec::new(), ProposalStatus { up_to_date: true, ..ProposalStatus::default() });
-        };
+        let Some((_, stage)) = self.current(view) else { return (Vec::new(), ProposalStatus::default()) };
         let is_updating = |application: &&u32| at(application).is_changed() && !at(application).is_complete();
         let updating: Vec<u32> = stage.members.iter().filter(is_updating).copied().collect();
         let room = stage.limit.map_or(usize::MAX, |limit| limit.saturating_sub(updating.len()));
@@ -235,11 +223,8 @@ impl ProposedRollingUpdate {
             stage.members.iter().copied().filter(|application| !at(application).is_changed()).take(room).collect();
         let has_failed = |application: &u32| at(application).live.is_some_and(|live| live.has_failed());
         let status = ProposalStatus {
-            up_to_date: false,
-            step: Some(index + 1),
             updating: updating.len(),
             failed: updating.iter().copied().filter(has_failed).map(TargetId).collect(),
-            abandoned: false,
         };
         (changed, status)
     }
@@ -253,18 +238,9 @@ impl ProposedRollingUpdate {
     ///
     /// # Panics
     /// If the view does not have one entry for each application.
-    pub fn reconcile(&mut self, _now: SimTime, view: &ProposalView) -> Pass<ProposalAction, ProposalStatus> {
+    pub fn reconcile(&self, view: &ProposalView) -> Pass<ProposalAction, ProposalStatus> {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each application");
-        let changed = self.wanted.len() == self.names.len()
-            && self.wanted.iter().zip(&view.applications).any(|(w, a)| *w != a.wanted);
-        // The abandoned rollout was still running if some application had not reached its revision.
-        let was_running = self.wanted.iter().zip(&view.applications).any(|(wanted, application)| {
-            !application.live.is_some_and(|live| live.revision == *wanted && live.is_complete())
-        });
-        self.wanted.clear();
-        self.wanted.extend(view.applications.iter().map(|application| application.wanted));
-        let (started, mut status) = self.step(view);
-        status.abandoned = changed && was_running;
+        let (started, status) = self.step(view);
         let mut actions = Vec::new();
         for target in started.into_iter().map(TargetId) {
             let application = &view.applications[target.index()];

@@ -15,7 +15,6 @@ use super::super::super::{Revision, TargetId};
 use super::super::Health;
 use super::ProposalAction;
 use super::*;
-use crate::units::SimTime;
 
 fn applications(steps: &[(&str, usize)]) -> Vec<(String, Arc<Labels>)> {
     let environments = steps.iter().flat_map(|(env, count)| std::iter::repeat_n(*env, *count));
@@ -63,9 +62,9 @@ fn happens(view: &mut ProposalView, event: &str) {
     }
 }
 
-fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
+fn pass(set: &ProposedRollingUpdate, view: &mut ProposalView) -> String {
     let hold = set.hold(view);
-    let pass = set.reconcile(SimTime::ZERO, view);
+    let pass = set.reconcile(view);
     view.store(&pass);
     let (mut created, mut changed) = (Vec::new(), Vec::new());
     for action in &pass.actions {
@@ -76,7 +75,6 @@ fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
     }
     assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that makes progress");
     changed.retain(|target| !created.contains(target));
-    let abandoned = if pass.status.abandoned { "abandon; " } else { "" };
     let groups = [("create", created), ("update", changed)];
     let texts: Vec<_> = groups
         .iter()
@@ -84,20 +82,20 @@ fn pass(set: &mut ProposedRollingUpdate, view: &mut ProposalView) -> String {
         .map(|(what, list)| format!("{what} {}", print_ranges(list)))
         .collect();
     match hold {
-        Some(hold) => format!("{abandoned}hold {hold}"),
-        None if texts.is_empty() => format!("{abandoned}done"),
-        None => format!("{abandoned}{}", texts.join(", ")),
+        Some(hold) => format!("hold {hold}"),
+        None if texts.is_empty() => "done".to_owned(),
+        None => texts.join(", "),
     }
 }
 
 fn play(strategy: &str, steps: &[(&str, usize)], mut view: ProposalView, story: &str) {
-    let mut set = scheduler(strategy, steps);
+    let set = scheduler(strategy, steps);
     let played: String = story
         .lines()
         .map(|line| {
             let Some((event, _)) = line.split_once(" => ") else { return "\n".to_owned() };
             happens(&mut view, event);
-            format!("{event} => {}\n", pass(&mut set, &mut view))
+            format!("{event} => {}\n", pass(&set, &mut view))
         })
         .collect();
     assert_eq!(played.trim(), story.trim());
@@ -188,9 +186,9 @@ fn a_change_abandons_the_running_rollout_without_changing_back() {
 release 2 => update 0-1
 synced 0 => hold rollingUpdate.steps: in step 1, not complete: 1 application (a01); 4 applications (a02, a03, a04 and 1 more) of later steps wait
 failed 1 => hold rollingUpdate.steps: in step 1, not complete: 1 application (a01); failed, which stalls the rollout: 1 application (a01); 4 applications (a02, a03, a04 and 1 more) of later steps wait
-release 3 => abandon; update 0-1
+release 3 => update 0-1
 synced 0-1 => update 2-3
-release 1 => abandon; update 0-1
+release 1 => update 0-1
 synced 0-3 => update 2-3
 synced 2-3 => done",
     );
@@ -276,14 +274,14 @@ proptest! {
     /// later step is changed before the earlier ones are complete.
     #[test]
     fn limits_and_the_order_of_steps_are_not_violated(events in proptest::collection::vec((0..8_u32, 0..5_usize), 0..60)) {
-        let mut set = scheduler(EXAMPLE, &FLEET);
+        let set = scheduler(EXAMPLE, &FLEET);
         let mut view = view(6, settled());
         happens(&mut view, "release 2");
-        pass(&mut set, &mut view);
+        pass(&set, &mut view);
         for (index, event) in events {
             let name = ["synced", "failed", "progressing", "healthy", "degraded"][event];
             happens(&mut view, &format!("{name} {}", index % 6));
-            let result = set.reconcile(SimTime::ZERO, &view);
+            let result = set.reconcile(&view);
             let changed: Vec<u32> = result.actions.iter().filter_map(|action| match action {
                 ProposalAction::Deploy(target, _) => Some(target.0),
                 _ => None,
