@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::application_set::ApplicationSetFacts;
 use super::argo_clusters::{ArgoClusterFacts, clusters};
-use super::draft::{ImportedFleet, StrategyDraft};
+use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft};
 use super::fleet::{counted, left_out, object_problems};
 use super::guess::Guess;
 use super::kinds::{APPLICATION_SET, APPLICATIONS};
@@ -22,9 +22,6 @@ use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::scenario::import::object::{KubeObject, or_default};
 use crate::scenario::import::objects::ReadObject;
-
-/// The key of the product in `strategies`.
-pub(super) const ARGO_CD: &str = "argoCd";
 
 type ApplicationObject = KubeObject<ApplicationSpec, FoundStatus>;
 
@@ -101,7 +98,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         ));
     }
     let offline = (failing > 0).then(|| {
-        let are = "applications are Degraded, or in a cluster whose connection has failed";
+        let are = "applications are Degraded or Unknown, or in a cluster whose connection has failed";
         Guess::offline(failing, targets.len(), are, &mut notes)
     });
     Ok(ImportedFleet {
@@ -177,7 +174,7 @@ impl ApplicationChoice<'_> {
             }
         };
         let fails = |application: &&&ApplicationObject| {
-            application.status.health.status == "Degraded"
+            ["Degraded", "Unknown"].iter().any(|status| application.status.health.status == *status)
                 || known.is_some_and(|known| known.has_failed(&destination(application, names)))
         };
         Ok((owned.iter().map(target).collect(), owned.iter().filter(fails).count()))

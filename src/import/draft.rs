@@ -5,6 +5,9 @@ use super::images::ImportedImage;
 use super::target::FleetTarget;
 use crate::world::SiteKind;
 
+/// The key of the product in `strategies`.
+pub(super) const ARGO_CD: &str = "argoCd";
+
 /// What was imported, before it is written.
 pub(super) struct ExperimentDraft {
     pub(super) fleet: ImportedFleet,

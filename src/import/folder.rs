@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::page::HEADER;
+use super::page::{EXPORTED, HEADER};
 use crate::io::create;
 use crate::results::{ResultsError, StagedFolder};
 use crate::scenario::{LoadError, Overrides, Problem, load};
@@ -55,7 +55,7 @@ impl ExperimentFolder {
     }
 
     /// Reads the experiment as `fleetsim check` does. Problems are shown with the names that `origin` gives files.
-    /// Returns what the product accepts but a reader may not expect.
+    /// Returns what the product accepts of the exported strategy but a reader may not expect.
     ///
     /// # Errors
     /// Every problem of the experiment.
@@ -69,7 +69,8 @@ impl ExperimentFolder {
             error.problems.iter_mut().for_each(rename);
             ImportError::Input(error)
         })?;
-        let scenarios = experiment.variants.iter().map(|variant| &variant.scenario);
+        let own = experiment.variants.iter().filter(|variant| variant.strategy == EXPORTED);
+        let scenarios = own.map(|variant| &variant.scenario);
         Ok(scenarios.flat_map(|scenario| scenario.strategy.explain(scenario.fleet()).warnings).collect())
     }
 

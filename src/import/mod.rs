@@ -19,6 +19,7 @@
 //! | `strategy` | the product's own file with the strategy |
 //! | `images` | image manifests and indexes |
 //! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
+//! | `pace` | how many targets the strategy updates at a time |
 //! | `page` | the text of `experiment.yaml` |
 //! | `folder` | the output folder, published as a whole |
 //! | `summary` | the summary on the terminal |
@@ -35,6 +36,7 @@ mod images;
 mod kinds;
 mod kubefleet;
 mod nodes;
+mod pace;
 mod page;
 mod placement;
 mod site;
@@ -58,8 +60,7 @@ pub use guess::Guess;
 pub use sources::ImportSources;
 pub use summary::Imported;
 
-use argo_cd::ARGO_CD;
-use draft::{ExperimentDraft, ImportedFleet, StrategyDraft, WorkloadDraft};
+use draft::{ARGO_CD, ExperimentDraft, ImportedFleet, StrategyDraft, WorkloadDraft};
 use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
 use page::{FileNames, GROUPS, TABLE};
@@ -75,8 +76,10 @@ pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result
     let staged = ExperimentFolder::begin(folder, replace)?;
     let draft = draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
     let names = file_names(&draft);
-    let inline = if sources.inline { in_place(&draft.fleet.strategy) } else { serde_json::Map::new() };
-    let (text, guesses) = page::write(&draft, &experiment_name(folder), &names, inline);
+    let fields = in_place(&draft.fleet.strategy);
+    let sweep = pace::sweep(draft.fleet.strategy.product, &fields, draft.fleet.targets.len());
+    let inline = if sources.inline { fields } else { serde_json::Map::new() };
+    let (text, guesses) = page::write(&draft, &experiment_name(folder), &names, &inline, sweep);
     staged.write("experiment.yaml", text.as_bytes())?;
     staged.write(TABLE, &target::to_csv(&draft.fleet.targets))?;
     if let Some(groups) = &draft.fleet.cluster_groups {
@@ -213,18 +216,14 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
         facts
     });
     let is_cloud = nodes.as_ref().is_some_and(|nodes: &draft::NodeFacts| nodes.is_cloud);
-    let shown = site::shown(&fleet.targets, is_cloud, workload.is_one_instance);
-    let site = sources.site.or(shown.map(|(kind, _)| kind)).unwrap_or_default();
-    match shown.filter(|_| sources.site.is_none()) {
-        _ if sources.site.is_some() => {}
-        Some((kind, why)) => {
-            fleet.notes.push(format!("the links are those of `--site {}`, because {why}", kind.name()));
-        }
+    let site = match sources.site {
+        Some(site) => site,
         None => {
-            let text = "no --site: the links are those of branch offices; `fleetsim import --help` lists other kinds";
-            fleet.notes.push(text.to_owned());
+            let (site, note) = site::find(&mut fleet.targets, is_cloud, workload.is_one_instance);
+            fleet.notes.push(note);
+            site
         }
-    }
+    };
     Ok(ExperimentDraft { fleet, images, workload, nodes, site })
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::draft::{ExperimentDraft, ReadinessFacts, StrategyDraft};
 use super::guess::Guess;
 use super::images::sizes;
+use super::pace::PaceSweep;
 use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
 use crate::units::Share;
@@ -22,6 +23,9 @@ pub(super) const TABLE: &str = "clusters.csv";
 pub(super) const GROUPS: &str = "clustergroups.json";
 /// The first line of every file that was written here.
 pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
+
+/// The name of the strategy that was imported.
+pub(super) const EXPORTED: &str = "as-exported";
 
 /// Columns of a comment without its mark.
 const WIDTH: usize = 113;
@@ -94,7 +98,8 @@ pub(super) fn write(
     draft: &ExperimentDraft,
     name: &str,
     files: &FileNames,
-    in_place: Map<String, Value>,
+    in_place: &Map<String, Value>,
+    sweep: Option<PaceSweep>,
 ) -> (String, Vec<Guess>) {
     let mut page = Page { text: String::new(), guesses: Vec::new() };
     head(&mut page, draft, name, files);
@@ -103,7 +108,7 @@ pub(super) fn write(
     release(&mut page, draft, files);
     node(&mut page, draft);
     faults(&mut page, draft);
-    strategies(&mut page, &draft.fleet.strategy, files, in_place);
+    strategies(&mut page, &draft.fleet.strategy, files, in_place, sweep);
     (page.text, page.guesses)
 }
 
@@ -116,8 +121,14 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
     );
     page.line(0, &format!("name: {}", quoted(name)));
     let question = match &draft.fleet.strategy.file {
-        Some(_) => format!("How does the exported strategy roll the release out to {}?", draft.fleet.in_words),
-        None => format!("How does the default strategy roll the release out to {}?", draft.fleet.in_words),
+        Some(_) => format!(
+            "How does the exported strategy roll the release out to {}, and which pace can the registry bear?",
+            draft.fleet.in_words
+        ),
+        None => format!(
+            "How does the default strategy roll the release out to {}, and which pace can the registry bear?",
+            draft.fleet.in_words
+        ),
     };
     page.line(0, &format!("question: {}", quoted(&question)));
     page.line(0, "seed: 1");
@@ -242,25 +253,63 @@ fn faults(page: &mut Page, draft: &ExperimentDraft) {
     page.blank();
 }
 
-fn strategies(page: &mut Page, strategy: &StrategyDraft, files: &FileNames, in_place: Map<String, Value>) {
+fn strategies(
+    page: &mut Page,
+    strategy: &StrategyDraft,
+    files: &FileNames,
+    in_place: &Map<String, Value>,
+    sweep: Option<PaceSweep>,
+) {
     page.line(0, "strategies:");
-    page.line(2, "as-exported:");
-    let is_empty = files.strategy.is_none() && strategy.guesses.is_empty();
-    if is_empty {
-        page.line(4, &format!("{}: {{}}", strategy.product));
-    } else {
-        page.line(4, &format!("{}:", strategy.product));
-    }
-    if let Some(file) = &files.strategy {
-        page.line(6, &format!("file: {}", quoted(file)));
-    }
-    if !in_place.is_empty() {
-        page.comment(6, "These replace what the file says.");
-        to_yaml(&Value::Object(in_place)).lines().for_each(|line| page.line(6, line));
-    }
+    page.line(2, &format!("{EXPORTED}:"));
+    own_strategy(page, strategy, files, in_place, None);
     for guess in &strategy.guesses {
         page.needed_guess(6, &assignment(guess), guess.clone());
     }
+    if let Some(sweep) = &sweep {
+        page.comment(2, "The same, with other limits: see `sweep`.");
+        page.line(2, "other-pace:");
+        own_strategy(page, strategy, files, in_place, sweep.also);
+        strategy.guesses.iter().for_each(|guess| page.line(6, &assignment(guess)));
+    }
     page.comment(2, "The shortest rollout and the highest load of any strategy.");
     page.line(2, "all-at-once: {allAtOnce: {}}");
+    let Some(sweep) = sweep else { return };
+    page.blank();
+    page.line(0, &format!("sweep: {{strategies.other-pace.{}.{}: {}}}", strategy.product, sweep.path, sweep.values));
+    page.blank();
+    page.comment(
+        0,
+        "The answer is the fastest setting with which the registry's link is full for less than 6 minutes of any hour. \
+         Replace this by limits of your own.",
+    );
+    page.line(0, "plan: {limits: [egress_busiest_hour_share < 10%]}");
+}
+
+/// The product with its file; `also` replaces a setting of the file.
+fn own_strategy(
+    page: &mut Page,
+    strategy: &StrategyDraft,
+    files: &FileNames,
+    in_place: &Map<String, Value>,
+    also: Option<&str>,
+) {
+    let is_empty = files.strategy.is_none() && strategy.guesses.is_empty();
+    page.line(4, &format!("{}:{}", strategy.product, if is_empty { " {}" } else { "" }));
+    if let Some(file) = &files.strategy {
+        page.line(6, &format!("file: {}", quoted(file)));
+    }
+    let key = also.and_then(|line| line.split(':').next());
+    let replaced: Map<String, Value> = in_place
+        .iter()
+        .filter(|(name, _)| Some(name.as_str()) != key)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    if !replaced.is_empty() {
+        page.comment(6, "These replace what the file says.");
+        to_yaml(&Value::Object(replaced)).lines().for_each(|line| page.line(6, line));
+    }
+    if let Some(line) = also {
+        page.line(6, line);
+    }
 }

@@ -1,30 +1,79 @@
 //! The kind of site of imported clusters, whose links no export contains.
 //!
-//! Left out: links of several kinds in one fleet; a column of the table of clusters has these.
+//! A label of a cluster may show it: that of a cloud, or one like `site: dc`. The words are a guess, and the summary
+//! names them. Left out: links that no word tells; a column of the table of clusters has these.
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::guess::Guess;
 use super::target::FleetTarget;
 use crate::world::SiteKind;
 
-/// The kind that exports show, and how. `None`: they do not.
-pub(super) fn shown(targets: &[FleetTarget], has_cloud_nodes: bool, is_app: bool) -> Option<(SiteKind, &'static str)> {
-    const LABELS: [&str; 3] = ["fleet.azure.com/location", "provider.cattle.io", "topology.kubernetes.io/region"];
+/// Ends of keys of labels that may name a kind of site.
+const KEYS: [&str; 6] = ["site", "site-type", "sitetype", "location-type", "kind", "type"];
+
+/// Words for kinds of sites.
+const WORDS: [(SiteKind, &[&str]); 3] = [
+    (SiteKind::DataCentre, &["dc", "datacenter", "datacentre", "data-center", "data-centre"]),
+    (SiteKind::Store, &["store", "shop", "retail"]),
+    (SiteKind::Branch, &["branch", "branch-office", "office"]),
+];
+
+/// The kind that the labels of a target show.
+fn labelled(target: &FleetTarget) -> Option<SiteKind> {
+    const REGIONS: [&str; 2] = ["fleet.azure.com/location", "topology.kubernetes.io/region"];
     const PROVIDERS: [&str; 3] = ["eks", "aks", "gke"];
-    let is_cloud = |target: &&FleetTarget| {
-        LABELS
-            .iter()
-            .filter_map(|label| Some((label, target.labels.get(*label)?)))
-            .any(|(label, value)| *label != "provider.cattle.io" || PROVIDERS.contains(&value.as_str()))
-    };
-    let labelled = targets.iter().filter(is_cloud).count();
-    match () {
-        () if is_app => Some((SiteKind::DataCentre, "an app's instances run on cells of one foundation")),
-        () if 2 * labelled > targets.len() => Some((SiteKind::Cloud, "labels name a region or a provider")),
-        () if has_cloud_nodes => Some((SiteKind::Cloud, "the nodes have a `providerID` of a cloud")),
-        () => None,
+    let is_region = REGIONS.iter().any(|label| target.labels.contains_key(*label));
+    let provider = target.labels.get("provider.cattle.io");
+    if is_region || provider.is_some_and(|provider| PROVIDERS.contains(&provider.as_str())) {
+        return Some(SiteKind::Cloud);
     }
+    let of_word = |(key, word): (&String, &String)| {
+        let key = key.rsplit('/').next().unwrap_or_default().to_lowercase();
+        let known = WORDS.iter().find(|(_, words)| words.contains(&word.to_lowercase().as_str()));
+        known.filter(|_| KEYS.contains(&key.as_str())).map(|(kind, _)| *kind)
+    };
+    target.labels.iter().find_map(of_word)
+}
+
+/// Gives targets the kinds that their labels show. Returns the kind of the others, and the note on it.
+pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: bool) -> (SiteKind, String) {
+    let of_all =
+        |kind: SiteKind, why: &str| (kind, format!("the links are those of `--site {}`, because {why}", kind.name()));
+    if is_app {
+        return of_all(SiteKind::DataCentre, "an app's instances run on cells of one foundation");
+    }
+    let kinds: Vec<Option<SiteKind>> = targets.iter().map(labelled).collect();
+    if let Some(Some(kind)) = kinds.iter().all_equal_value().ok() {
+        return of_all(*kind, "labels of all clusters say so");
+    }
+    let rest = if has_cloud_nodes { SiteKind::Cloud } else { SiteKind::default() };
+    for (target, kind) in targets.iter_mut().zip(&kinds) {
+        target.site = *kind;
+    }
+    let counts = kinds.iter().flatten().map(|kind| kind.name()).counts();
+    let counts: Vec<String> = counts.into_iter().sorted().map(|(name, count)| format!("{count} {name}")).collect();
+    let of_rest = match (has_cloud_nodes, counts.is_empty()) {
+        (true, true) => return of_all(SiteKind::Cloud, "the nodes have a `providerID` of a cloud"),
+        (false, true) => {
+            let text = "no --site: the links are those of branch offices; `fleetsim import --help` lists other kinds";
+            return (rest, text.to_owned());
+        }
+        (true, false) => "cloud, because the nodes have a `providerID` of a cloud",
+        (false, false) => "branch offices",
+    };
+    let others = match kinds.iter().filter(|kind| kind.is_none()).count() {
+        0 => String::new(),
+        count => format!("; those of the other {count} are of {of_rest}"),
+    };
+    (
+        rest,
+        format!(
+            "the links are of the kind of site that labels show: {} (column `site` in clusters.csv){others}",
+            counts.join(", ")
+        ),
+    )
 }
 
 /// Guesses of downlink and round trip of a kind of site, below `place`.
@@ -65,12 +114,24 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_is_known_by_labels_and_nodes() {
+    fn kinds_of_sites_are_known_by_labels_and_nodes() {
         let aks = target(&[("fleet.azure.com/location", "westeurope")]);
         let shop = target(&[("provider.cattle.io", "k3s"), ("region", "eu")]);
-        let kind = |targets: &[FleetTarget], nodes| shown(targets, nodes, false).map(|(kind, _)| kind);
-        assert_eq!(kind(&[aks.clone(), aks.clone(), shop.clone()], false), Some(SiteKind::Cloud));
-        assert_eq!(kind(&[aks, shop.clone(), shop.clone()], false), None);
-        assert_eq!(kind(&[shop], true), Some(SiteKind::Cloud));
+        let dc = target(&[("example.com/site", "DC")]);
+        let kinds = |targets: &[&FleetTarget], nodes| {
+            let mut targets: Vec<FleetTarget> = targets.iter().map(|target| (*target).clone()).collect();
+            let (rest, note) = find(&mut targets, nodes, false);
+            (rest, targets.into_iter().map(|target| target.site).collect::<Vec<_>>(), note)
+        };
+        let (rest, sites, note) = kinds(&[&aks, &aks], false);
+        assert_eq!((rest, sites), (SiteKind::Cloud, vec![None, None]), "{note}");
+        let (rest, sites, note) = kinds(&[&aks, &shop, &dc], false);
+        let expected = vec![Some(SiteKind::Cloud), None, Some(SiteKind::DataCentre)];
+        assert_eq!((rest, sites), (SiteKind::Branch, expected));
+        let words =
+            "labels show: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of the other 1 are of branch";
+        assert!(note.contains(words), "{note}");
+        let (rest, sites, note) = kinds(&[&shop], true);
+        assert_eq!((rest, sites), (SiteKind::Cloud, vec![None]), "{note}");
     }
 }

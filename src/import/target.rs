@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use itertools::Itertools;
 
 use crate::scenario::import::inventory::InventoryCluster;
+use crate::world::SiteKind;
 
 /// One target of the rollout.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +14,8 @@ pub(super) struct FleetTarget {
     pub(super) namespace: String,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) nodes: Option<u32>,
+    /// The kind of site, where it is not that of all.
+    pub(super) site: Option<SiteKind>,
     /// The link that it shares with others.
     pub(super) region: Option<String>,
     pub(super) paused: bool,
@@ -26,6 +29,7 @@ impl From<&InventoryCluster> for FleetTarget {
             namespace: cluster.namespace.clone(),
             labels: cluster.labels.clone(),
             nodes: cluster.link.nodes,
+            site: cluster.link.site,
             region: None,
             paused: cluster.paused,
             has_no_agent: !cluster.registered,
@@ -38,11 +42,12 @@ type CsvColumn = (&'static str, fn(&FleetTarget) -> String);
 
 /// The table of the fleet, with the columns that some target uses.
 pub(super) fn to_csv(targets: &[FleetTarget]) -> Vec<u8> {
-    let columns: [CsvColumn; 7] = [
+    let columns: [CsvColumn; 8] = [
         ("name", |target| target.name.clone()),
         ("namespace", |target| target.namespace.clone()),
         ("labels", |target| target.labels.iter().map(|(key, value)| format!("{key}={value}")).join(",")),
         ("nodes", |target| target.nodes.map_or_else(String::new, |nodes| nodes.to_string())),
+        ("site", |target| target.site.map_or_else(String::new, SiteKind::name)),
         ("region", |target| target.region.clone().unwrap_or_default()),
         ("paused", |target| if target.paused { "true".to_owned() } else { String::new() }),
         ("registered", |target| if target.has_no_agent { "false".to_owned() } else { String::new() }),
@@ -68,6 +73,7 @@ pub(super) fn bad_label(labels: &BTreeMap<String, String>) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
+    use clap::ValueEnum;
     use proptest::prelude::*;
 
     use super::*;
@@ -80,11 +86,12 @@ mod tests {
             namespace in "[a-z-]{0,8}",
             labels in prop::collection::btree_map("[a-z./-]{1,12}", "[A-Za-z0-9_.-]{0,8}", 0..4),
             nodes in prop::option::of(1_u32..100),
+            site in prop::option::of(prop::sample::select(SiteKind::value_variants())),
             region in prop::option::of("[a-z]{1,5}"),
             paused: bool,
             has_no_agent: bool,
         ) -> FleetTarget {
-            FleetTarget { name, namespace, labels, nodes, region, paused, has_no_agent }
+            FleetTarget { name, namespace, labels, nodes, site, region, paused, has_no_agent }
         }
     }
 

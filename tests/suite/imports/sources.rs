@@ -340,6 +340,8 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     for at in [3, 12] {
         members["items"][at]["status"]["agentStatus"][0]["lastReceivedHeartbeat"] = "2025-11-02T08:11:09Z".into();
     }
+    let mut apps = applications(20);
+    apps[5]["status"]["health"]["status"] = "Unknown".into();
     let server = |at: usize| format!("https://10.0.{at}.1:6443");
     let connection = |at: usize| if at == 7 || at == 30 { "Failed" } else { "Successful" };
     let known: Vec<_> = (0..40)
@@ -351,7 +353,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     let folder = folder(&[
         ("clusters.json", json(&clusters)),
         ("members.json", json(&members)),
-        ("apps.json", json(&applications(20))),
+        ("apps.json", json(&apps)),
         ("known.json", serde_json::to_string(&known).expect("JSON")),
         ("set.yaml", APPLICATION_SET.to_owned()),
     ]);
@@ -360,11 +362,11 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     assert!(imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"), "{imported}");
     for (options, note, share) in [
         ("--members members.json", "2 of 27 agents were last seen more than an hour before the newest report", "7.5%"),
-        // One is Degraded; of the clusters that have failed, one has an application.
+        // One is Degraded and one Unknown; of the clusters that have failed, one has an application.
         (
             "--applications apps.json --clusters known.json --strategy set.yaml",
-            "2 of 20 applications are Degraded, or in a cluster whose connection has failed",
-            "10%",
+            "3 of 20 applications are Degraded or Unknown, or in a cluster whose connection has failed",
+            "15%",
         ),
     ] {
         let imported = printed(folder.path(), &format!("import {options} --replace -o other"));
@@ -457,11 +459,23 @@ fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
         (clusters[0].downlink.to_string(), clusters[0].rtt.to_string())
     };
     let imported = printed(folder.path(), "import --members members.json -o aks");
-    assert!(imported.contains("the links are those of `--site cloud`, because labels name a region"), "{imported}");
+    assert!(
+        imported.contains("the links are those of `--site cloud`, because labels of all clusters say so"),
+        "{imported}"
+    );
     assert_eq!(link("aks"), ("5 Gbit/s".to_owned(), "5 ms".to_owned()));
     let imported = printed(folder.path(), "import --fleet shops.json -o shops");
     assert!(imported.contains("note: no --site: the links are those of branch offices;"), "{imported}");
     assert_eq!(link("shops"), ("100 Mbit/s".to_owned(), "30 ms".to_owned()));
+    for (at, shop) in shops["items"].as_array_mut().expect("a list").iter_mut().enumerate() {
+        shop["metadata"]["labels"]["site"] = if at < 4 { "dc" } else { "kiosk" }.into();
+    }
+    fs::write(folder.path().join("labelled.json"), json(&shops)).expect("written");
+    let imported = printed(folder.path(), "import --fleet labelled.json -o labelled");
+    assert!(imported.contains("labels show: 3 data-centre (column `site`"), "one is `local`: {imported}");
+    let clusters = loaded(&folder.path().join("labelled")).variants[0].scenario.world.clusters.clone();
+    let fast = clusters.iter().filter(|cluster| cluster.downlink.to_string() == "10 Gbit/s").count();
+    assert_eq!((fast, clusters.len()), (3, 11));
     let imported = printed(folder.path(), "import --fleet shops.json --site dsl -o dsl");
     assert!(imported.contains("FCC's Measuring Broadband America") && !imported.contains("no --site"), "{imported}");
     assert_eq!(link("dsl").0, "a median of 16 Mbit/s, sigma 1.1");
