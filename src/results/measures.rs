@@ -1,8 +1,20 @@
-//! All measures, each defined once with its name, unit and meaning.
+//! The row of a run with all measures, each defined once with its name, unit and meaning.
 //!
 //! A measure's name is its column in `runs.csv`. `summary.csv` has one row for each variant and measure.
 
-use super::{RunOutcome, RunRow};
+use serde::{Deserialize, Serialize};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunOutcome {
+    /// Every target runs its wanted revision and is ready.
+    Complete,
+    /// Nothing can move the rollout forward any more.
+    Stalled,
+    /// The run reached its time limit.
+    Horizon,
+}
 
 /// The measure of how long a rollout takes: a column of `runs.csv`. It leaves out targets that cannot be updated, so
 /// that one paused cluster does not hide the answer.
@@ -24,157 +36,226 @@ pub struct Measure {
     pub is_late_if_missing: bool,
 }
 
-/// Defines a measure that every run has.
-macro_rules! counted {
-    ($name:ident, $unit:literal, $definition:literal) => {
-        Measure {
+/// What a measure's column holds.
+trait MeasureValue {
+    /// The value. `None` where the run has none.
+    fn known(self) -> Option<f64>;
+}
+
+impl MeasureValue for u64 {
+    // Counts stay far below 2^53, so conversion is exact.
+    fn known(self) -> Option<f64> {
+        Some(self as f64)
+    }
+}
+
+impl MeasureValue for f64 {
+    fn known(self) -> Option<f64> {
+        Some(self)
+    }
+}
+
+impl MeasureValue for Option<f64> {
+    fn known(self) -> Option<f64> {
+        self
+    }
+}
+
+/// Defines the measures of a run: the documentation is the definition, then follow the column with its type, the unit,
+/// `late` for a time that a run may not reach, and what must hold for the value to count.
+macro_rules! run_row {
+    ($($(#[doc = $definition:literal])+ $(#[serde($serde:ident)])?
+       $name:ident: $type:ty, $unit:literal $(, $late:ident)? $(, when $counts:ident)?;)+) => {
+        /// `runs.csv`: one simulated rollout.
+        #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+        pub struct RunRow {
+            /// Strategy and setting in one short text, unique in the experiment.
+            pub variant: String,
+            /// The strategy's name in the experiment file.
+            pub strategy: String,
+            /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
+            pub setting: String,
+            /// Number of the run, from 0; the same replicate uses the same random numbers in every variant.
+            pub replicate: u32,
+            /// How it ended.
+            pub outcome: RunOutcome,
+            /// The rule that blocked an unfinished rollout at the end; empty when complete.
+            pub held_by: String,
+            /// The limit that it had reached and the cause, in words.
+            #[serde(default)]
+            pub held_detail: String,
+            $($(#[doc = $definition])+ $(#[serde($serde)])? pub $name: $type,)+
+        }
+
+        /// All measures, in the order of their columns.
+        pub const MEASURES: &[Measure] = &[$(Measure {
             name: stringify!($name),
             unit: $unit,
-            definition: $definition,
-            // Counts stay far below 2^53, so conversion is exact.
-            of: |run| Some(run.$name as f64),
-            is_late_if_missing: false,
+            definition: concat!($($definition),+).trim_ascii_start(),
+            of: |run| run.$name.known()$(.filter(|_| run.$counts()))?,
+            is_late_if_missing: !concat!("" $(, stringify!($late))?).is_empty(),
+        }),+];
+    };
+}
+
+run_row! {
+    /// Time from release until the last target was ready, as the product sees it; finished runs only.
+    completion_s: Option<f64>, "s", late, when is_complete;
+    /// Time from release until all reachable targets were ready; empty if they never were at the same time.
+    reachable_ready_s: Option<f64>, "s", late;
+    /// Time from release until the product itself reported completion; empty if it did not, or has no such report.
+    reported_s: Option<f64>, "s";
+    /// Part of the time until all reachable targets were ready, along the critical path: waits for rules of the
+    /// strategy.
+    path_rule_s: Option<f64>, "s";
+    /// The same: waits for approvals and other acts of people.
+    path_people_s: Option<f64>, "s";
+    /// The same: time with a download in progress.
+    path_transfer_s: Option<f64>, "s";
+    /// The same: time with a pull, but no download, in progress.
+    path_unpack_s: Option<f64>, "s";
+    /// The same: replacing and starting pods, probes, and waits after failures.
+    path_start_s: Option<f64>, "s";
+    /// The same: instructions to clusters and reports from them.
+    path_report_s: Option<f64>, "s";
+    /// Time from release until 50% of all targets were ready; empty if fewer ever were.
+    t50_s: Option<f64>, "s", late;
+    /// Time from release until 90% of all targets were ready; empty if fewer ever were.
+    t90_s: Option<f64>, "s", late;
+    /// Time from release until 99% of all targets were ready; empty if fewer ever were.
+    t99_s: Option<f64>, "s", late;
+    /// Median time from promotion to ready over this run's clusters that became ready.
+    update_p50_s: Option<f64>, "s";
+    /// 95th percentile of the same times.
+    update_p95_s: Option<f64>, "s";
+    /// Longest of the same times: the slowest cluster that became ready.
+    update_max_s: Option<f64>, "s";
+    /// End of the run, finished or not, from its start.
+    end_s: f64, "s";
+    /// Time of the release from the start of the run: the length of a pre-pull.
+    release_s: f64, "s";
+    /// Targets of the rollout.
+    targets: u64, "targets";
+    /// Targets ready at the end.
+    targets_done: u64, "targets";
+    /// Targets that are ready at the end, or not paused, with an agent, and online at the end.
+    #[serde(default)]
+    reachable_targets: u64, "targets";
+    /// Targets not ready because they are paused, and the product leaves such alone.
+    #[serde(default)]
+    paused_targets: u64, "targets";
+    /// Targets not ready because they have no agent.
+    #[serde(default)]
+    agentless_targets: u64, "targets";
+    /// Other targets that are not ready and offline at the end.
+    #[serde(default)]
+    offline_targets: u64, "targets";
+    /// Clusters that were offline when the rollout started.
+    #[serde(default)]
+    offline_at_start: u64, "clusters";
+    /// Targets in which the new revision is defective.
+    #[serde(default)]
+    defective_targets: u64, "targets";
+    /// Highest number of concurrent image pulls, counted per node.
+    peak_pulls: u64, "pulls";
+    /// Highest number of concurrent layer downloads.
+    peak_downloads: u64, "downloads";
+    /// Highest number of blobs that the registries send concurrently, to nodes, caches and seeds.
+    #[serde(default)]
+    peak_registry_downloads: u64, "downloads";
+    /// Highest number of clusters with an image pull in progress.
+    peak_pulling_clusters: u64, "clusters";
+    /// Bytes that left the registry.
+    egress_bytes: u64, "bytes";
+    /// Bytes received for layers that arrived completely.
+    received_bytes: u64, "bytes";
+    /// Bytes that failed attempts discarded, or of downloads unfinished at the end.
+    lost_bytes: u64, "bytes";
+    /// Bytes that the registry sent to caches and swarm seeds.
+    upstream_bytes: u64, "bytes";
+    /// Bytes that caches and mirrors sent to nodes.
+    cache_bytes: u64, "bytes";
+    /// Bytes that nodes and swarm seeds sent to nodes.
+    peer_bytes: u64, "bytes";
+    /// Highest mean rate of the registry's egress over one second (bins at whole seconds).
+    egress_peak_1s_bytes_per_s: f64, "bytes/s";
+    /// Highest mean rate of the registry's egress over 60 consecutive seconds.
+    egress_peak_60s_bytes_per_s: f64, "bytes/s";
+    /// Rate that the registry's egress exceeded in 5% of the seconds until the end, to within 1.1%.
+    #[serde(default)]
+    egress_p95_over_time_bytes_per_s: f64, "bytes/s";
+    /// Rate that it exceeded in 1% of the seconds, to within 1.1%.
+    #[serde(default)]
+    egress_p99_over_time_bytes_per_s: f64, "bytes/s";
+    /// Share of time until the end in which the registry's egress was at its capacity; stragglers lower it.
+    egress_busy_share: f64, "1";
+    /// Time in which the registry's egress was at its capacity.
+    #[serde(default)]
+    egress_busy_s: f64, "s";
+    /// Greatest share of any 60 consecutive minutes in which the registry's egress was at its capacity.
+    #[serde(default)]
+    egress_busiest_hour_share: f64, "1";
+    /// Requests to the registry's API, including those answered with 429.
+    requests: u64, "requests";
+    /// Requests answered with 429.
+    responses_429: u64, "requests";
+    /// Requests answered with 503.
+    responses_503: u64, "requests";
+    /// Requests without a response in time.
+    request_timeouts: u64, "requests";
+    /// Image pulls started.
+    pulls: u64, "pulls";
+    /// Image pull attempts that failed, for any reason.
+    failed_pulls: u64, "pulls";
+    /// Failed pulls that the kubelet's own rate limit rejected.
+    failed_pulls_kubelet_rate: u64, "pulls";
+    /// Failed pulls with a request that received 429 on every attempt.
+    failed_pulls_429: u64, "pulls";
+    /// Failed pulls with a request that received 503.
+    failed_pulls_503: u64, "pulls";
+    /// Failed pulls with a request that received no response.
+    failed_pulls_unreachable: u64, "pulls";
+    /// Failed pulls that the runtime cancelled for lack of progress.
+    failed_pulls_no_progress: u64, "pulls";
+    /// Times a pod entered image pull back-off.
+    backoffs: u64, "pods";
+    /// Containers that crashed.
+    crashes: u64, "containers";
+    /// Highest number of clusters not ready at the same time, including those being updated.
+    peak_not_ready: u64, "clusters";
+    /// Time integral of the number of clusters not ready.
+    not_ready_cluster_hours: f64, "cluster-hours";
+    /// Targets promoted to a revision that is defective in their cluster.
+    exposed_targets: u64, "targets";
+    /// Scheduler passes.
+    passes: u64, "passes";
+    /// Targets promoted to the new revision.
+    promotions: u64, "targets";
+    /// Most targets promoted in one pass.
+    peak_promotions_per_pass: u64, "targets";
+    /// Events that the engine processed.
+    events: u64, "events";
+}
+
+impl RunRow {
+    /// Whether every target runs its wanted revision and is ready.
+    fn is_complete(&self) -> bool {
+        self.outcome == RunOutcome::Complete
+    }
+
+    /// Whether the rollout did all that it could: every reachable target was ready.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.reachable_ready_s.is_some()
+    }
+
+    /// The rule that blocked it with the detail, as `rule: detail`; empty when complete.
+    #[must_use]
+    pub fn held(&self) -> String {
+        if self.held_detail.is_empty() {
+            self.held_by.clone()
+        } else {
+            format!("{}: {}", self.held_by, self.held_detail)
         }
-    };
+    }
 }
-
-/// Defines a time that is not known of every run.
-macro_rules! known {
-    ($name:ident, $definition:literal) => {
-        Measure {
-            name: stringify!($name),
-            unit: "s",
-            definition: $definition,
-            of: |run| run.$name,
-            is_late_if_missing: false,
-        }
-    };
-}
-
-/// Defines a time that a run may not reach.
-macro_rules! reached {
-    ($name:ident, $definition:literal) => {
-        Measure { is_late_if_missing: true, ..known!($name, $definition) }
-    };
-}
-
-/// All measures, in the order of their columns.
-pub const MEASURES: &[Measure] = &[
-    Measure {
-        name: "completion_s",
-        unit: "s",
-        definition: "Time from release until the last target was ready, as the product sees it; finished runs only.",
-        of: |run| run.completion_s.filter(|_| run.outcome == RunOutcome::Complete),
-        is_late_if_missing: true,
-    },
-    reached!(
-        reachable_ready_s,
-        "Time from release until all reachable targets were ready; empty if they never were at the same time."
-    ),
-    known!(
-        reported_s,
-        "Time from release until the product itself reported completion; empty if it did not, or has no such report."
-    ),
-    known!(
-        path_rule_s,
-        "Part of the time until all reachable targets were ready, along the critical path: waits for rules of the strategy."
-    ),
-    known!(path_people_s, "The same: waits for approvals and other acts of people."),
-    known!(path_transfer_s, "The same: time with a download in progress."),
-    known!(path_unpack_s, "The same: time with a pull, but no download, in progress."),
-    known!(path_start_s, "The same: replacing and starting pods, probes, and waits after failures."),
-    known!(path_report_s, "The same: instructions to clusters and reports from them."),
-    reached!(t50_s, "Time from release until 50% of all targets were ready; empty if fewer ever were."),
-    reached!(t90_s, "Time from release until 90% of all targets were ready; empty if fewer ever were."),
-    reached!(t99_s, "Time from release until 99% of all targets were ready; empty if fewer ever were."),
-    known!(update_p50_s, "Median time from promotion to ready over this run's clusters that became ready."),
-    known!(update_p95_s, "95th percentile of the same times."),
-    known!(update_max_s, "Longest of the same times: the slowest cluster that became ready."),
-    counted!(end_s, "s", "End of the run, finished or not, from its start."),
-    counted!(release_s, "s", "Time of the release from the start of the run: the length of a pre-pull."),
-    counted!(targets, "targets", "Targets of the rollout."),
-    counted!(targets_done, "targets", "Targets ready at the end."),
-    counted!(
-        reachable_targets,
-        "targets",
-        "Targets that are ready at the end, or not paused, with an agent, and online at the end."
-    ),
-    counted!(
-        paused_targets,
-        "targets",
-        "Targets not ready because they are paused, and the product leaves such alone."
-    ),
-    counted!(agentless_targets, "targets", "Targets not ready because they have no agent."),
-    counted!(offline_targets, "targets", "Other targets that are not ready and offline at the end."),
-    counted!(offline_at_start, "clusters", "Clusters that were offline when the rollout started."),
-    counted!(defective_targets, "targets", "Targets in which the new revision is defective."),
-    counted!(peak_pulls, "pulls", "Highest number of concurrent image pulls, counted per node."),
-    counted!(peak_downloads, "downloads", "Highest number of concurrent layer downloads."),
-    counted!(
-        peak_registry_downloads,
-        "downloads",
-        "Highest number of blobs that the registries send concurrently, to nodes, caches and seeds."
-    ),
-    counted!(peak_pulling_clusters, "clusters", "Highest number of clusters with an image pull in progress."),
-    counted!(egress_bytes, "bytes", "Bytes that left the registry."),
-    counted!(received_bytes, "bytes", "Bytes received for layers that arrived completely."),
-    counted!(lost_bytes, "bytes", "Bytes that failed attempts discarded, or of downloads unfinished at the end."),
-    counted!(upstream_bytes, "bytes", "Bytes that the registry sent to caches and swarm seeds."),
-    counted!(cache_bytes, "bytes", "Bytes that caches and mirrors sent to nodes."),
-    counted!(peer_bytes, "bytes", "Bytes that nodes and swarm seeds sent to nodes."),
-    counted!(
-        egress_peak_1s_bytes_per_s,
-        "bytes/s",
-        "Highest mean rate of the registry's egress over one second (bins at whole seconds)."
-    ),
-    counted!(
-        egress_peak_60s_bytes_per_s,
-        "bytes/s",
-        "Highest mean rate of the registry's egress over 60 consecutive seconds."
-    ),
-    counted!(
-        egress_p95_over_time_bytes_per_s,
-        "bytes/s",
-        "Rate that the registry's egress exceeded in 5% of the seconds until the end, to within 1.1%."
-    ),
-    counted!(
-        egress_p99_over_time_bytes_per_s,
-        "bytes/s",
-        "Rate that it exceeded in 1% of the seconds, to within 1.1%."
-    ),
-    counted!(
-        egress_busy_share,
-        "1",
-        "Share of time until the end in which the registry's egress was at its capacity; stragglers lower it."
-    ),
-    counted!(egress_busy_s, "s", "Time in which the registry's egress was at its capacity."),
-    counted!(
-        egress_busiest_hour_share,
-        "1",
-        "Greatest share of any 60 consecutive minutes in which the registry's egress was at its capacity."
-    ),
-    counted!(requests, "requests", "Requests to the registry's API, including those answered with 429."),
-    counted!(responses_429, "requests", "Requests answered with 429."),
-    counted!(responses_503, "requests", "Requests answered with 503."),
-    counted!(request_timeouts, "requests", "Requests without a response in time."),
-    counted!(pulls, "pulls", "Image pulls started."),
-    counted!(failed_pulls, "pulls", "Image pull attempts that failed, for any reason."),
-    counted!(failed_pulls_kubelet_rate, "pulls", "Failed pulls that the kubelet's own rate limit rejected."),
-    counted!(failed_pulls_429, "pulls", "Failed pulls with a request that received 429 on every attempt."),
-    counted!(failed_pulls_503, "pulls", "Failed pulls with a request that received 503."),
-    counted!(failed_pulls_unreachable, "pulls", "Failed pulls with a request that received no response."),
-    counted!(failed_pulls_no_progress, "pulls", "Failed pulls that the runtime cancelled for lack of progress."),
-    counted!(backoffs, "pods", "Times a pod entered image pull back-off."),
-    counted!(crashes, "containers", "Containers that crashed."),
-    counted!(
-        peak_not_ready,
-        "clusters",
-        "Highest number of clusters not ready at the same time, including those being updated."
-    ),
-    counted!(not_ready_cluster_hours, "cluster-hours", "Time integral of the number of clusters not ready."),
-    counted!(exposed_targets, "targets", "Targets promoted to a revision that is defective in their cluster."),
-    counted!(passes, "passes", "Scheduler passes."),
-    counted!(promotions, "targets", "Targets promoted to the new revision."),
-    counted!(peak_promotions_per_pass, "targets", "Most targets promoted in one pass."),
-    counted!(events, "events", "Events that the engine processed."),
-];

@@ -51,7 +51,7 @@ pub use error::ResultsError;
 pub use folder::{Publication, Published, check_tables};
 pub use journal::Journal;
 pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
-pub use measures::{MEASURES, Measure, READY_TIME};
+pub use measures::{MEASURES, Measure, READY_TIME, RunOutcome, RunRow};
 pub use objective::Objective;
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
@@ -77,4 +77,3 @@ pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below,
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};
 pub use uncertainty::{DrawnConstant, UncertaintyRow, read_draws, read_uncertainty, uncertainty_tables};
-pub use variants::{VariantRow, VariantTable};

@@ -12,12 +12,14 @@
 
 use std::sync::Arc;
 
-use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use itertools::Itertools;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::record::RecordWriter;
+use parquet::schema::types::ColumnPath;
+use parquet_derive::ParquetRecordWriter;
 
 use super::{RunRecord, SeriesRow, VariantRecord};
 
@@ -27,34 +29,47 @@ pub const SERIES_FILE: &str = "series.parquet";
 /// Most rows of a row group.
 const GROUP_ROWS_MAX: usize = 1 << 20;
 
-/// The type of a column, and its source.
-enum SeriesColumn {
-    /// The same for all rows of a variant; NULL when empty.
-    Text(fn(&VariantRecord) -> &str),
-    /// The same for all rows of a run, or one a bin.
-    Count(fn(&RunRecord, &SeriesRow) -> u64),
-    /// Likewise, with a unit.
-    Number(fn(&RunRecord, &SeriesRow) -> f64),
+/// One bin of one run.
+#[derive(Default, ParquetRecordWriter)]
+struct SeriesRecord<'a> {
+    variant: Option<&'a str>,
+    strategy: Option<&'a str>,
+    setting: Option<&'a str>,
+    replicate: i64,
+    bin_s: f64,
+    t_s: f64,
+    pulls: i64,
+    downloads: i64,
+    egress_bytes_per_s: f64,
+    egress_peak_1s_bytes_per_s: f64,
+    ready_new: i64,
+    updating: i64,
+    not_ready: i64,
+    waiting: i64,
 }
 
-use SeriesColumn::{Count, Number, Text};
-
-const COLUMNS: [(&str, SeriesColumn); 14] = [
-    ("variant", Text(|variant| &variant.variant)),
-    ("strategy", Text(|variant| &variant.strategy)),
-    ("setting", Text(|variant| &variant.setting)),
-    ("replicate", Count(|run, _| u64::from(run.run.replicate))),
-    ("bin_s", Number(|run, _| run.bin_s)),
-    ("t_s", Number(|_, row| row.t_s)),
-    ("pulls", Count(|_, row| row.pulls)),
-    ("downloads", Count(|_, row| row.downloads)),
-    ("egress_bytes_per_s", Number(|_, row| row.egress_bytes_per_s)),
-    ("egress_peak_1s_bytes_per_s", Number(|_, row| row.egress_peak_1s_bytes_per_s)),
-    ("ready_new", Count(|_, row| row.ready_new)),
-    ("updating", Count(|_, row| row.updating)),
-    ("not_ready", Count(|_, row| row.not_ready)),
-    ("waiting", Count(|_, row| row.waiting)),
-];
+impl<'a> SeriesRecord<'a> {
+    fn of(variant: &'a VariantRecord, run: &RunRecord, row: &SeriesRow) -> Self {
+        let text = |text: &'a String| Some(text.as_str()).filter(|text| !text.is_empty());
+        let count = |count: u64| i64::try_from(count).expect("nothing is counted so far");
+        Self {
+            variant: text(&variant.variant),
+            strategy: text(&variant.strategy),
+            setting: text(&variant.setting),
+            replicate: run.run.replicate.into(),
+            bin_s: run.bin_s,
+            t_s: row.t_s,
+            pulls: count(row.pulls),
+            downloads: count(row.downloads),
+            egress_bytes_per_s: row.egress_bytes_per_s,
+            egress_peak_1s_bytes_per_s: row.egress_peak_1s_bytes_per_s,
+            ready_new: count(row.ready_new),
+            updating: count(row.updating),
+            not_ready: count(row.not_ready),
+            waiting: count(row.waiting),
+        }
+    }
+}
 
 /// The bytes of `series.parquet`: one row for each bin of each run.
 #[must_use]
@@ -63,116 +78,43 @@ pub fn series_parquet(variants: &[VariantRecord]) -> Vec<u8> {
 }
 
 fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, ParquetError> {
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema()?), Arc::new(properties()?))?;
-    for parts in groups(variants, group_rows_max) {
-        let mut group = writer.next_row_group()?;
-        for (_, column) in &COLUMNS {
-            match column {
-                Text(of) => write_text(&mut group, &parts, *of)?,
-                Count(of) => write_values::<Int64Type>(&mut group, &parts, |run, row| {
-                    i64::try_from(of(run, row)).expect("nothing is counted so far")
-                })?,
-                Number(of) => write_values::<DoubleType>(&mut group, &parts, of)?,
-            }
-        }
-        group.close()?;
+    let schema = [SeriesRecord::default()].as_slice().schema()?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties()?))?;
+    let runs = variants.iter().flat_map(|variant| variant.runs.iter().map(move |run| (variant, run)));
+    let rows = runs.flat_map(|(variant, run)| run.series.iter().map(move |row| SeriesRecord::of(variant, run, row)));
+    for group in &rows.chunks(group_rows_max) {
+        let mut row_group = writer.next_row_group()?;
+        group.collect_vec().as_slice().write_to_row_group(&mut row_group)?;
+        row_group.close()?;
     }
     writer.into_inner()
 }
 
-/// Rows of one run that lie in one row group.
-struct RunPart<'a> {
-    variant: &'a VariantRecord,
-    run: &'a RunRecord,
-    rows: &'a [SeriesRow],
-}
-
-/// All rows in order, cut into groups of at most `rows_max`.
-fn groups(variants: &[VariantRecord], rows_max: usize) -> Vec<Vec<RunPart<'_>>> {
-    let mut groups: Vec<Vec<RunPart<'_>>> = Vec::new();
-    let mut free = 0;
-    for variant in variants {
-        for run in &variant.runs {
-            let mut rows = run.series.as_slice();
-            while !rows.is_empty() {
-                if free == 0 {
-                    groups.push(Vec::new());
-                    free = rows_max;
-                }
-                let (now, later) = rows.split_at(rows.len().min(free));
-                groups.last_mut().expect("one is open").push(RunPart { variant, run, rows: now });
-                free -= now.len();
-                rows = later;
-            }
-        }
-    }
-    groups
-}
-
-fn write_text(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    parts: &[RunPart<'_>],
-    of: fn(&VariantRecord) -> &str,
-) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.expect("as many columns as the schema has");
-    for part in parts {
-        let text = of(part.variant);
-        let is_there = i16::from(!text.is_empty());
-        let values = vec![ByteArray::from(text); if text.is_empty() { 0 } else { part.rows.len() }];
-        column.typed::<ByteArrayType>().write_batch(&values, Some(&vec![is_there; part.rows.len()]), None)?;
-    }
-    column.close()
-}
-
-fn write_values<Value: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    parts: &[RunPart<'_>],
-    of: impl Fn(&RunRecord, &SeriesRow) -> Value::T,
-) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.expect("as many columns as the schema has");
-    for part in parts {
-        let values: Vec<Value::T> = part.rows.iter().map(|row| of(part.run, row)).collect();
-        column.typed::<Value>().write_batch(&values, None, None)?;
-    }
-    column.close()
-}
-
-fn schema() -> Result<Type, ParquetError> {
-    let field = |(name, column): &(&str, SeriesColumn)| {
-        let field = match column {
-            Text(_) => Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
-                .with_repetition(Repetition::OPTIONAL)
-                .with_logical_type(Some(LogicalType::String)),
-            Count(_) => Type::primitive_type_builder(name, Physical::INT64).with_repetition(Repetition::REQUIRED),
-            Number(_) => Type::primitive_type_builder(name, Physical::DOUBLE).with_repetition(Repetition::REQUIRED),
-        };
-        field.build().map(Arc::new)
-    };
-    let fields = COLUMNS.iter().map(field).collect::<Result<_, _>>()?;
-    Type::group_type_builder("series").with_fields(fields).build()
-}
-
+/// Columns are encoded as takes the fewest bytes for the series of our experiments. The default is a dictionary.
 fn properties() -> Result<WriterProperties, ParquetError> {
+    let encodings = [
+        // Neighbours differ by little.
+        ("pulls", Encoding::DELTA_BINARY_PACKED),
+        ("downloads", Encoding::DELTA_BINARY_PACKED),
+        ("ready_new", Encoding::DELTA_BINARY_PACKED),
+        ("updating", Encoding::DELTA_BINARY_PACKED),
+        ("not_ready", Encoding::DELTA_BINARY_PACKED),
+        ("waiting", Encoding::DELTA_BINARY_PACKED),
+        // Doubles have no delta encoding, but the bytes of an even grid fall into place: half a bit a row.
+        ("t_s", Encoding::BYTE_STREAM_SPLIT),
+        // Rates repeat as a whole, which zstd finds best when they are left whole.
+        ("egress_bytes_per_s", Encoding::PLAIN),
+        ("egress_peak_1s_bytes_per_s", Encoding::PLAIN),
+    ];
     let properties = WriterProperties::builder()
         // In the form that readers look for, without the build of the library that would be there by default.
         .set_created_by(concat!("fleetsim version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
-    Ok(COLUMNS.iter().fold(properties, encode).build())
-}
-
-/// How a column is encoded: as takes the fewest bytes for the series of our experiments. The default is a dictionary.
-fn encode(properties: WriterPropertiesBuilder, (name, column): &(&str, SeriesColumn)) -> WriterPropertiesBuilder {
-    let encoding = match (*name, column) {
-        ("replicate" | "bin_s", _) | (_, Text(_)) => return properties,
-        // Neighbours differ by little.
-        (_, Count(_)) => Encoding::DELTA_BINARY_PACKED,
-        // Doubles have no delta encoding, but the bytes of an even grid fall into place: half a bit a row.
-        ("t_s", _) => Encoding::BYTE_STREAM_SPLIT,
-        // Rates repeat as a whole, which zstd finds best when they are left whole.
-        (_, Number(_)) => Encoding::PLAIN,
-    };
-    let path = ColumnPath::from(*name);
-    properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding)
+    let encoded = encodings.into_iter().fold(properties, |properties, (name, encoding)| {
+        let path = ColumnPath::from(name);
+        properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding)
+    });
+    Ok(encoded.build())
 }
 
 #[cfg(test)]
@@ -296,8 +238,7 @@ mod tests {
         let reader = open(&bytes);
         let metadata = reader.metadata().file_metadata();
         assert_eq!(metadata.num_rows(), 0);
-        let names: Vec<&str> = metadata.schema_descr().columns().iter().map(|column| column.name()).collect();
-        assert_eq!(names, COLUMNS.map(|(name, _)| name));
+        assert_eq!(metadata.schema_descr().num_columns(), 14);
     }
 
     #[test]
@@ -307,7 +248,8 @@ mod tests {
             .split("\n## ")
             .find(|section| section.starts_with(&format!("`{SERIES_FILE}`")))
             .expect("the file has a section");
-        for (name, _) in &COLUMNS {
+        for column in [SeriesRecord::default()].as_slice().schema().expect("a schema").get_fields() {
+            let name = column.name();
             assert!(section.contains(&format!("`{name}`")), "{name} is documented");
         }
     }

@@ -14,7 +14,7 @@ use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
-use super::variants::VariantTable;
+use super::variants::variant_table;
 use super::{ClusterRow, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord, displayed_replicate};
 use crate::io::open_below;
 
@@ -37,8 +37,8 @@ pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
 /// The tables of a results folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// `variants.csv`: every variant with its swept settings.
-    pub variants: VariantTable,
+    /// `variants.csv`: the names of its columns, which depend on the experiment, then every variant.
+    pub variants: Vec<Vec<String>>,
     /// `runs.csv`: every run.
     pub runs: Vec<RunRow>,
     /// `registries.csv`: every registry of every run.
@@ -64,8 +64,7 @@ impl Tables {
         let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
         let summary = summary(variants, seed);
         let comparison = comparisons(variants, seed);
-        let variant_table = VariantTable::of(variants);
-        let mut tables = Self { variants: variant_table, runs, summary, comparison, ..Self::default() };
+        let mut tables = Self { variants: variant_table(variants), runs, summary, comparison, ..Self::default() };
         for (variant, run) in variants.iter().flat_map(|variant| variant.runs.iter().map(move |run| (variant, run))) {
             let key = key(variant, run.run.replicate);
             tables.registries.extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
@@ -85,7 +84,7 @@ impl Tables {
 
     /// The files: their names, and how each is written row by row.
     pub const FILES: [(&'static str, TableWriter); 9] = [
-        ("variants.csv", Self::write_variants),
+        ("variants.csv", |tables, out| write_csv(out, "", &tables.variants)),
         ("runs.csv", |tables, out| write_csv(out, "", &tables.runs)),
         ("registries.csv", |tables, out| write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)),
         ("summary.csv", |tables, out| write_csv(out, "", &tables.summary)),
@@ -107,38 +106,21 @@ impl Tables {
         Self::FILES.map(file).into()
     }
 
-    fn write_variants(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(FormulasAsText::new(out));
-        writer.write_record(self.variants.header())?;
-        for row in &self.variants.rows {
-            writer.write_record(row.fields())?;
-        }
-        writer.flush()
-    }
-
     /// Reads the tables of a results folder.
     ///
     /// # Errors
     /// When a file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
-            variants: read_variants(folder)?,
+            variants: read_records(folder, "variants.csv")?,
             runs: from_csv(folder, "runs.csv", row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             summary: from_csv(folder, "summary.csv", row)?,
-            // Results of versions before 1.0 do not have it.
-            comparison: match folder.join("comparison.csv").exists() {
-                true => from_csv(folder, "comparison.csv", row)?,
-                false => Vec::new(),
-            },
+            comparison: from_csv_if_there(folder, "comparison.csv", row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
             clusters: from_csv(folder, "clusters.csv", keyed_row)?,
             passes: from_csv(folder, "passes.csv", keyed_row)?,
-            // Results of versions before 1.0 do not have it.
-            statuses: match folder.join("statuses.csv").exists() {
-                true => from_csv(folder, "statuses.csv", keyed_row)?,
-                false => Vec::new(),
-            },
+            statuses: from_csv_if_there(folder, "statuses.csv", keyed_row)?,
         })
     }
 }
@@ -178,11 +160,6 @@ fn write_csv(out: &mut dyn Write, header: &str, rows: impl IntoIterator<Item = i
     writer.flush()
 }
 
-/// The rows of a table without a key.
-pub(super) fn read_table<Row: DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<Row>, ResultsError> {
-    from_csv(folder, name, row)
-}
-
 /// The rows of a file; `read` reads one with the header.
 fn from_csv<Row>(
     folder: &Path,
@@ -197,16 +174,24 @@ fn from_csv<Row>(
     rows.map_err(|source| ResultsError::Table(path, source))
 }
 
-/// `variants.csv`, whose columns depend on the experiment.
-fn read_variants(folder: &Path) -> Result<VariantTable, ResultsError> {
-    let fields = |record: &StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
-    let records = from_csv(folder, "variants.csv", |record, header| Ok((header.clone(), record.clone())))?;
-    let columns = records.first().map_or_else(Vec::new, |(header, _)| fields(header));
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    Ok(VariantTable::read(&columns, records.iter().map(|(_, record)| fields(record))))
+/// As [`from_csv`], of a file that results of versions before 1.0, or of some studies, do not have.
+pub(super) fn from_csv_if_there<Row>(
+    folder: &Path,
+    name: &str,
+    read: fn(&StringRecord, &StringRecord) -> csv::Result<Row>,
+) -> Result<Vec<Row>, ResultsError> {
+    if folder.join(name).exists() { from_csv(folder, name, read) } else { Ok(Vec::new()) }
 }
 
-fn row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<Row> {
+/// The header and the records of a file.
+fn read_records(folder: &Path, name: &str) -> Result<Vec<Vec<String>>, ResultsError> {
+    let path = folder.join(name);
+    let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
+    let reader = csv::ReaderBuilder::new().has_headers(false).from_reader(file);
+    reader.into_deserialize().collect::<Result<_, _>>().map_err(|source| ResultsError::Table(path, source))
+}
+
+pub(super) fn row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<Row> {
     record.deserialize(Some(header))
 }
 
@@ -273,7 +258,7 @@ mod tests {
         let tables = Tables::of(&two_variants(), 1);
         assert_eq!((tables.runs.len(), tables.clusters.len(), tables.passes.len()), (5, 2, 2));
         assert_eq!(tables.statuses.len(), 2);
-        assert_eq!((tables.variants.rows.len(), tables.registries.len()), (2, 5));
+        assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
         assert_eq!(tables.summary.len(), 2 * MEASURES.len());
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{header, read_table, to_csv};
+use super::tables::{from_csv_if_there, header, row, to_csv};
 use super::{MEASURES, Measure, ResultsError, RunRow, Setting, Statistic, VariantRecord, compared};
 use crate::stats::{Prediction, prediction_interval};
 
@@ -94,7 +94,7 @@ pub fn uncertainty_tables(
 /// # Errors
 /// When the table is damaged.
 pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsError> {
-    if folder.join(FILE).exists() { read_table(folder, FILE) } else { Ok(Vec::new()) }
+    from_csv_if_there(folder, FILE, row)
 }
 
 /// The runs with drawn constants of a results folder, and the constants; none where constants were not drawn.
@@ -102,10 +102,7 @@ pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsErr
 /// # Errors
 /// When a table is damaged.
 pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), ResultsError> {
-    if !folder.join(DRAWS).exists() || !folder.join(CONSTANTS).exists() {
-        return Ok(Default::default());
-    }
-    Ok((read_table(folder, DRAWS)?, read_table(folder, CONSTANTS)?))
+    Ok((from_csv_if_there(folder, DRAWS, row)?, from_csv_if_there(folder, CONSTANTS, row)?))
 }
 
 fn rows(measure: &Measure, variants: &[VariantRecord], drawn: &[Vec<RunRow>]) -> Vec<UncertaintyRow> {
