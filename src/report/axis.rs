@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 
-use super::format::{TimeUnit, number};
+use super::format::{RateUnit, TimeUnit, number};
 use crate::units::{SimDuration, WithUnit};
 
 /// A scale from `low..=high` to `from..=to` pixels, linear or logarithmic; what lies outside is put at the nearer end.
@@ -23,9 +23,15 @@ pub(super) struct AxisTick {
 }
 
 impl Scale {
-    /// A scale from zero.
-    pub(super) const fn from_zero(high: f64, from: f64, to: f64) -> Self {
-        Self { low: 0.0, high, from, to, log: false }
+    /// A scale from zero; to 1 where nothing is greater than zero.
+    pub(super) fn from_zero(high: f64, from: f64, to: f64) -> Self {
+        Self { low: 0.0, high: if high > 0.0 { high } else { 1.0 }, from, to, log: false }
+    }
+
+    /// A logarithmic scale as [`Self::logarithmic`], or else one from zero to the greatest value and this room above.
+    pub(super) fn fitting(values: &[f64], (factor, room): (f64, [f64; 2]), above: f64, (from, to): (f64, f64)) -> Self {
+        let from_zero = || Self::from_zero(span(values).1 * above, from, to);
+        Self::logarithmic(values, factor, room, from, to).unwrap_or_else(from_zero)
     }
 
     /// A scale from zero to the last of these ticks.
@@ -69,6 +75,17 @@ fn nice_step(span: f64, most: usize) -> f64 {
 /// Ticks of values in a unit of this size, with their labels, as ticks of values in the recorded unit.
 pub(super) fn scaled(ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     ticks.into_iter().map(|tick| AxisTick { value: tick.value * unit, ..tick }).collect()
+}
+
+/// Ticks at these percentages, of a scale of shares.
+pub(super) fn percent_ticks<const N: usize>(percents: [u32; N]) -> Vec<AxisTick> {
+    percents.map(|percent| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") }).into()
+}
+
+/// Ticks of rates from zero to the first one that is not below `max`, with the unit of their labels.
+pub(super) fn rate_ticks(max: f64, most: usize) -> (Vec<AxisTick>, RateUnit) {
+    let unit = RateUnit::for_max(max);
+    (scaled(ticks_from_zero(max / unit.bytes_per_s, most, false), unit.bytes_per_s), unit)
 }
 
 /// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values
@@ -181,10 +198,7 @@ fn with_room(candidates: impl Iterator<Item = AxisTick>, scale: &Scale, apart: f
 /// A horizontal axis of time with room around the values: logarithmic when they span more than a factor of 30, so that
 /// a slow variant does not squash the others. `values` are positive.
 pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
-    Scale::logarithmic(values, LOG_FROM, [1.4, 1.25], from, to).unwrap_or_else(|| {
-        let (_, high) = span(values);
-        Scale::from_zero(if high > 0.0 { high * 1.06 } else { 1.0 }, from, to)
-    })
+    Scale::fitting(values, (LOG_FROM, [1.4, 1.25]), 1.06, (from, to))
 }
 
 /// A scale of counts from a place to another, with its ticks. It is logarithmic when values span a large factor, with

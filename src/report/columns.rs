@@ -14,8 +14,6 @@ const REACHABLE: &str = "reachable_targets";
 pub(super) struct Column {
     pub(super) measure: &'static str,
     pub(super) heading: &'static str,
-    /// A definition, shown as a tooltip.
-    pub(super) note: &'static str,
     /// How a sentence states a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
     phrase: &'static str,
     range: Range,
@@ -37,7 +35,6 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: EXPOSED,
         heading: "exposed clusters",
-        note: "clusters that received a revision that is defective there",
         phrase: "{} exposed cluster{s}",
         range: Range::Percentiles,
         rank: 0,
@@ -45,7 +42,6 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: READY_TIME,
         heading: "completion",
-        note: "time until all reachable clusters were ready, with the 95% confidence interval of the median",
         phrase: "complete after {}",
         range: Range::Confidence,
         rank: 0,
@@ -53,7 +49,6 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: REACHABLE,
         heading: "reachable",
-        note: "clusters that can be updated: not paused, with an agent, and not offline at the end unless ready",
         phrase: "{} reachable cluster{s}",
         range: Range::Percentiles,
         rank: 1,
@@ -61,7 +56,6 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: "peak_pulls",
         heading: "peak pulls",
-        note: "highest number of concurrent image pulls, which include waits and unpacking",
         phrase: "{} concurrent pull{s} at peak",
         range: Range::Percentiles,
         rank: 0,
@@ -69,7 +63,6 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: "peak_registry_downloads",
         heading: "open downloads",
-        note: "highest number of blobs that the registry sends concurrently, to nodes, caches and seeds",
         phrase: "{} open download{s} at peak",
         range: Range::None,
         rank: 2,
@@ -77,31 +70,15 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: "egress_peak_1s_bytes_per_s",
         heading: "peak egress",
-        note: "highest registry egress over 1 s",
         phrase: "{} peak egress",
         range: Range::None,
         rank: 1,
     },
-    Column {
-        measure: "egress_busy_s",
-        heading: "link full",
-        note: "time in which the registry's link was fully used",
-        phrase: "link full for {}",
-        range: Range::None,
-        rank: 5,
-    },
-    Column {
-        measure: "egress_bytes",
-        heading: "pulled",
-        note: "all bytes that left the registry",
-        phrase: "{} pulled",
-        range: Range::None,
-        rank: 4,
-    },
+    Column { measure: "egress_busy_s", heading: "link full", phrase: "link full for {}", range: Range::None, rank: 5 },
+    Column { measure: "egress_bytes", heading: "pulled", phrase: "{} pulled", range: Range::None, rank: 4 },
     Column {
         measure: "failed_pulls",
         heading: "failed pulls",
-        note: "image pull attempts that failed",
         phrase: "{} failed pull{s}",
         range: Range::None,
         rank: 3,
@@ -109,7 +86,6 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: "responses_429",
         heading: "HTTP 429",
-        note: "requests that the registry rejected with HTTP 429",
         phrase: "{} HTTP 429 response{s}",
         range: Range::None,
         rank: 6,
@@ -117,7 +93,6 @@ const COLUMNS: [Column; 11] = [
     Column {
         measure: "peak_not_ready",
         heading: "not ready",
-        note: "highest number of clusters not ready at the same time, including those being updated",
         phrase: "{} cluster{s} not ready at peak",
         range: Range::None,
         rank: 2,
@@ -125,15 +100,15 @@ const COLUMNS: [Column; 11] = [
 ];
 
 impl Column {
-    /// The unit of its measure.
-    fn recorded_in(&self) -> &'static str {
-        Measure::named(self.measure).expect("a measure of the table").unit
+    /// The measure, whose definition is the column's.
+    pub(super) fn defined(&self) -> &'static Measure {
+        Measure::named(self.measure).expect("a measure of the table")
     }
 }
 
 /// A unit's size in the recorded one, and its name; empty for a count. `None` for times that no single unit suits.
 fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
-    Some(match column.recorded_in() {
+    Some(match column.defined().unit {
         "s" => {
             let mut units = values.iter().map(|value| TimeUnit::for_span(*value));
             let first = units.next().unwrap_or_else(|| TimeUnit::for_span(0.0));
@@ -213,7 +188,7 @@ impl<'v> FilledColumn<'v> {
         let own = TimeUnit::for_span(median);
         let (size, unit) = if self.unit.is_some() { (self.size, "") } else { (own.seconds, own.short) };
         let values = [median, low, high].map(|value| value / size);
-        let [number, low, high] = match self.column.recorded_in() {
+        let [number, low, high] = match self.column.defined().unit {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values[0], values[1], values[2]),
             "bytes/s" | "bytes" => values.map(number),

@@ -46,14 +46,12 @@ pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsE
 /// When a chart or the page cannot be written.
 pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) -> Result<(), ResultsError> {
     let charts = folder.join(CHARTS_FOLDER);
-    let mut memory = Vec::new();
     let mut names = Vec::new();
     for (name, canvas) in charts_of(results) {
         begins(&name);
-        write_chart(&charts, &name, &canvas, &mut memory)?;
+        write_chart(&charts, &name, &canvas)?;
         names.push(name);
     }
-    drop(memory);
     begins("page");
     write(&folder.join(PAGE_FILE), html::page(results, &names))
 }
@@ -92,10 +90,10 @@ fn draw_record<Record>(
     charts: impl Fn(&Record, Sheet<'_>) -> Vec<(String, Canvas)>,
     (file, text): (&str, fn(&Record, usize) -> String),
 ) -> Result<Record, ResultsError> {
-    let (charts_folder, mut memory) = (folder.join(CHARTS_FOLDER), Vec::new());
+    let charts_folder = folder.join(CHARTS_FOLDER);
     let provenance = &Provenance::of_results(folder)?;
     for (name, canvas) in charts(&record, Sheet { provenance, width }) {
-        write_chart(&charts_folder, &name, &canvas, &mut memory)?;
+        write_chart(&charts_folder, &name, &canvas)?;
     }
     write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
     Ok(record)
@@ -106,9 +104,9 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
 }
 
 /// Writes one chart as SVG and as PNG, which is drawn in `memory`.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas, memory: &mut Vec<u8>) -> Result<(), ResultsError> {
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas) -> Result<(), ResultsError> {
     write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
-    write(&charts.join(format!("{name}.png")), canvas.to_png(memory))
+    write(&charts.join(format!("{name}.png")), canvas.to_png())
 }
 
 /// Variants beyond which a stack of states for each is a page that nobody reads.

@@ -7,7 +7,7 @@
 use itertools::Itertools;
 
 use super::data::VariantResults;
-use super::format::{RateUnit, count, number, time};
+use super::format::{RateUnit, count, number, rate, time};
 use super::names;
 use super::sheet::Sheet;
 use crate::results::READY_TIME;
@@ -135,7 +135,7 @@ pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
         .collect();
     let capacities: Vec<f64> = linked.iter().map(|(link, _)| *link).dedup().collect();
     let link = match capacities.as_slice() {
-        [only] => format!("the {} link", RateUnit::for_max(*only).text(*only)),
+        [only] => format!("the {} link", rate(*only)),
         _ => "their links".to_owned(),
     };
     let full = linked.iter().filter(|(link, peak)| *peak >= FULL * link).count();
@@ -246,7 +246,7 @@ pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<S
     let [of_time, of_peak] = [time_factor, peak_factor].map(|factor| factor.and_then(said));
     // Words begin a sentence in capitals; the name of a setting is written as it is.
     let subject = match subject.split_once(' ') {
-        Some(_) => subject[..1].to_uppercase() + &subject[1..],
+        Some(_) => capitalised(subject),
         None => subject.to_owned(),
     };
     if time_factor.is_none() && lines.iter().any(|line| line.len() > 1) {
@@ -256,21 +256,22 @@ pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<S
             format!("The peak of pulls changes {by}; completion cannot be compared"),
         ];
     }
-    match (of_time, of_peak) {
-        (Some(time), Some(peak)) => vec![
-            format!("{subject} changes completion {most}{time}, and the peak of pulls {most}{peak}"),
-            format!("Completion changes {most}{time}, the peak of pulls {most}{peak}"),
-        ],
-        (Some(time), None) => vec![
-            format!("{subject} changes completion {most}{time}, and the peak of pulls hardly"),
-            format!("Completion changes {most}{time}, the peak of pulls hardly"),
-        ],
-        (None, Some(peak)) => vec![
-            format!("{subject} changes the peak of pulls {most}{peak}, and completion hardly"),
-            format!("The peak of pulls changes {most}{peak}, completion hardly"),
-        ],
-        (None, None) => vec![format!("{subject} hardly changes completion and the peak of pulls")],
+    let mut changes = [("completion", of_time), ("the peak of pulls", of_peak)];
+    if changes.iter().all(|(_, by)| by.is_none()) {
+        return vec![format!("{subject} hardly changes completion and the peak of pulls")];
     }
+    // What changes comes first.
+    changes.sort_by_key(|(_, by)| by.is_none());
+    let [(first, one), (second, other)] =
+        changes.map(|(what, by)| (what, by.map_or_else(|| "hardly".to_owned(), |by| format!("{most}{by}"))));
+    vec![
+        format!("{subject} changes {first} {one}, and {second} {other}"),
+        format!("{} changes {one}, {second} {other}", capitalised(first)),
+    ]
+}
+
+fn capitalised(text: &str) -> String {
+    text[..1].to_uppercase() + &text[1..]
 }
 
 /// Clusters that received a defective revision.

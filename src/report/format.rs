@@ -8,15 +8,8 @@ const NEVER: &str = "never";
 
 /// A whole number with thousands separators.
 pub(super) fn count(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::from(if value <= -0.5 { "-" } else { "" });
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let digits = indicatif::HumanCount(value.abs().round_ties_even() as u64);
+    format!("{}{digits}", if value <= -0.5 { "-" } else { "" })
 }
 
 /// A number with about three digits that count, and thousands separators: `0.0123`, `1.23`, `45.6`, `1,234`.
@@ -34,27 +27,13 @@ pub(super) fn number(value: f64) -> String {
 
 /// Decimals with which a number of this size has about three digits that count.
 fn decimals(size: f64) -> usize {
-    if size >= 99.95 {
-        0
-    } else if size >= 9.995 {
-        1
-    } else if size >= 0.9995 {
-        2
-    } else if size >= 0.0995 {
-        3
-    } else {
-        4
-    }
+    [99.95, 9.995, 0.9995, 0.0995].iter().filter(|limit| size < **limit).count()
 }
 
 /// Numbers that are read together, all with the decimals of the first: `8.10`, `7.98`, `8.49`.
 pub(super) fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
     let decimals = decimals(values[0].abs());
-    values.map(|value| match decimals {
-        _ if value.is_infinite() => NEVER.to_owned(),
-        0 => count(value),
-        _ => format!("{value:.decimals$}"),
-    })
+    values.map(|value| fixed(value, decimals))
 }
 
 /// A number with a fixed number of decimals, and thousands separators.
@@ -83,7 +62,7 @@ pub(super) fn in_unit(value: f64, unit: &str) -> String {
     match unit {
         _ if value.is_infinite() => NEVER.to_owned(),
         "s" => time(value),
-        "bytes/s" => RateUnit::for_max(value).text(value),
+        "bytes/s" => rate(value),
         "bytes" => format!("{} GB", number(value / 1e9)),
         "1" => percent(value),
         // Units are plural: `targets`, `pulls`, `requests`.
@@ -153,6 +132,11 @@ pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
     let unit = TimeUnit::for_span(middle.abs());
     let [_, low, high] = alike([middle, low, high].map(|time| time / unit.seconds));
     format!("{} [{low}–{high}]", time(middle))
+}
+
+/// A data rate in the unit that makes it a short number.
+pub(super) fn rate(bytes_per_s: f64) -> String {
+    RateUnit::for_max(bytes_per_s).text(bytes_per_s)
 }
 
 /// A unit of a data rate with its size in bytes per second.

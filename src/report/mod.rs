@@ -27,6 +27,7 @@ mod junit;
 mod limits;
 mod names;
 mod plan;
+mod prelude;
 mod review;
 mod sensitivity;
 mod sheet;

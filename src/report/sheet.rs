@@ -8,7 +8,7 @@ use super::text::{Weight, in_lines};
 use crate::results::Provenance;
 
 /// The width that charts are drawn for.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum ChartWidth {
     /// A column of a paper, 85 mm.
     Column,

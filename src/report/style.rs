@@ -12,6 +12,14 @@ use ab_glyph::FontRef;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Colour(pub(super) u8, pub(super) u8, pub(super) u8);
 
+impl Colour {
+    /// As CSS and SVG write it.
+    pub(super) fn css(self) -> String {
+        let Self(red, green, blue) = self;
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
 /// Titles, names, reference lines.
 pub(super) const INK: Colour = Colour(0x1F, 0x29, 0x37);
 /// Subtitles, tick labels, numbers beside names.

@@ -10,8 +10,7 @@ use itertools::Itertools;
 use super::axis::{AxisTick, Scale};
 use super::data::VariantResults;
 use super::format::count;
-use crate::results::{Setting, grouped};
-use crate::units::{Bytes, BytesPerSec, PerSecond, SimDuration, WithUnit};
+use crate::results::{Setting, grouped, quantity};
 
 /// Values that span this factor are put on a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
@@ -191,9 +190,6 @@ fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     if path.starts_with("strategies.") { name } else { path }
 }
 
-/// Reads one kind of quantity.
-type Reader<'f> = dyn Fn(&str) -> Option<f64> + 'f;
-
 /// The values on a numeric scale, the axis title, and labels where they are not the texts.
 fn quantities(
     texts: &[&str],
@@ -201,21 +197,16 @@ fn quantities(
     name: &str,
     variants: &[VariantResults<'_>],
 ) -> (Option<Vec<f64>>, String, Option<Vec<String>>) {
-    let all = |parse: &Reader<'_>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
     let subject = subject(path, name);
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
     let share = |text: &str| text.strip_suffix('%').and_then(|text| number(text.trim_end())).map(|share| share / 100.0);
-    let kinds: [&Reader<'_>; 6] = [
-        &number,
-        &share,
-        &|text| SimDuration::parse(text).ok().map(SimDuration::as_secs_f64),
-        &|text| BytesPerSec::parse(text).ok().map(BytesPerSec::get),
-        &|text| PerSecond::parse(text).ok().map(PerSecond::get),
-        &|text| Bytes::parse(text).ok().map(|bytes| bytes.get() as f64),
-    ];
-    if let Some(places) = kinds.into_iter().find_map(all) {
-        return (Some(places), subject.to_owned(), None);
+    let of_kind = |text: &&str| share(text).map(|share| ("share", share)).or_else(|| quantity(text));
+    if let Some(found) = texts.iter().map(of_kind).collect::<Option<Vec<_>>>()
+        && found.iter().map(|(kind, _)| kind).all_equal()
+    {
+        return (Some(found.into_iter().map(|(_, place)| place).collect()), subject.to_owned(), None);
     }
+    let all = |parse: &dyn Fn(&str) -> Option<f64>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
     let targets_of = |text: &str| -> Option<u64> {
         let with = |variant: &&VariantResults<'_>| setting(variant, path).is_some_and(|setting| setting.value == text);
         one(variants.iter().filter(with).flat_map(|variant| variant.runs.iter().map(|run| run.targets)))

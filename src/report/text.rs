@@ -1,6 +1,6 @@
 //! Texts measured and cut to the room they have, with the font that the charts are set in.
 
-use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont};
+use ab_glyph::{Font, FontRef, GlyphId};
 
 use super::style::{BOLD, REGULAR};
 
@@ -27,6 +27,16 @@ pub(super) enum Weight {
     Bold,
 }
 
+impl Weight {
+    /// The attribute of a text in SVG.
+    pub(super) const fn css(self) -> &'static str {
+        match self {
+            Self::Regular => "",
+            Self::Bold => " font-weight=\"bold\"",
+        }
+    }
+}
+
 /// The width of `text` in logical pixels, with kerning.
 pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
     lay_out(text, size, weight).1
@@ -39,16 +49,16 @@ pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weig
 
 /// The glyphs of `text` with the distance of each from the left end, and the whole width.
 pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
-    let font = face(weight).as_scaled(px_scale(size, weight));
+    let (font, scale) = (face(weight), size / em_of(weight));
     let mut at = 0.0;
     let mut glyphs: Vec<(GlyphId, f64)> = Vec::with_capacity(text.len());
     for letter in text.chars() {
         let glyph = font.glyph_id(letter);
         if let Some(&(before, _)) = glyphs.last() {
-            at += f64::from(font.kern(before, glyph));
+            at += scale * f64::from(font.kern_unscaled(before, glyph));
         }
         glyphs.push((glyph, at));
-        at += f64::from(font.h_advance(glyph));
+        at += scale * f64::from(font.h_advance_unscaled(glyph));
     }
     (glyphs, at)
 }
@@ -61,11 +71,9 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
     }
 }
 
-/// `size` is that of an em; the font library scales the height of the font's box.
-pub(super) fn px_scale(size: f64, weight: Weight) -> PxScale {
-    let font = face(weight);
-    let units_per_em = f64::from(font.units_per_em().expect("a scalable font says its em"));
-    PxScale::from((size * f64::from(font.height_unscaled()) / units_per_em) as f32)
+/// Units of the font in an em.
+pub(super) fn em_of(weight: Weight) -> f64 {
+    f64::from(face(weight).units_per_em().expect("a scalable font says its em"))
 }
 
 /// `text`, cut with an ellipsis where it is wider than `width`.

@@ -2,7 +2,7 @@
 
 use super::data::Results;
 use super::format::{apart, in_unit, percent};
-use super::wrap::{shortened, side_by_side, wrapped};
+use super::wrap::{shortened, text_table, wrapped};
 use crate::results::{READY_TIME, UncertaintyRow};
 
 /// Measures that are shown, if any run has them.
@@ -88,18 +88,18 @@ pub(super) fn heading(measure: &str) -> &str {
 }
 
 fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
-    let column = |head: &str, cell: &dyn Fn(&UncertaintyRow) -> String| -> Vec<String> {
-        std::iter::once(head.to_owned()).chain(rows.iter().map(|row| cell(row))).collect()
-    };
-    let columns = [
-        column("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
-        column("median", &|row| in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
-        column("luck alone", &|row| range(row.luck_low, row.luck_high, unit)),
-        column("median", &|row| in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
-        column("total", &|row| range(row.total_low, row.total_high, unit)),
-        column("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
-    ];
-    side_by_side(&columns, 1).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    text_table(
+        rows,
+        1,
+        &[
+            ("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
+            ("median", &|row| in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
+            ("luck alone", &|row| range(row.luck_low, row.luck_high, unit)),
+            ("median", &|row| in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
+            ("total", &|row| range(row.total_low, row.total_high, unit)),
+            ("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
+        ],
+    )
 }
 
 #[cfg(test)]

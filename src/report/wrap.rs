@@ -37,6 +37,19 @@ pub(super) fn shortened(text: &str, max: usize) -> String {
     all[..head].iter().chain(&['…']).chain(&all[all.len() - tail..]).collect()
 }
 
+/// A table with a line for each row below the headings. The first `left` columns are aligned at the left.
+pub(super) fn text_table<Row>(rows: &[Row], left: usize, columns: &[(&str, &dyn Fn(&Row) -> String)]) -> String {
+    let column = |(head, cell): &(&str, &dyn Fn(&Row) -> String)| -> Vec<String> {
+        std::iter::once((*head).to_owned()).chain(rows.iter().map(cell)).collect()
+    };
+    joined(&columns.iter().map(column).collect::<Vec<_>>(), left)
+}
+
+/// As [`side_by_side`], in one text.
+pub(super) fn joined(columns: &[Vec<String>], left: usize) -> String {
+    side_by_side(columns, left).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
 /// Sets columns of texts side by side, two spaces apart: one line for each row. The first `left` columns are aligned
 /// at the left, the others at the right.
 pub(super) fn side_by_side(columns: &[Vec<String>], left: usize) -> Vec<String> {

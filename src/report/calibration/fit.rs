@@ -1,12 +1,6 @@
 //! Data against fit: the empirical distribution function of a quantity, and those of the fitted families.
 
-use crate::report::axis::{AxisTick, Scale, decimate, log_ticks, scaled, staircase, ticks_from_zero, ticks_of_time};
-use crate::report::canvas::{Canvas, Position, Stroke};
-use crate::report::findings::Head;
-use crate::report::format::{count, number, time};
-use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_room, page, value_axis};
-use crate::report::sheet::Sheet;
-use crate::report::style::{INK, series_colour};
+use crate::report::prelude::*;
 use crate::results::SampleRecord;
 
 /// Draws the chart.
@@ -25,25 +19,19 @@ pub(super) fn draw(sample: &SampleRecord, sheet: Sheet<'_>) -> Canvas {
     let head = Head { subject: &heading(sample), findings: Vec::new(), note };
     let mut canvas = page(sheet, &head, height + key_below);
     let x = scale(sample, area);
-    let y = Scale::from_zero(100.0, area.bottom, area.top);
-    let shares: Vec<AxisTick> =
-        (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{}%", at * 20) }).collect();
+    let y = Scale::from_zero(1.0, area.bottom, area.top);
+    let shares = percent_ticks([0, 20, 40, 60, 80, 100]);
     value_axis(&mut canvas, area, &y, &shares, "share of values that are at most as long");
     let (ticks, title) = x_ticks(&x);
     bottom_axis(&mut canvas, area, &x, &ticks, &title);
     let in_area = |value: f64| (x.low..=x.high).contains(&value);
     for (at, fit) in sample.fits.iter().enumerate().rev() {
-        let points: Vec<Position> = fit
-            .curve
-            .iter()
-            .filter(|(value, _)| in_area(*value))
-            .map(|(v, share)| (x.at(*v), y.at(100.0 * share)))
-            .collect();
+        let points: Vec<Position> =
+            fit.curve.iter().filter(|(value, _)| in_area(*value)).map(|(v, share)| (x.at(*v), y.at(*share))).collect();
         let width = if fit.distribution == sample.chosen { 2.6 } else { 1.6 };
         canvas.path(points, Stroke::solid(series_colour(at), width));
     }
-    let curve = sample.curve.iter().map(|(value, share)| (*value, 100.0 * share));
-    let steps = staircase(curve, &x, &y);
+    let steps = staircase(sample.curve.iter().copied(), &x, &y);
     canvas.path(decimate(&steps, 2.0), Stroke::solid(INK, 1.4));
     key(&mut canvas, area, sheet.px() - 10.0, entries);
     canvas

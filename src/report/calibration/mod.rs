@@ -7,7 +7,7 @@ mod rates;
 use super::canvas::Canvas;
 use super::format::{count, number, percent, time};
 use super::sheet::Sheet;
-use super::wrap::{side_by_side, wrapped};
+use super::wrap::{joined, text_table, wrapped};
 use crate::results::{CalibrationRecord, FitRecord, PredictionRecord, RateParameter, RatesRecord, SampleRecord};
 
 /// The charts with the names of their files.
@@ -75,7 +75,7 @@ fn of_rates(rates: &RatesRecord, width: usize) -> String {
         column(&|parameter| rates::value(parameter)),
         column(&|parameter| parameter.note.clone()),
     ];
-    let table: String = side_by_side(&columns, 3).iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    let table = joined(&columns, 3);
     let simulated = rates.simulated_error.zip(rates.simulated_worst.as_ref()).map(|(error, (worst, image))| {
         let text = format!(
             "Pulls simulated with the settings below differ from the data by {} (median); the worst, of {image}, by \
@@ -115,18 +115,18 @@ fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
 }
 
 fn quantities(samples: &[SampleRecord]) -> String {
-    let column = |head: &str, cell: &dyn Fn(&SampleRecord) -> String| -> Vec<String> {
-        std::iter::once(head.to_owned()).chain(samples.iter().map(cell)).collect()
-    };
-    let columns = [
-        column("  quantity", &|sample| format!("  {}", sample.name)),
-        column("count", &|sample| count(sample.count as f64)),
-        column("least", &|sample| time(sample.min_s)),
-        column("median", &|sample| time(sample.median_s)),
-        column("95%", &|sample| time(sample.p95_s)),
-        column("greatest", &|sample| time(sample.max_s)),
-    ];
-    side_by_side(&columns, 1).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    text_table(
+        samples,
+        1,
+        &[
+            ("  quantity", &|sample| format!("  {}", sample.name)),
+            ("count", &|sample| count(sample.count as f64)),
+            ("least", &|sample| time(sample.min_s)),
+            ("median", &|sample| time(sample.median_s)),
+            ("95%", &|sample| time(sample.p95_s)),
+            ("greatest", &|sample| time(sample.max_s)),
+        ],
+    )
 }
 
 fn fits(record: &CalibrationRecord) -> String {
@@ -138,32 +138,32 @@ fn fits(record: &CalibrationRecord) -> String {
             sample.fits.iter().map(move |fit| (sample, Some(fit))).chain(none)
         })
         .collect();
-    let column = |head: &str, cell: &dyn Fn(&SampleRecord, Option<&FitRecord>) -> String| -> Vec<String> {
-        std::iter::once(head.to_owned()).chain(rows.iter().map(|(sample, fit)| cell(sample, *fit))).collect()
-    };
     let p = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-    let columns = [
-        column("  quantity", &|sample, fit| {
-            let is_first = fit.is_none_or(|fit| sample.fits.first().is_some_and(|first| first == fit));
-            if is_first { format!("  {}", sample.name) } else { String::new() }
-        }),
-        column("distribution", &|sample, fit| {
-            let name = fit.map_or("empirical", |fit| &fit.distribution);
-            let mark = if name == sample.chosen { " *" } else { "" };
-            format!("{name}{mark}")
-        }),
-        column("parameters", &|_, fit| fit.map_or_else(|| "-".to_owned(), |fit| fit.expression.clone())),
-        column("KS", &|_, fit| p(fit.map(|fit| fit.ks))),
-        column("p", &|_, fit| p(fit.and_then(|fit| fit.ks_p))),
-        column("AD", &|_, fit| p(fit.and_then(|fit| fit.ad))),
-        column("p", &|_, fit| p(fit.and_then(|fit| fit.ad_p))),
-        column("verdict", &|sample, fit| match fit {
-            Some(fit) => fit.verdict.clone(),
-            None if sample.chosen == "empirical" => "not fitted".to_owned(),
-            None => String::new(),
-        }),
-    ];
-    let table: String = side_by_side(&columns, 3).iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    let table = text_table(
+        &rows,
+        3,
+        &[
+            ("  quantity", &|(sample, fit)| {
+                let is_first = fit.is_none_or(|fit| sample.fits.first().is_some_and(|first| first == fit));
+                if is_first { format!("  {}", sample.name) } else { String::new() }
+            }),
+            ("distribution", &|(sample, fit)| {
+                let name = fit.map_or("empirical", |fit| &fit.distribution);
+                let mark = if name == sample.chosen { " *" } else { "" };
+                format!("{name}{mark}")
+            }),
+            ("parameters", &|(_, fit)| fit.map_or_else(|| "-".to_owned(), |fit| fit.expression.clone())),
+            ("KS", &|(_, fit)| p(fit.map(|fit| fit.ks))),
+            ("p", &|(_, fit)| p(fit.and_then(|fit| fit.ks_p))),
+            ("AD", &|(_, fit)| p(fit.and_then(|fit| fit.ad))),
+            ("p", &|(_, fit)| p(fit.and_then(|fit| fit.ad_p))),
+            ("verdict", &|(sample, fit)| match fit {
+                Some(fit) => fit.verdict.clone(),
+                None if sample.chosen == "empirical" => "not fitted".to_owned(),
+                None => String::new(),
+            }),
+        ],
+    );
     let level = percent(0.05);
     format!(
         "{table}  * chosen; none marked: the measured values as they are. p: share of samples of the fitted\n  \

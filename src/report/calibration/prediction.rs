@@ -1,12 +1,6 @@
 //! A past rollout and its prediction: started pods over time.
 
-use crate::report::axis::{Scale, decimate, staircase, ticks_from_zero, ticks_of_time};
-use crate::report::canvas::{Canvas, Position, Stroke};
-use crate::report::findings::Head;
-use crate::report::format::{count, time};
-use crate::report::frame::{Area, KeyEntry, bottom_axis, key, key_room, page, value_axis};
-use crate::report::sheet::Sheet;
-use crate::report::style::{INK, series_colour};
+use crate::report::prelude::*;
 use crate::results::PredictionRecord;
 
 /// Draws the chart.
@@ -31,7 +25,7 @@ pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
     );
     let mut canvas = page(sheet, &Head { subject: &title, findings: Vec::new(), note }, height + key_below);
     let last = prediction.predicted.last().map_or(0.0, |(_, _, _, high)| *high).max(prediction.completion_s);
-    let x = Scale::from_zero(if last > 0.0 { last * 1.04 } else { 1.0 }, area.left, area.right);
+    let x = Scale::from_zero(last * 1.04, area.left, area.right);
     let most = prediction.predicted.last().map_or(0.0, |(pods, ..)| *pods).max(prediction.pods as f64);
     let ticks = ticks_from_zero(most, 6, true);
     let y = Scale::to_last(&ticks, area.bottom, area.top);

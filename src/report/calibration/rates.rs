@@ -2,13 +2,7 @@
 //!
 //! On the line, both are equal; the grey band is 15% on either side.
 
-use crate::report::axis::{AxisTick, Scale, ticks_of_time};
-use crate::report::canvas::{Canvas, Position, Stroke};
-use crate::report::findings::Head;
-use crate::report::format::{percent, time};
-use crate::report::frame::{Area, bottom_grid, page, value_axis, write_bold, write_fitted};
-use crate::report::sheet::Sheet;
-use crate::report::style::{AXIS, GRID, INK, LABEL, MARGIN, MUTED, SMALL, WHITE, series_colour};
+use crate::report::prelude::*;
 use crate::results::{RateParameter, RatesRecord};
 
 /// Width of the parameters beside the plot, as a share of the page, and height of each.

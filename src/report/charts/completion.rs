@@ -3,7 +3,7 @@
 //! time; they are counted, with the rule that blocked them.
 
 use super::rows::RowLayout;
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::results::RunRow;
 
 const ROW: f64 = 46.0;

@@ -4,8 +4,8 @@
 //! has more variants than a reader tells apart; all plots have the same axes.
 
 use crate::report::answer::groups;
-use crate::report::charts::prelude::*;
 use crate::report::names;
+use crate::report::prelude::*;
 
 /// Most variants in the plot of a world.
 const TOGETHER: usize = 7;

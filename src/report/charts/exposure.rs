@@ -6,7 +6,7 @@
 use super::completion::dots;
 use super::curves::{self, Axes, Curve, rising};
 use super::rows::RowLayout;
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 
 const ROW: f64 = 46.0;
 /// Widest columns of names and numbers, as shares of the page.

@@ -5,7 +5,7 @@
 //! one hue, so that the chart works in grey too. Cells where half of the runs or more
 //! did not finish are hatched: they have no median time.
 
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
 use crate::results::grouped;
 

@@ -1,7 +1,7 @@
 //! The key of a plot with too many variants for their names: number, name, completion time and peak of each.
 
-use crate::report::charts::prelude::*;
 use crate::report::names;
+use crate::report::prelude::*;
 
 const ROW: f64 = 19.0;
 const HEADING: f64 = 24.0;

@@ -4,7 +4,7 @@
 //! would be full. Bins of the timeline are the resolution: within a bin, the mean is shown.
 
 use super::curves::{self, Axes, Curve};
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 
 /// The share of the link from which a title calls it busy.
 const BUSY: f64 = 0.9;
@@ -25,9 +25,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let links = links(&variants);
     let link = if let [only] = links.as_slice() { Some(*only) } else { None };
     let top = link.filter(|link| *link <= 3.0 * highest).unwrap_or(highest);
-    let unit = RateUnit::for_max(top);
-    let y_ticks = scaled(ticks_from_zero(top / unit.bytes_per_s, 5, false), unit.bytes_per_s);
-    let dashed = link.filter(|link| *link <= top).map(|link| RateUnit::for_max(link).text(link));
+    let (y_ticks, unit) = rate_ticks(top, 5);
+    let dashed = link.filter(|link| *link <= top).map(rate);
     let y_title = format!(
         "registry egress in {}{}",
         unit.name,
@@ -79,7 +78,7 @@ fn finding(variants: &[VariantResults<'_>], loads: &[Vec<(f64, f64)>], link: f64
     let busy = |load: &Vec<(f64, f64)>| {
         Some(load.iter().take_while(|(_, rate)| *rate >= BUSY * link).last().map_or(0.0, |(until, _)| *until))
     };
-    let what = format!("The {} link is at {} or more for", RateUnit::for_max(link).text(link), percent(BUSY));
+    let what = format!("The {} link is at {} or more for", rate(link), percent(BUSY));
     findings::times(variants, &what, &loads.iter().map(busy).collect::<Vec<_>>())
 }
 

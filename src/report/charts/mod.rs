@@ -11,7 +11,6 @@ pub(super) mod multiples;
 pub(super) mod over_time;
 mod panel;
 pub(super) mod path;
-mod prelude;
 pub(super) mod ready;
 mod rows;
 pub(super) mod stages;

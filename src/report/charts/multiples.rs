@@ -5,8 +5,8 @@
 //! share them.
 
 use super::over_time::steps;
-use crate::report::charts::prelude::*;
 use crate::report::names;
+use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
 use crate::results::TimelineRow;
 
@@ -177,10 +177,8 @@ fn active_until(variant: &VariantResults<'_>) -> f64 {
 
 fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
     let ends: Vec<f64> = variants.iter().map(active_until).filter(|end| *end > 0.0).collect();
-    let (_, high) = span(&ends);
     // The first twentieth of the shortest rollout is drawn at the edge.
-    let logarithmic = Scale::logarithmic(&ends, LOG_FROM, [20.0, 1.0], 0.0, 1.0);
-    logarithmic.unwrap_or_else(|| Scale::from_zero(if high > 0.0 { high } else { 1.0 }, 0.0, 1.0))
+    Scale::fitting(&ends, (LOG_FROM, [20.0, 1.0]), 1.0, (0.0, 1.0))
 }
 
 fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
@@ -188,11 +186,8 @@ fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
         variant.timeline.iter().map(|row| (row.pulls as f64).max(row.pulls_p95)).fold(0.0, f64::max)
     };
     let peaks: Vec<f64> = variants.iter().map(greatest).filter(|peak| *peak > 0.0).collect();
-    let (_, high) = span(&peaks);
-    match Scale::logarithmic(&peaks, LOG_FROM, [5.0, 1.1], 0.0, 1.0) {
-        Some(scale) => Scale { low: scale.low.min(1.0), ..scale },
-        None => Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, 0.0, 1.0),
-    }
+    let scale = Scale::fitting(&peaks, (LOG_FROM, [5.0, 1.1]), 1.04, (0.0, 1.0));
+    Scale { low: scale.low.min(1.0), ..scale }
 }
 
 fn draw_panel(

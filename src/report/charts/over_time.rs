@@ -5,8 +5,8 @@
 //! Up to three variants of similar duration share one plot. More variants get a panel each, with a common
 //! value axis, or separate ones where a common axis would flatten the low curves.
 
-use crate::report::charts::prelude::*;
 use crate::report::names;
+use crate::report::prelude::*;
 use crate::results::TimelineRow;
 
 /// Most variants that share one plot.
@@ -278,10 +278,6 @@ fn shared_link(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Opt
     variants.iter().map(capacity).dedup().exactly_one().ok()?
 }
 
-fn rate(bytes_per_s: f64) -> String {
-    RateUnit::for_max(bytes_per_s).text(bytes_per_s)
-}
-
 /// Names for the panels of small multiples, all of one length.
 pub(super) fn panel_names(variants: &[VariantResults<'_>], areas: &[Area]) -> Vec<String> {
     let width = areas.first().map_or(0.0, |area| area.right - area.left);
@@ -337,7 +333,7 @@ impl<'q> Plot<'q> {
     fn new(area: Area, span: f64, ticks: &[AxisTick], quantity: &'q CurveQuantity) -> Self {
         Self {
             area,
-            x: Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right),
+            x: Scale::from_zero(span, area.left, area.right),
             y: Scale::to_last(ticks, area.bottom, area.top),
             quantity,
         }

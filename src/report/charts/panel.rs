@@ -1,6 +1,6 @@
 //! The measures that a sweep shows, each with a suitable axis: logarithmic where values differ by a large factor.
 
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 
 /// A capacity is drawn when it is at most this many times the greatest value.
 const CAPACITY_SHOWN: f64 = 3.0;
@@ -26,19 +26,18 @@ const ROOM: [f64; 2] = [1.3, 1.3];
 
 /// The peak of pulls of each run.
 pub(super) fn pulls(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    let measure = "peak_pulls";
-    let values = values(variants, measure);
-    let (scale, ticks) = count_scale(&values, (ROOM, 24.0), (span(&values).1, 5), (area.bottom, area.top));
-    let title = format!("peak concurrent image pulls{}", scale.note());
-    MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
+    counted(variants, "peak_pulls", "peak concurrent image pulls", area)
 }
 
 /// The clusters that received a defective revision, of each run.
 pub(super) fn exposed(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    let measure = "exposed_targets";
+    counted(variants, "exposed_targets", "clusters exposed to the defective revision", area)
+}
+
+fn counted(variants: &[&VariantResults<'_>], measure: &'static str, title: &str, area: Area) -> MeasurePanel {
     let values = values(variants, measure);
     let (scale, ticks) = count_scale(&values, (ROOM, 24.0), (span(&values).1, 5), (area.bottom, area.top));
-    let title = format!("clusters exposed to the defective revision{}", scale.note());
+    let title = format!("{title}{}", scale.note());
     MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
 }
 
@@ -51,8 +50,8 @@ pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePan
     capacities.retain(|capacity| *capacity <= CAPACITY_SHOWN * high);
     let top = capacities.iter().copied().fold(high, f64::max);
     let unit = RateUnit::for_max(top);
-    let texts: Vec<String> = capacities.iter().map(|capacity| RateUnit::for_max(*capacity).text(*capacity)).collect();
-    let dashed = if texts.is_empty() { String::new() } else { format!("; dashed: link {}", texts.join(", ")) };
+    let texts = capacities.iter().copied().map(rate).join(", ");
+    let dashed = if texts.is_empty() { texts } else { format!("; dashed: link {texts}") };
     let (scale, ticks) = match Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top) {
         Some(scale) => {
             let scale = Scale { high: top * ROOM[1], ..scale };
@@ -60,7 +59,7 @@ pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePan
             (scale, scaled(log_ticks(&shown, 24.0), unit.bytes_per_s))
         }
         None => {
-            let ticks = scaled(ticks_from_zero(top / unit.bytes_per_s, 5, false), unit.bytes_per_s);
+            let (ticks, _) = rate_ticks(top, 5);
             (Scale::to_last(&ticks, area.bottom, area.top), ticks)
         }
     };
@@ -73,13 +72,12 @@ pub(super) const FINISHING: &str = "finishing";
 
 /// The share of runs that finish, with its exact 95% interval.
 pub(super) fn finishing(_: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    let tick = |percent: u32| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") };
     MeasurePanel {
         measure: FINISHING,
         title: "runs that finish, with the 95% CI of their share".to_owned(),
         capacities: Vec::new(),
         scale: Scale::from_zero(1.0, area.bottom, area.top),
-        ticks: [0, 25, 50, 75, 100].map(tick).into(),
+        ticks: percent_ticks([0, 25, 50, 75, 100]),
     }
 }
 
@@ -101,9 +99,7 @@ pub(super) fn completion(variants: &[&VariantResults<'_>], area: Area) -> Measur
 /// A time, with the titles of its linear and its logarithmic axis.
 fn of_time(variants: &[&VariantResults<'_>], measure: &'static str, titles: (&str, &str), area: Area) -> MeasurePanel {
     let values = values(variants, measure);
-    let (_, high) = span(&values);
-    let from_zero = || Scale::from_zero(if high > 0.0 { high * 1.04 } else { 1.0 }, area.bottom, area.top);
-    let scale = Scale::logarithmic(&values, LOG_FROM, ROOM, area.bottom, area.top).unwrap_or_else(from_zero);
+    let scale = Scale::fitting(&values, (LOG_FROM, ROOM), 1.04, (area.bottom, area.top));
     let (ticks, title) = ticks_of_time(&scale, (22.0, 5), titles);
     MeasurePanel { measure, title, capacities: Vec::new(), scale, ticks }
 }

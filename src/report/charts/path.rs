@@ -5,7 +5,7 @@
 
 use super::rows::RowLayout;
 use crate::report::answer::path::{PARTS, median_run};
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::results::RunRow;
 
 const ROW: f64 = 34.0;
@@ -44,8 +44,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let note = format!("{}; critical path of the run with the median time", extent(&variants));
     let head = Head { subject: "Where the time goes", findings: finding(&variants, &paths), note };
     let mut canvas = page(results.sheet(), &head, area.bottom + 56.0 + FOOTER);
-    let tick = |percent: u32| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") };
-    bottom_grid(&mut canvas, area, &x, &[0, 25, 50, 75, 100].map(tick), "share of the time to completion");
+    let ticks = percent_ticks([0, 25, 50, 75, 100]);
+    bottom_grid(&mut canvas, area, &x, &ticks, "share of the time to completion");
     legend(&mut canvas, (MARGIN, TOP + 2.5), &PARTS.iter().map(|part| part.name).zip(COLOURS).collect_vec());
     for (at, path) in paths.iter().enumerate() {
         rows.write(&mut canvas, at);
@@ -120,6 +120,6 @@ mod tests {
         }
         let svg = draw(&results).expect("two have a path").to_svg();
         assert!(svg.contains("most of the time goes to transfer: up to 50%"), "{svg}");
-        assert!(svg.contains("unfinished") && svg.contains("\n13%\n"), "{svg}");
+        assert!(svg.contains("unfinished") && svg.contains(">13%<"), "{svg}");
     }
 }

@@ -3,7 +3,7 @@
 //! has the result over all runs, and the displayed run's own time.
 
 use super::curves::{self, Axes, Curve, rising};
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
@@ -31,10 +31,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let axes = Axes {
         head,
         x,
-        y: Scale::from_zero(100.0, 0.0, 1.0),
+        y: Scale::from_zero(1.0, 0.0, 1.0),
         x_titles: (&titles.0, &titles.1),
         y_title: "share of all clusters",
-        y_ticks: (0..=5).map(|at| AxisTick { value: f64::from(at) * 20.0, label: format!("{}%", at * 20) }).collect(),
+        y_ticks: percent_ticks([0, 20, 40, 60, 80, 100]),
         reference: None,
     };
     let curves: Vec<Curve> =
@@ -44,7 +44,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 
 fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
     let clusters = variant.clusters.len();
-    let share = |(time, ready): Position| (time, 100.0 * ready / clusters as f64);
+    let share = |(time, ready): Position| (time, ready / clusters as f64);
     let points = rising(times, (times.len() < clusters && !times.is_empty()).then_some(end));
     let targets = variant.displayed.map_or(clusters, |run| run.reachable_targets as usize);
     let all = times.len() == targets;

@@ -1,8 +1,8 @@
 //! Charts with a row for each variant: its name, a plot, and its numbers beside it. On a narrow page, names and numbers
 //! stand above the plot of their row.
 
-use crate::report::charts::prelude::*;
 use crate::report::names;
+use crate::report::prelude::*;
 
 /// Height of the lines above the plot of a row on a narrow page, without and with a note.
 const HEADLINE: f64 = 20.0;

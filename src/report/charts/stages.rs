@@ -4,7 +4,7 @@
 //! Left out: variants with one stage or with more than anyone would read, such as batches of one cluster.
 
 use crate::report::charts::over_time::panel_time;
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 
 /// Most stages of a variant that is shown, and most variants.
 const STAGES_MAX: usize = 12;

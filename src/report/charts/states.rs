@@ -2,7 +2,7 @@
 //! sizes are shown as shares, so that the small ones can be read.
 
 use crate::report::charts::over_time::{Heading, SHARED_TIME, panel_frame, panel_names, panel_time};
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::results::TimelineRow;
 
 /// Clusters of a row in the order of the stack, from the ground.
@@ -27,7 +27,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
-        let x = Scale::from_zero(if span > 0.0 { span } else { 1.0 }, area.left, area.right);
+        let x = Scale::from_zero(span, area.left, area.right);
         let y = Scale::from_zero(one_size.unwrap_or(fleets[at]), area.bottom, area.top);
         let heading = Heading { name: &names[at], detail: &detail(variant), labelled: area.left < MARGIN + 60.0 };
         let of_fleet = |tick: &AxisTick| AxisTick { value: tick.value * y.high, label: tick.label.clone() };
@@ -48,8 +48,7 @@ fn fleet_size(variant: &VariantResults<'_>) -> f64 {
 fn values(fleets: &[f64]) -> (Vec<AxisTick>, Option<f64>) {
     let (small, large) = fleets.iter().copied().minmax().into_option().unwrap_or((1.0, 1.0));
     if small < large {
-        let share = |percent: u32| AxisTick { value: f64::from(percent) / 100.0, label: format!("{percent}%") };
-        return ([0, 50, 100].map(share).into(), None);
+        return (percent_ticks([0, 50, 100]), None);
     }
     let ticks = ticks_from_zero(large, 4, true).into_iter().filter(|tick| tick.value <= large);
     (ticks.map(|tick| AxisTick { value: tick.value / large, ..tick }).collect(), Some(large))

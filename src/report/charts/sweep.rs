@@ -7,7 +7,7 @@
 //! a variant fills bounds the peak of egress, so the time for which it is full takes its place.
 
 use crate::report::charts::panel::{FINISHING, MeasurePanel, completion, egress, exposed, finishing, full_link, pulls};
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::report::swept::{SweepAxis, SweepLine};
 
 /// Most lines with a shade; more shades would hide each other.

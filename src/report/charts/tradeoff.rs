@@ -4,8 +4,8 @@
 //! in the order of their completion times, with a key below.
 
 use crate::report::charts::key_table;
-use crate::report::charts::prelude::*;
 use crate::report::names;
+use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
 
 /// Greatest width of a name on the plot.
@@ -96,7 +96,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         .collect();
     let axes = SweepAxis::all(&variants);
     let quantities: Vec<&str> = axes.iter().filter(|axis| axis.numeric).map(|axis| axis.path).collect();
-    let groups = if numbered { clumps(&dots) } else { groups(&dots) };
+    let groups = groups(&dots);
     for group in &groups {
         // The first of the experiment lies at the bottom, as the widest ring.
         for (over, &at) in group.iter().rev().enumerate() {
@@ -169,33 +169,17 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: &str, x: &Scale, y: &Sc
     }
 }
 
-/// Groups of dots that touch each other, directly or through others, in the experiment's order.
+/// Groups of dots that touch the first of their group, in the experiment's order. They do not grow from dot to dot:
+/// with many variants, a group could cover half of the plot.
 fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {
-        let touches = |other: &usize| dot.touches(&dots[*other]);
-        let (near, mut far): (Vec<_>, Vec<_>) = groups.into_iter().partition(|group| group.iter().any(touches));
-        let mut joined: Vec<usize> = near.into_iter().flatten().chain([at]).collect();
-        joined.sort_unstable();
-        far.push(joined);
-        groups = far;
-    }
-    groups.sort_unstable();
-    groups
-}
-
-/// Dots close to the first of a clump, in the experiment's order. Unlike groups, clumps do not grow from dot to dot:
-/// with many variants, a group could cover half of the plot.
-fn clumps(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
-    let mut clumps: Vec<Vec<usize>> = Vec::new();
-    for (at, dot) in dots.iter().enumerate() {
-        let near = |clump: &&mut Vec<usize>| dot.touches(&dots[clump[0]]);
-        match clumps.iter_mut().find(near) {
-            Some(clump) => clump.push(at),
-            None => clumps.push(vec![at]),
+        match groups.iter_mut().find(|group| dot.touches(&dots[group[0]])) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
         }
     }
-    clumps
+    groups
 }
 
 /// Numbers in short: `3 · 7–12`.

@@ -5,7 +5,7 @@ use itertools::Itertools;
 use super::markup::{escaped, swatch};
 use super::table::VariantLabel;
 use crate::report::data::{DisplayedRun, Results, VariantResults, links};
-use crate::report::format::{RateUnit, count, time};
+use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 
 /// Most blocking reasons that are listed for one variant.
@@ -178,7 +178,7 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
     row("time limit of a run", &time(provenance.horizon_s));
     let links = links(variants);
     if !links.is_empty() {
-        row("registry link", &links.iter().map(|link| RateUnit::for_max(*link).text(*link)).join(", "));
+        row("registry link", &links.into_iter().map(rate).join(", "));
     }
     for limit in &provenance.limits {
         let whom = limit.strategy.as_ref().map_or_else(String::new, |strategy| format!(" for {}", escaped(strategy)));

@@ -1,6 +1,6 @@
 //! Texts as HTML.
 
-use crate::report::style::{Colour, CurveStyle};
+use crate::report::style::CurveStyle;
 pub(super) use crate::report::text::escaped;
 
 /// Text with names in backticks, as HTML.
@@ -13,17 +13,13 @@ pub(super) fn marked(text: &str) -> String {
     html
 }
 
-pub(super) fn css(Colour(red, green, blue): Colour) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
-}
-
 /// The sample of a variant's line; its colour follows the theme.
 pub(super) fn swatch(style: CurveStyle) -> String {
     let dashes: Vec<String> = style.dash().iter().map(|length| format!("{}", length * 0.8)).collect();
     format!(
         "<svg class=\"swatch\" style=\"--light:{};--dark:{}\" width=\"26\" height=\"8\" aria-hidden=\"true\"><line x1=\"0\" y1=\"4\" x2=\"26\" y2=\"4\" stroke-dasharray=\"{}\"/></svg>",
-        css(style.colour()),
-        css(style.colour_on_dark()),
+        style.colour().css(),
+        style.colour_on_dark().css(),
         dashes.join(" ")
     )
 }

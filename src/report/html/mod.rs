@@ -17,7 +17,7 @@ use itertools::Itertools;
 use serde::Serialize;
 
 use self::fleet::FleetData;
-use self::markup::{css, escaped, filled, marked};
+use self::markup::{escaped, filled, marked};
 use self::series::PageSeries;
 use self::table::VariantLabel;
 use super::answer::{self, PageAnswer, groups};
@@ -122,7 +122,7 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
             VariantData {
                 label,
                 name: variant.name(),
-                colours: [css(style.colour()), css(style.colour_on_dark())],
+                colours: [style.colour().css(), style.colour_on_dark().css()],
                 dash: style.dash(),
                 settings: std::iter::once(("strategy", variant.info.strategy.as_str())).chain(settings).collect(),
                 link: variant.info.registry_egress_bytes_per_s,
@@ -150,7 +150,7 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
         shown,
         rate: (rate.bytes_per_s, rate.name),
         egress_unit: series::EGRESS_UNIT,
-        states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, css(light), css(dark))).collect(),
+        states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, light.css(), dark.css())).collect(),
         variants: data,
     };
     let json =

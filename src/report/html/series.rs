@@ -47,23 +47,19 @@ pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSerie
     let most = (BINS_ALL / variants.max(1)).clamp(BINS.0, BINS.1);
     let factor = shown.len().div_ceil(most).max(1);
     let joined: Vec<&[&TimelineRow]> = shown.chunks(factor).collect();
-    let most_of = |value: fn(&TimelineRow) -> f64| -> Vec<u64> {
-        let most = |rows: &&[&TimelineRow]| rows.iter().map(|row| value(row)).fold(0.0, f64::max).round() as u64;
-        joined.iter().map(most).collect()
-    };
-    let most_egress = |value: fn(&TimelineRow) -> f64| -> Vec<u64> {
+    let most_in = |unit: f64, value: fn(&TimelineRow) -> f64| -> Vec<u64> {
         let most = |rows: &&[&TimelineRow]| rows.iter().map(|row| value(row)).fold(0.0, f64::max);
-        joined.iter().map(|rows| (most(rows) / EGRESS_UNIT).round() as u64).collect()
+        joined.iter().map(|rows| (most(rows) / unit).round() as u64).collect()
     };
     let spread = variant.runs.len() > 1;
     PageSeries {
         bin: rows.first().map_or(1.0, |row| row.bin_s) * factor as f64,
-        pulls: most_of(|row| row.pulls as f64),
-        pulls5: if spread { most_of(|row| row.pulls_p5) } else { Vec::new() },
-        pulls95: if spread { most_of(|row| row.pulls_p95) } else { Vec::new() },
-        egress: most_egress(|row| row.egress_peak_1s_bytes_per_s),
-        egress5: if spread { most_egress(|row| row.egress_peak_1s_p5_bytes_per_s) } else { Vec::new() },
-        egress95: if spread { most_egress(|row| row.egress_peak_1s_p95_bytes_per_s) } else { Vec::new() },
+        pulls: most_in(1.0, |row| row.pulls as f64),
+        pulls5: if spread { most_in(1.0, |row| row.pulls_p5) } else { Vec::new() },
+        pulls95: if spread { most_in(1.0, |row| row.pulls_p95) } else { Vec::new() },
+        egress: most_in(EGRESS_UNIT, |row| row.egress_peak_1s_bytes_per_s),
+        egress5: if spread { most_in(EGRESS_UNIT, |row| row.egress_peak_1s_p5_bytes_per_s) } else { Vec::new() },
+        egress95: if spread { most_in(EGRESS_UNIT, |row| row.egress_peak_1s_p95_bytes_per_s) } else { Vec::new() },
         ready: joined.iter().map(|rows| rows.last().map_or(0, |row| row.ready_new)).collect(),
     }
 }

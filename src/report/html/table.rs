@@ -102,7 +102,9 @@ impl TableColumn<'_, '_> {
                 let note = format!("limit of the experiment{whose}, with the value compared");
                 heading(&limit.to_string(), "", &note, "limit")
             }
-            Self::Measure(filled) => heading(filled.column.heading, &filled.heading_unit(), filled.column.note, ""),
+            Self::Measure(filled) => {
+                heading(filled.column.heading, &filled.heading_unit(), filled.column.defined().definition, "")
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use itertools::Itertools;
 
 use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_interval};
-use crate::report::wrap::{letters, shortened, side_by_side};
+use crate::report::wrap::{joined, letters, shortened};
 use crate::results::{Candidate, CandidateStatus, Limit, PlanRecord, Question, StrategyAnswer};
 
 /// Width of a line. The name columns have what the others leave, but at least [`NAMES_MIN`].
@@ -66,7 +66,7 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     let first = names.len();
     let columns: Vec<Vec<String>> = names.into_iter().chain(columns).collect();
     // Names and verdicts are words, the rest are numbers.
-    side_by_side(&columns, first + 1).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    joined(&columns, first + 1)
 }
 
 /// The columns that identify a candidate, with their headings: the strategy where there are several, and each searched

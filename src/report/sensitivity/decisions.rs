@@ -3,16 +3,10 @@
 //! A panel for each decision with the constants that change it. The line in the middle is the value in force, and the
 //! ends are those of the range; the bar begins where the answer changes.
 
-use itertools::Itertools;
-
 use super::layout::{BarLayout, heading};
 use super::{changes, condition, share};
-use crate::report::canvas::{Align, Canvas, Stroke};
-use crate::report::findings::Head;
-use crate::report::frame::{FOOTER, TOP, page, write};
-use crate::report::sheet::Sheet;
-use crate::report::style::{AXIS, GRID, MUTED, SMALL, series_colour};
-use crate::results::{DecisionEnd, DecisionRecord, SensitivityRecord, grouped};
+use crate::report::prelude::*;
+use crate::results::{DecisionEnd, DecisionRecord, SensitivityRecord};
 
 const ROW: f64 = 40.0;
 const HEADING: f64 = 44.0;

@@ -1,11 +1,7 @@
 //! Where a row of an analysis stands: the constant's name, its bars, and the numbers beside them. On a narrow page, the
 //! name and the numbers stand above the bars.
 
-use crate::report::canvas::Canvas;
-use crate::report::frame::{write_bold, write_fitted};
-use crate::report::sheet::Sheet;
-use crate::report::style::{INK, LABEL, MARGIN, MUTED, SMALL};
-use crate::report::text::{Weight, fitted_name};
+use crate::report::prelude::*;
 
 /// Height of a line of text above the bars.
 const LINE: f64 = 16.0;
@@ -63,4 +59,87 @@ impl BarLayout {
 pub(super) fn heading(canvas: &mut Canvas, y: f64, text: &str) {
     let text = fitted_name(text, LABEL, Weight::Bold, canvas.width - 2.0 * MARGIN);
     write_bold(canvas, &text, (MARGIN, y), LABEL, INK);
+}
+
+/// Height of a row of bars.
+const ROW: f64 = 27.0;
+/// Most rows in a panel.
+pub(super) const ROWS: usize = 10;
+/// Height of a panel's heading.
+const HEADING: f64 = 34.0;
+/// Where bars begin and end, as shares of the page; names are at the left, numbers at the right.
+const BARS: [f64; 2] = [0.294, 0.677];
+/// Height of the key.
+const KEY: f64 = 22.0;
+
+/// Bars of constants on one scale, in a panel for each variant.
+pub(super) struct BarChart<'c, Row> {
+    pub(super) subject: &'c str,
+    /// The constants that the title names.
+    pub(super) most: &'c [&'c str],
+    pub(super) note: String,
+    pub(super) key: &'c [(&'c str, Colour)],
+    /// Lines of numbers beside a row.
+    pub(super) numbers: usize,
+    pub(super) panels: Vec<(String, Vec<&'c Row>)>,
+    /// What the scale has room for.
+    pub(super) values: Vec<f64>,
+    /// The words before the axis title.
+    pub(super) of: &'c str,
+}
+
+impl<Row> BarChart<'_, Row> {
+    /// Draws the chart; `bar` draws one row from a place on.
+    pub(super) fn draw(
+        self,
+        sheet: Sheet<'_>,
+        (measure, unit): (&str, &str),
+        bar: impl Fn(&mut Canvas, &Scale, &BarLayout, f64, &Row),
+    ) -> Canvas {
+        let rows: usize = self.panels.iter().map(|(_, rows)| rows.len()).sum();
+        let layout = BarLayout::new(sheet, ROW, BARS, self.numbers);
+        let top = TOP + if self.key.is_empty() { 0.0 } else { KEY };
+        let bottom = top + self.panels.len() as f64 * HEADING + rows as f64 * layout.row;
+        // As many names, the first ones first, as the title has room for.
+        let title = |names: usize| format!("{}: {}", self.subject, self.most[..names].join(", "));
+        let findings = (1..=self.most.len()).rev().map(title).collect();
+        let head = Head { subject: self.subject, findings, note: self.note.clone() };
+        let mut canvas = page(sheet, &head, bottom + 60.0 + FOOTER);
+        legend(&mut canvas, (layout.left, TOP - 8.0), self.key);
+        let area = Area { left: layout.left, top, right: layout.right, bottom };
+        let (scale, ticks, name) = scaled_axis(&self.values, unit, area);
+        bottom_grid(&mut canvas, area, &scale, &ticks, &format!("{}{measure}: {name}", self.of));
+        let mut y = top;
+        for (variant, rows) in self.panels {
+            heading(&mut canvas, y + 22.0, &variant);
+            y += HEADING;
+            for row in rows {
+                bar(&mut canvas, &scale, &layout, y, row);
+                y += layout.row;
+            }
+        }
+        canvas
+    }
+}
+
+/// A horizontal scale for values of a measure, from zero or logarithmic, with its ticks and unit.
+fn scaled_axis(values: &[f64], measure_unit: &str, area: Area) -> (Scale, Vec<AxisTick>, String) {
+    let ends = (area.left, area.right);
+    if measure_unit == "s" {
+        let scale = Scale::fitting(values, (LOG_FROM, [1.2, 1.15]), 1.05, ends);
+        let (ticks, title) = ticks_of_time(&scale, (44.0, 6), ("{}", "time (logarithmic)"));
+        return (scale, ticks, title);
+    }
+    let (_, high) = span(values);
+    let (size, name) = match measure_unit {
+        "bytes/s" => (RateUnit::for_max(high).bytes_per_s, RateUnit::for_max(high).name),
+        "bytes" => (1e9, "GB"),
+        "1" => (0.01, "%"),
+        other => {
+            let (scale, ticks) = count_scale(values, ([1.2, 1.15], 44.0), (high, 5), ends);
+            return (scale, ticks, format!("{other}{}", scale.note()));
+        }
+    };
+    let ticks = scaled(ticks_from_zero(high / size, 5, false), size);
+    (Scale::to_last(&ticks, ends.0, ends.1), ticks, name.to_owned())
 }

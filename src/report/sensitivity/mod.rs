@@ -13,7 +13,7 @@ use itertools::Itertools;
 use super::canvas::Canvas;
 use super::format::in_unit;
 use super::sheet::Sheet;
-use super::wrap::{shortened, side_by_side, wrapped};
+use super::wrap::{shortened, text_table, wrapped};
 use crate::results::{DecisionEnd, DecisionRecord, EffectRow, SensitivityRecord, grouped};
 
 /// Constants in a table of the text.
@@ -170,19 +170,18 @@ fn decided(decision: &DecisionRecord, width: usize) -> String {
 }
 
 fn table(panel: &Panel<'_>, unit: &str) -> String {
-    let shown = &panel.rows[..panel.rows.len().min(ROWS)];
-    let column = |head: &str, cell: &dyn Fn(&EffectRow) -> String| -> Vec<String> {
-        std::iter::once(head.to_owned()).chain(shown.iter().map(|row| cell(row))).collect()
-    };
-    let columns = [
-        column("  constant", &|row| format!("  {}", row.constant)),
-        column("basis", &|row| row.basis.clone()),
-        column("low", &|row| shortened(&row.low, 20)),
-        column("there", &|row| value(row.at_low, unit)),
-        column("high", &|row| shortened(&row.high, 20)),
-        column("there", &|row| value(row.at_high, unit)),
-    ];
-    side_by_side(&columns, 2).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    text_table(
+        &panel.rows[..panel.rows.len().min(ROWS)],
+        2,
+        &[
+            ("  constant", &|row| format!("  {}", row.constant)),
+            ("basis", &|row| row.basis.clone()),
+            ("low", &|row| shortened(&row.low, 20)),
+            ("there", &|row| value(row.at_low, unit)),
+            ("high", &|row| shortened(&row.high, 20)),
+            ("there", &|row| value(row.at_high, unit)),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The settings on a front: how each is shown and labelled where there is room, and which ones are Pareto-optimal.
 
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::results::Estimate;
 
 /// Radius of a dot.

@@ -9,7 +9,7 @@ mod panel;
 
 use self::mark::{Mark, MarkStyle};
 use self::panel::{FrontAxes, NOTE_LINE, WorldPanel, draw_panel};
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Setting, SummaryRow, grouped};
 
 /// Room below a panel's axis: tick labels, title, note.

@@ -1,7 +1,7 @@
 //! One world of the front: its axes, limits, staircase and dots.
 
 use super::mark::{DOT, Mark, MarkStyle, label_limit, label_marks, pareto_front};
-use crate::report::charts::prelude::*;
+use crate::report::prelude::*;
 use crate::results::LoadAxis;
 
 /// Height of a line of the note below a panel.
@@ -127,8 +127,7 @@ fn load_words(measure: &str) -> &'static str {
 fn load_scale(loads: &[f64], load: &LoadAxis, area: Area) -> (Scale, Vec<AxisTick>, String) {
     let (_, high) = span(loads);
     if load.unit == "bytes/s" {
-        let unit = RateUnit::for_max(high);
-        let ticks = scaled(ticks_from_zero(1.08 * high / unit.bytes_per_s, 6, false), unit.bytes_per_s);
+        let (ticks, unit) = rate_ticks(1.08 * high, 6);
         return (Scale::to_last(&ticks, area.bottom, area.top), ticks, format!(", {}", unit.name));
     }
     let (scale, ticks) = count_scale(loads, ([1.6, 2.0], 26.0), (1.08 * high, 6), (area.bottom, area.top));
