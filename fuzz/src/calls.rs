@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fleetsim::calibrate::{CalibrationInputs, DurationColumn, MetricKind, Predict};
+use fleetsim::calibrate::{CalibrationInputs, DurationColumn, MetricKind};
 use fleetsim::import::{ImportError, ImportSources};
 use fleetsim::report::{self, Results};
 use fleetsim::results::{CalibrationRecord, PlanRecord, SensitivityRecord, to_json};
@@ -146,7 +146,8 @@ pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
             .flatten()
             .collect(),
             durations: option("durations").map(column).into_iter().collect(),
-            predict: if files.contains_key("predict") { Predict::SameEvents } else { Predict::Nothing },
+            predict: files.contains_key("predict").then_some(None),
+            predict_events: Vec::new(),
             seed: 1,
             resamples: 19,
         };

@@ -2,37 +2,59 @@
 
 use std::path::PathBuf;
 
-use super::prometheus::MetricKind;
-use crate::units::SimDuration;
+use clap::Args;
 
-/// What to calibrate from.
-#[derive(Clone, Debug)]
+use super::prometheus::MetricKind;
+use crate::units::{SimDuration, WithUnit};
+use crate::world::calibration::COMPRESSION_RATIO;
+
+/// What to calibrate from, as the command line gives it.
+#[derive(Args, Clone, Debug)]
 pub struct CalibrationInputs {
-    /// Files with Kubernetes events.
+    /// Kubernetes events: `kubectl get events -A -o json`, a watch, or the log of an event exporter, also as .gz; `-`
+    /// is standard input; may be repeated
+    #[arg(long, value_name = "FILE")]
     pub events: Vec<PathBuf>,
-    /// Only events of pods whose namespace and name contain this text.
+    /// Use only events of pods whose `namespace/name` contains this text
+    #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Images with their manifests.
+    /// Layers of an image that was pulled: its name, and its manifest as `crane manifest` prints it; layers may have
+    /// `uncompressed` beside `size`; may be repeated
+    #[arg(long = "image", value_name = "IMAGE=FILE", value_parser = named_file)]
     pub manifests: Vec<(String, PathBuf)>,
-    /// Tables of images.
+    /// Layers of images: a CSV file with the columns image, layers, compressed_bytes and uncompressed_bytes
+    #[arg(long = "images", value_name = "FILE")]
     pub image_tables: Vec<PathBuf>,
-    /// Patterns of names that state an image's layers and sizes.
+    /// Names that state an image's layers, such as `shop:{layers}-layers-{uncompressed}-bytes`; may be repeated
+    #[arg(long = "image-name", value_name = "PATTERN")]
     pub image_names: Vec<String>,
-    /// Uncompressed over compressed bytes where the former are not known.
+    /// Uncompressed over compressed bytes of layers whose size on disk is not known
+    #[arg(long, value_name = "RATIO", default_value_t = COMPRESSION_RATIO, value_parser = ratio)]
     pub compression_ratio: f64,
-    /// Round trip to the registry.
+    /// Round trip to the registry, to take the time of requests out of the fitted constants
+    #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = SimDuration::parse)]
     pub rtt: SimDuration,
-    /// The registry's time for one request.
+    /// The registry's time for one request, likewise
+    #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = SimDuration::parse)]
     pub service_time: SimDuration,
-    /// Range queries of Prometheus.
+    /// A range query of Prometheus: `egress` or `requests`, and the JSON of the response; may be repeated
+    #[arg(long, value_name = "KIND=FILE", value_parser = metric)]
     pub prometheus: Vec<(MetricKind, PathBuf)>,
-    /// Columns of durations.
+    /// Durations in a column of a CSV file, and the setting that they are for; may be repeated
+    #[arg(long, value_name = "FILE:COLUMN[=SETTING]", value_parser = column)]
     pub durations: Vec<DurationColumn>,
-    /// The rollout to predict.
-    pub predict: Predict,
-    /// Seed of the resampling.
+    /// Predict the rollout of the events with the fitted rates: from the events alone, or by this experiment with the
+    /// calibrated settings in place of its own
+    #[arg(long, value_name = "EXPERIMENT", num_args = 0..=1)]
+    pub predict: Option<Option<PathBuf>>,
+    /// Predict the rollout of these events, which the fit does not use; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "predict")]
+    pub predict_events: Vec<PathBuf>,
+    /// Seed of the resampling
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Samples that each p-value and each interval of a distribution's parameters rests on.
+    /// Samples behind each p-value and interval of a distribution
+    #[arg(long, value_name = "N", default_value_t = 199, value_parser = clap::value_parser!(u32).range(19..=10_000))]
     pub resamples: u32,
 }
 
@@ -67,4 +89,49 @@ impl CalibrationInputs {
     pub const fn is_empty(&self) -> bool {
         self.events.is_empty() && self.prometheus.is_empty() && self.durations.is_empty()
     }
+
+    /// The rollout to predict.
+    #[must_use]
+    pub fn predicted(&self) -> Predict {
+        match &self.predict {
+            _ if !self.predict_events.is_empty() => Predict::Events(self.predict_events.clone()),
+            None => Predict::Nothing,
+            Some(None) => Predict::SameEvents,
+            Some(Some(path)) => Predict::Experiment(path.clone()),
+        }
+    }
+}
+
+/// The kinds of range queries, by their words on the command line.
+const METRICS: [(&str, MetricKind); 2] = [("egress", MetricKind::Egress), ("requests", MetricKind::Requests)];
+
+fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.rsplit_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), PathBuf::from(file))),
+        _ => Err("write IMAGE=FILE, such as `shop:2=manifest.json`".to_owned()),
+    }
+}
+
+fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
+    let fix = "write egress=FILE or requests=FILE";
+    let (kind, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or(fix)?;
+    match METRICS.iter().find(|(word, _)| *word == kind) {
+        Some((_, known)) => Ok((*known, PathBuf::from(file))),
+        None => Err(format!("unknown kind `{kind}`; {fix}")),
+    }
+}
+
+fn column(text: &str) -> Result<DurationColumn, String> {
+    let (path, setting) = text.split_once('=').map_or((text, None), |(path, setting)| (path, Some(setting.to_owned())));
+    match path.rsplit_once(':') {
+        Some((file, column)) if !file.is_empty() && !column.is_empty() => {
+            Ok(DurationColumn { file: PathBuf::from(file), column: column.to_owned(), setting })
+        }
+        _ => Err("write FILE:COLUMN, such as `starts.csv:start_s=node.startOverhead`".to_owned()),
+    }
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let ratio = text.parse::<f64>().ok().filter(|ratio| (0.1..=1000.0).contains(ratio));
+    ratio.ok_or_else(|| "must be a number between 0.1 and 1000".to_owned())
 }

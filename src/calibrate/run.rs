@@ -197,7 +197,8 @@ impl Calibration {
 
     /// A past rollout, simulated with the fitted model.
     fn prediction(&mut self, inputs: &CalibrationInputs) -> Result<(), LoadError> {
-        if inputs.predict == Predict::Nothing {
+        let asked = inputs.predicted();
+        if asked == Predict::Nothing {
             return Ok(());
         }
         let without = |message: &str| {
@@ -209,7 +210,7 @@ impl Calibration {
         };
         let (before, after) = (self.sorted("scheduled_to_pulling"), self.sorted("pulled_to_started"));
         let source = self.record.sources.first().map(|source| source.file.clone()).unwrap_or_default();
-        let predicted = match &inputs.predict {
+        let predicted = match &asked {
             Predict::Nothing => return Ok(()),
             Predict::Experiment(path) => {
                 let experiment = load(path, &Overrides::default())?;
@@ -220,7 +221,7 @@ impl Calibration {
                     .map(|record| (record, source, true))
             }
             Predict::SameEvents | Predict::Events(_) => {
-                let (starts, source, is_in_sample) = match &inputs.predict {
+                let (starts, source, is_in_sample) = match &asked {
                     Predict::Events(paths) => {
                         let mut tally = events::Tally::default();
                         let starts = self.containers(paths, inputs.only.as_deref(), &mut tally).map_err(refused)?;

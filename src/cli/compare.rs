@@ -133,7 +133,7 @@ impl CompareArgs {
             set: Vec::new(),
             allow_commands: self.allow_commands,
         };
-        let provenance = described(&experiment, "compare", &asked);
+        let provenance = described(&experiment, "compare", &asked, &[]);
         // Without what decides nothing, which may be secret.
         let files = experiment.inputs.iter().map(|input| (input.path.clone(), input.copy().0.to_vec())).collect();
         let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fleetsim::results::ShardSet;
 
-use super::{Again, Command, Failure, OutputFormat, SimulateArgs, output, plan, recorded, run, sensitivity};
+use super::{Again, Command, Failure, OutputFormat, SimulateArgs, output, recorded};
 
 #[derive(Args, Debug)]
 pub(super) struct MergeArgs {
@@ -38,28 +38,18 @@ pub(super) struct MergeArgs {
 pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let set = ShardSet::read(&args.shards)?;
     output::err(&format!("merging {} shards with {} runs\n", set.count(), output::grouped(set.run_count())));
-    let command = recorded::command(set.whole_command())?;
-    if args.junit.is_some() && !matches!(command, Command::Run(_)) {
-        return Err(Failure::Usage(
-            "--junit needs shards of `fleetsim run`; other results assert no limits".to_owned(),
-        ));
+    let mut command = recorded::command(set.whole_command())?;
+    match &mut command {
+        Command::Run(run) => run.junit.clone_from(&args.junit),
+        _ if args.junit.is_some() => {
+            let message = "--junit needs shards of `fleetsim run`; other results assert no limits";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        _ => {}
     }
-    match command {
-        Command::Run(mut run) => {
-            args.complete(&mut run.simulate, set)?;
-            run.junit.clone_from(&args.junit);
-            run::run(&run)
-        }
-        Command::Plan(mut plan) => {
-            args.complete(&mut plan.simulate, set)?;
-            plan::plan(&plan)
-        }
-        Command::Sensitivity(mut sensitivity) => {
-            args.complete(&mut sensitivity.simulate, set)?;
-            sensitivity::sensitivity(&sensitivity)
-        }
-        _ => Err(Failure::Usage("shards must be those of `run`, `plan` or `sensitivity`".to_owned())),
-    }
+    let other = || Failure::Usage("shards must be those of `run`, `plan` or `sensitivity`".to_owned());
+    args.complete(command.simulate().ok_or_else(other)?, set)?;
+    command.run()
 }
 
 impl MergeArgs {

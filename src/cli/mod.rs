@@ -118,15 +118,15 @@ struct ExperimentArgs {
     /// Folder of the experiment, or its experiment.yaml
     #[arg(value_name = "EXPERIMENT")]
     experiment: PathBuf,
+    /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
     /// Seed for all random numbers [default: from the experiment]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Number of runs per variant [default: from the experiment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
-    /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times
-    #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
     /// Allow strategies to start the commands that the experiment names
     #[arg(long)]
     allow_commands: bool,
@@ -157,6 +157,9 @@ struct SimulateArgs {
     /// Set by `fleetsim merge`.
     #[arg(skip)]
     merged: Option<ShardSet>,
+    /// The options that the results record.
+    #[arg(skip)]
+    recorded: Vec<String>,
 }
 
 /// What a repeated run takes from the command line, and not from the recorded command.
@@ -251,29 +254,52 @@ impl Failure {
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = interrupt::listen().and_then(|()| match &cli.command {
-        Command::Run(args) => run::run(args),
-        Command::Import(args) => import::run(args),
-        Command::Check(args) => check::check(args),
-        Command::Init(args) => init::init(args),
-        Command::Export(args) => export::export(args),
-        Command::Explain(args) => explain::explain(args),
-        Command::Plan(args) => plan::plan(args),
-        Command::Compare(args) => compare::compare(args),
-        Command::Sensitivity(args) => sensitivity::sensitivity(args),
-        Command::Merge(args) => merge::merge(args),
-        Command::Calibrate(args) => calibrate::calibrate(args),
-        Command::Report(args) => report::report(args),
-        Command::Reproduce(args) => reproduce::reproduce(args),
-        Command::Assumptions(args) => assumptions::assumptions(args),
-        Command::Schema => generated::schema(),
-        Command::Completions { shell } => generated::completions(*shell),
-        Command::Man { command } => generated::man(command.as_deref()),
-    });
-    let Err(failure) = result else { return ExitCode::SUCCESS };
+    let command = recorded::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let Err(failure) = interrupt::listen().and_then(|()| command.run()) else { return ExitCode::SUCCESS };
     failure.print();
     ExitCode::from(failure.exit_code())
+}
+
+impl Command {
+    fn run(&self) -> Result<(), Failure> {
+        match self {
+            Self::Run(args) => run::run(args),
+            Self::Import(args) => import::run(args),
+            Self::Check(args) => check::check(args),
+            Self::Init(args) => init::init(args),
+            Self::Export(args) => export::export(args),
+            Self::Explain(args) => explain::explain(args),
+            Self::Plan(args) => plan::plan(args),
+            Self::Compare(args) => compare::compare(args),
+            Self::Sensitivity(args) => sensitivity::sensitivity(args),
+            Self::Merge(args) => merge::merge(args),
+            Self::Calibrate(args) => calibrate::calibrate(args),
+            Self::Report(args) => report::report(args),
+            Self::Reproduce(args) => reproduce::reproduce(args),
+            Self::Assumptions(args) => assumptions::assumptions(args),
+            Self::Schema => generated::schema(),
+            Self::Completions { shell } => generated::completions(*shell),
+            Self::Man { command } => generated::man(command.as_deref()),
+        }
+    }
+
+    /// The arguments of a command that simulates.
+    fn simulate(&mut self) -> Option<&mut SimulateArgs> {
+        match self {
+            Self::Run(args) => Some(&mut args.simulate),
+            Self::Plan(args) => Some(&mut args.simulate),
+            Self::Sensitivity(args) => Some(&mut args.simulate),
+            _ => None,
+        }
+    }
+
+    /// The options that the results of a command record. `None` for other commands.
+    fn recorded(&mut self) -> Option<&mut Vec<String>> {
+        match self {
+            Self::Calibrate(args) => Some(&mut args.recorded),
+            command => command.simulate().map(|args| &mut args.recorded),
+        }
+    }
 }
 
 impl OutputFormat {

@@ -28,11 +28,8 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let experiment = load_plan(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(&experiment)?;
     let wanted = experiment.plan.clone().expect("a planned experiment has a plan");
-    let mut provenance = described(&experiment, "plan", asked);
+    let mut provenance = described(&experiment, "plan", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-plan");
-    if args.compare_exhaustive {
-        provenance.command.push_str(" --compare-exhaustive");
-    }
     let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "search")? else { return Ok(()) };
     if experiment.precision.is_some() {
         output::err("note: `precision` applies to `fleetsim run` only; a plan decides how many runs it needs\n");

@@ -1,43 +1,32 @@
 //! The command that results or shards record, and its files: all of it may be a stranger's.
 //!
-//! A recorded command names what to simulate, and nothing else is taken from it: no place to write to, no permission,
-//! no number of threads. So every option that it may have is in a list here.
+//! A recorded command has the options that decide results, as they were asked for. It names what to simulate, and
+//! nothing else is taken from it: no place to write to, no permission, no number of threads.
 
-use clap::Parser;
+use std::ffi::OsString;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory, Error, FromArgMatches};
+use itertools::Itertools;
 
 use super::{Cli, Command, Failure, shell};
 
-/// Options that decide results. `--allow-commands` is recorded for readers and has no effect.
-const OPTIONS: [&str; 28] = [
-    "--allow-commands",
-    "--budget",
-    "--compare-exhaustive",
-    "--compression-ratio",
-    "--constant",
-    "--durations",
-    "--events",
-    "--history",
-    "--image",
-    "--image-name",
-    "--images",
-    "--limit",
-    "--measure",
-    "--minimise",
-    "--no-charts",
-    "--only",
-    "--predict",
-    "--predict-events",
-    "--prometheus",
-    "--replicates",
-    "--resamples",
-    "--rtt",
-    "--seed",
-    "--series",
-    "--service-time",
-    "--set",
-    "--variant",
-    "-",
-];
+/// Options that decide no result, which a stranger must not choose.
+const OWN: [&str; 7] = ["out", "replace", "threads", "format", "shard", "round", "junit"];
+
+/// Of those that decide none, this is recorded for readers and has no effect.
+pub(super) const ALLOW_COMMANDS: &str = "allow-commands";
+
+/// A command line, with the options that its results will record.
+pub(super) fn parsed(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Command, Error> {
+    let (mut command, options) = read(words)?;
+    if let Some(recorded) = command.recorded() {
+        let is_recorded = |long: &&str| !OWN.contains(long) && *long != ALLOW_COMMANDS;
+        let kept = options.into_iter().filter(|(long, _)| is_recorded(&long.as_str()));
+        *recorded = kept.flat_map(|(long, value)| std::iter::once(format!("--{long}")).chain(value)).collect();
+    }
+    Ok(command)
+}
 
 /// The recorded command.
 ///
@@ -45,15 +34,77 @@ const OPTIONS: [&str; 28] = [
 /// When it is not one that fleetsim records.
 pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     let words = shell::words(recorded);
-    let option = |word: &&String| word.starts_with('-') && !OPTIONS.contains(&word.split('=').next().unwrap_or(word));
-    if let Some(option) = words.iter().find(option) {
-        let fix = "run what you need of it yourself";
-        return Err(Failure::Usage(format!("the recorded command `{recorded}` must not have `{option}`; {fix}")));
+    let refused = |why: &str| Failure::Usage(format!("the recorded command `{recorded}` must {why}"));
+    let (_, options) = read(&words).map_err(|_| refused("be one that this program can run"))?;
+    if let Some((long, _)) = options.iter().find(|(long, _)| OWN.contains(&long.as_str())) {
+        return Err(refused(&format!("not have `--{long}`; run what you need of it yourself")));
     }
-    match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(command @ (Command::Run(_) | Command::Plan(_) | Command::Sensitivity(_) | Command::Calibrate(_))) => {
-            Ok(command)
+    match parsed(words).map(|mut command| command.recorded().is_some().then_some(command)) {
+        Ok(Some(command)) => Ok(command),
+        _ => Err(refused("be one that this program can run")),
+    }
+}
+
+/// A command, and the options that were given, in their order, each with one of its values.
+fn read(
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<(Command, Vec<(String, Option<String>)>), Error> {
+    let mut program = Cli::command();
+    let matches = program.try_get_matches_from_mut(words)?;
+    let command = Cli::from_arg_matches(&matches)?.command;
+    let (name, own) = matches.subcommand().expect("a command is required");
+    let known = program.find_subcommand(name).expect("it was parsed").get_arguments();
+    let options = known.flat_map(|arg| given(arg, own)).sorted_by_key(|(index, _)| *index);
+    Ok((command, options.map(|(_, option)| option).collect()))
+}
+
+/// The values of an option, each with its index on the command line.
+fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, (String, Option<String>))> {
+    let id = arg.get_id().as_str();
+    let Some(long) = arg.get_long().filter(|_| matches.value_source(id) == Some(ValueSource::CommandLine)) else {
+        return Vec::new();
+    };
+    let values = matches.get_raw(id).filter(|_| arg.get_action().takes_values());
+    let values: Vec<_> = values.into_iter().flatten().map(|value| Some(value.to_string_lossy().into_owned())).collect();
+    let values = if values.is_empty() { vec![None] } else { values };
+    // An option without its optional value has no index, and comes last.
+    let indices = matches.indices_of(id).into_iter().flatten().chain([usize::MAX]);
+    indices.zip(values).map(|(index, value)| (index, (long.to_owned(), value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new option either decides results, or must be refused in a stranger's command.
+    #[test]
+    fn these_options_may_come_from_a_stranger() {
+        let mut found: Vec<String> = Vec::new();
+        for name in ["run", "plan", "sensitivity", "calibrate"] {
+            let program = Cli::command();
+            let options = program.find_subcommand(name).expect("a command").get_arguments();
+            found.extend(options.filter_map(|arg| arg.get_long().map(str::to_owned)));
         }
-        _ => Err(Failure::Usage(format!("the recorded command `{recorded}` must be one that this program can run"))),
+        found.retain(|long| !OWN.contains(&long.as_str()));
+        found.sort();
+        found.dedup();
+        let known = "allow-commands budget compare-exhaustive compression-ratio constant durations events image \
+                     image-name images limit measure minimise no-charts only predict predict-events prometheus \
+                     replicates resamples rtt seed series service-time set variant";
+        assert_eq!(found.join(" "), known.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+
+    #[test]
+    fn options_are_recorded_as_they_were_written() {
+        let words = "fleetsim sensitivity e --limit 'egress_busy_share < 10%' --threads 2 --replicates 5 \
+                     --limit 'crashes == 0' --budget 0 --out x";
+        let recorded = parsed(shell::words(words)).expect("valid").recorded().expect("recorded").clone();
+        assert_eq!(
+            shell::quoted(recorded),
+            "--limit 'egress_busy_share < 10%' --replicates 5 --limit 'crashes == 0' --budget 0"
+        );
+        let words = "fleetsim calibrate --predict --no-charts --events a --events b";
+        let recorded = parsed(shell::words(words)).expect("valid").recorded().expect("recorded").clone();
+        assert_eq!(shell::quoted(recorded), "--no-charts --events a --events b --predict");
     }
 }

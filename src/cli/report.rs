@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use fleetsim::report::{self, ChartWidth};
 use fleetsim::results::{CALIBRATION_FILE, PLAN_FILE, Provenance, Publication, SENSITIVITY_FILE, restore};
 
@@ -20,28 +20,11 @@ pub(super) struct ReportArgs {
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
     /// Width that charts are drawn for: a column of a paper (85 mm), a page of a report (170 mm), or a slide
-    #[arg(long, value_enum, default_value_t = Width::Page)]
-    width: Width,
+    #[arg(long, value_enum, default_value_t)]
+    width: ChartWidth,
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Width {
-    Column,
-    Page,
-    Slide,
-}
-
-impl From<Width> for ChartWidth {
-    fn from(width: Width) -> Self {
-        match width {
-            Width::Column => Self::Column,
-            Width::Page => Self::Page,
-            Width::Slide => Self::Slide,
-        }
-    }
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
@@ -56,7 +39,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let (folder, format, width) = (publication.folder(), args.format, args.width.into());
+    let (folder, format, width) = (publication.folder(), args.format, args.width);
     let text = if has(PLAN_FILE) {
         format.record(&report::draw_plan(folder, width)?, report::plan_text)
     } else if has(SENSITIVITY_FILE) {

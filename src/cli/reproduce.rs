@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fleetsim::results::{Provenance, restore};
 
-use super::{Again, Command, Failure, calibrate, plan, recorded, run, sensitivity};
+use super::{Again, Command, Failure, recorded};
 
 #[derive(Args, Debug)]
 pub(super) struct ReproduceArgs {
@@ -53,23 +53,10 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
         let fix = format!("run `{command}` again instead");
         return Err(Failure::Usage(format!("{} is a shard, not the results of a study; {fix}", folder.display())));
     }
-    match recorded::command(&command)? {
-        Command::Run(mut args) => {
-            args.simulate.again(folder, again);
-            run::run(&args)
-        }
-        Command::Plan(mut args) => {
-            args.simulate.again(folder, again);
-            plan::plan(&args)
-        }
-        Command::Sensitivity(mut args) => {
-            args.simulate.again(folder, again);
-            sensitivity::sensitivity(&args)
-        }
-        Command::Calibrate(mut args) => {
-            args.again(folder);
-            calibrate::calibrate(&args)
-        }
-        _ => unreachable!("no other command is recorded"),
+    let mut command = recorded::command(&command)?;
+    match &mut command {
+        Command::Calibrate(args) => args.again(folder),
+        command => command.simulate().expect("no other command is recorded").again(folder, again),
     }
+    command.run()
 }

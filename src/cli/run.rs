@@ -151,12 +151,8 @@ fn deciding_links(args: &RunArgs, experiment: &Experiment, journal: &Journal) ->
 }
 
 fn provenance(experiment: &Experiment, args: &RunArgs) -> Provenance {
-    let mut provenance = described(experiment, "run", &args.simulate.experiment);
-    if args.series {
-        provenance.command.push_str(" --series");
-    }
-    provenance.precision = experiment.precision.as_ref().map(precision::asked);
-    provenance
+    let precision = experiment.precision.as_ref().map(precision::asked);
+    Provenance { precision, ..described(experiment, "run", &args.simulate.experiment, &args.simulate.recorded) }
 }
 
 fn simulate(experiment: &Experiment, journal: &Journal, threads: Option<u16>) -> Result<Vec<VariantRecord>, Failure> {

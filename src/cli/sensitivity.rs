@@ -5,18 +5,14 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
-    Journal, Limit, Measure, MeasureError, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
+    Journal, Limit, Measure, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::sensitivity::{HALVINGS, SensitivityRules, sensitivity as analyse};
 use indicatif::ProgressBar;
 
-use super::shell::quoted;
 use super::simulation::{Recording, Simulation, described};
 use super::{Failure, SimulateArgs, output, progress};
-
-/// Runs of the screening unless the user says otherwise.
-const BUDGET: u64 = 2_000;
 
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help("Number of runs per variant and value [default: from the experiment]")))]
@@ -38,27 +34,15 @@ pub(super) struct SensitivityArgs {
     variants: Vec<String>,
     /// What the best variant minimises, such as `exposed_targets` or `completion_p95` [default: from the plan, or
     /// clusters with a defective revision, or the time until all reachable clusters are ready]
-    #[arg(long, value_name = "MEASURE", value_parser = objective)]
+    #[arg(long, value_name = "MEASURE", value_parser = measure_over_runs)]
     minimise: Option<(&'static Measure, Statistic)>,
     /// A limit that the best variant must meet, such as `egress_busy_share<10%`; may be repeated [default: from the
     /// plan]
-    #[arg(long = "limit", value_name = "LIMIT", value_parser = limit)]
+    #[arg(long = "limit", value_name = "LIMIT", value_parser = Limit::parse)]
     limits: Vec<Limit>,
     /// A further measure to show, a column of runs.csv; may be repeated
-    #[arg(long = "measure", value_name = "MEASURE", value_parser = measure)]
+    #[arg(long = "measure", value_name = "MEASURE", value_parser = Measure::named)]
     measures: Vec<&'static Measure>,
-}
-
-fn objective(text: &str) -> Result<(&'static Measure, Statistic), MeasureError> {
-    measure_over_runs(text)
-}
-
-fn limit(text: &str) -> Result<Limit, MeasureError> {
-    Limit::parse(text)
-}
-
-fn measure(text: &str) -> Result<&'static Measure, MeasureError> {
-    Measure::named(text)
 }
 
 pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
@@ -66,9 +50,8 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(varied.base())?;
     check(args, &varied)?;
-    let mut provenance = described(varied.base(), "sensitivity", asked);
+    let mut provenance = described(varied.base(), "sensitivity", asked, &args.simulate.recorded);
     provenance.experiment.push_str("-sensitivity");
-    provenance.command.push_str(&flags(args));
     let study = format!("analysis ({})", provenance.command);
     let Some(recording) = Recording::begin(&args.simulate, provenance, varied.base(), &study)? else { return Ok(()) };
     let simulated = simulate(&varied, args, &recording.journal);
@@ -105,25 +88,6 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
     Ok(())
 }
 
-/// The flags that the recorded command needs beside the usual ones.
-fn flags(args: &SensitivityArgs) -> String {
-    let mut flags: Vec<(&str, String)> = Vec::new();
-    flags.extend(args.budget.map(|budget| ("budget", budget.to_string())));
-    flags.extend(args.constants.iter().map(|name| ("constant", name.clone())));
-    flags.extend(args.variants.iter().map(|text| ("variant", text.clone())));
-    if let Some((measure, over)) = args.minimise {
-        let over = match over {
-            Statistic::Every => String::new(),
-            Statistic::Mean => "_mean".to_owned(),
-            Statistic::Quantile(p) => format!("_p{}", p * 100.0),
-        };
-        flags.push(("minimise", format!("{}{over}", measure.name)));
-    }
-    flags.extend(args.limits.iter().map(|limit| ("limit", limit.to_string())));
-    flags.extend(args.measures.iter().map(|measure| ("measure", measure.name.to_owned())));
-    flags.iter().map(|(flag, value)| format!(" --{flag} {}", quoted([value]))).collect()
-}
-
 fn simulate(
     varied: &VariedExperiment,
     args: &SensitivityArgs,
@@ -135,7 +99,7 @@ fn simulate(
         measures: args.measures.clone(),
         only: args.constants.clone(),
         variants: args.variants.clone(),
-        screening: args.budget.unwrap_or(BUDGET),
+        screening: args.budget.unwrap_or(2_000),
         most: args.budget.filter(|budget| *budget > 0),
         halvings: HALVINGS,
     };

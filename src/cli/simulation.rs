@@ -15,6 +15,7 @@ use fleetsim::world::RegistrySpec;
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
+use super::recorded::ALLOW_COMMANDS;
 use super::shard::program_sha256;
 use super::shell::quoted;
 use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
@@ -128,7 +129,7 @@ impl Recording {
         let (runs, bytes) = self.journal.saved_runs(info.whole_command.as_bytes())?;
         info.runs = runs;
         self.publication.write(SHARD_RUNS_FILE, &bytes)?;
-        self.publication.publish_study(false, self.journal)?;
+        self.publication.publish_study(false, Some(self.journal))?;
         output::err(&format!("shard: {} ({} runs)\n", self.target.display(), output::grouped(runs)));
         Ok(())
     }
@@ -181,7 +182,7 @@ impl Recording {
     /// and adds the files that these lack. Returns whether there are new results to print.
     pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
         let Self { publication, journal, reproduce, .. } = self;
-        let published = publication.publish_study(reproduce, journal)?;
+        let published = publication.publish_study(reproduce, Some(journal))?;
         interrupt::ends_with(String::new())?;
         reported(&self.target, published, self.reproduce, notes)
     }
@@ -211,7 +212,7 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
 
 /// Publishes the results and prints where they are, as [`Recording::finish`] does.
 pub(super) fn finish(target: &Path, publication: Publication, reproduce: bool) -> Result<bool, Failure> {
-    let published = if reproduce { publication.fill_in()? } else { publication.publish()? };
+    let published = publication.publish_study(reproduce, None)?;
     reported(target, published, reproduce, "")
 }
 
@@ -262,7 +263,12 @@ fn some_of(names: &[String]) -> String {
 }
 
 /// The provenance of an experiment's runs.
-pub(super) fn described(experiment: &Experiment, command: &str, args: &ExperimentArgs) -> Provenance {
+pub(super) fn described(
+    experiment: &Experiment,
+    command: &str,
+    args: &ExperimentArgs,
+    recorded: &[String],
+) -> Provenance {
     let variant = |variant: &Variant| VariantInfo {
         variant: variant.label.clone(),
         strategy: variant.strategy.clone(),
@@ -280,7 +286,7 @@ pub(super) fn described(experiment: &Experiment, command: &str, args: &Experimen
         set: args.set.clone(),
         aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
         horizon_s: horizons.fold(0.0, f64::max),
-        command: reproduce(command, args, starts_commands(experiment)),
+        command: reproduce(command, args, recorded, starts_commands(experiment)),
         inputs: experiment.inputs.iter().map(digest).collect(),
         variants: experiment.variants.iter().map(variant).collect(),
         limits: experiment.assertions.iter().map(limit).collect(),
@@ -299,26 +305,15 @@ fn digest(input: &InputFile) -> FileDigest {
 
 /// The command that reproduces the results. It names the experiment by its folder, below `experiments` if it is there,
 /// or by its file, so that results do not depend on where the experiment is or how it was named.
-fn reproduce(command: &str, args: &ExperimentArgs, starts_commands: bool) -> String {
+fn reproduce(command: &str, args: &ExperimentArgs, recorded: &[String], starts_commands: bool) -> String {
     let path = args.experiment.canonicalize().unwrap_or_else(|_| args.experiment.clone());
     let path = if path.ends_with("experiment.yaml") { path.parent().unwrap_or(&path) } else { &path };
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let is_below = path.parent().is_some_and(|parent| name(parent) == "experiments");
     let place = format!("{}{}", if is_below { "experiments/" } else { "" }, name(path));
-    let mut command = quoted(["fleetsim", command, &place]);
-    for set in &args.set {
-        command.push_str(&format!(" {}", quoted(["--set", set])));
-    }
-    if let Some(seed) = args.seed {
-        command.push_str(&format!(" --seed {seed}"));
-    }
-    if let Some(replicates) = args.replicates {
-        command.push_str(&format!(" --replicates {replicates}"));
-    }
-    if starts_commands {
-        command.push_str(" --allow-commands");
-    }
-    command
+    let permission = starts_commands.then(|| format!("--{ALLOW_COMMANDS}"));
+    let options = recorded.iter().chain(&permission).map(String::as_str);
+    quoted(["fleetsim", command, &place].into_iter().chain(options))
 }
 
 /// Returns true if a strategy of the experiment starts a command for each run.

@@ -119,32 +119,17 @@ impl Publication {
     /// # Errors
     /// When the file system fails, or `target` has changed in the meantime. Earlier results then stay unchanged.
     pub fn publish(self) -> Result<Published, ResultsError> {
-        self.publish_then(false, || Ok(()))
+        self.publish_study(false, None)
     }
 
-    /// Adds missing files to earlier results. When any file differs from what the earlier results hold or list, they
-    /// stay as they are.
+    /// As [`Publication::publish`]; then removes the journal of a study. No signal comes in between. If it `only_adds`,
+    /// it adds missing files to earlier results, and these stay as they are when any file differs from what they hold
+    /// or list.
     ///
     /// # Errors
     /// As for [`Publication::publish`].
-    pub fn fill_in(self) -> Result<Published, ResultsError> {
-        self.publish_then(true, || Ok(()))
-    }
-
-    /// As [`Publication::publish`] or, if it `only_adds`, as [`Publication::fill_in`]; then removes the journal of the
-    /// study. No signal comes in between.
-    ///
-    /// # Errors
-    /// As for [`Publication::publish`].
-    pub fn publish_study(self, only_adds: bool, journal: Journal) -> Result<Published, ResultsError> {
-        self.publish_then(only_adds, || journal.finish())
-    }
-
-    fn publish_then(
-        mut self,
-        only_adds: bool,
-        then: impl FnOnce() -> Result<(), ResultsError>,
-    ) -> Result<Published, ResultsError> {
+    pub fn publish_study(mut self, only_adds: bool, journal: Option<Journal>) -> Result<Published, ResultsError> {
+        let then = || journal.map_or(Ok(()), Journal::finish);
         let published = self.complete()?;
         if !only_adds || published == Published::Reproduced {
             self.staging.publish(published != Published::New, then)?;

@@ -52,7 +52,7 @@ pub use folder::{Publication, Published, check_tables};
 pub use journal::Journal;
 pub use limit::{Limit, MeasureError, SHORT_NAMES, ShareVerdict, Statistic, Verdict};
 pub use measures::{MEASURES, Measure, READY_TIME, RunOutcome, RunRow};
-pub use objective::Objective;
+pub use objective::{Objective, quantity};
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
 pub use plan::{

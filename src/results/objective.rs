@@ -91,19 +91,20 @@ impl Objective {
     #[must_use]
     pub fn rank(&self, settings: &[Setting]) -> Option<f64> {
         let setting = settings.iter().find(|setting| self.is_setting(setting))?;
-        let (_, number) = number(&setting.value)?;
+        let (_, number) = quantity(&setting.value)?;
         Some(if self.is_maximised() { -number } else { number })
     }
 
     /// The kind of quantity that a value of the setting is. `None`: it has no order.
     #[must_use]
     pub fn kind_of(value: &str) -> Option<&'static str> {
-        number(value).map(|(kind, _)| kind)
+        quantity(value).map(|(kind, _)| kind)
     }
 }
 
 /// The kind of quantity of a text, and its number.
-fn number(text: &str) -> Option<(&'static str, f64)> {
+#[must_use]
+pub fn quantity(text: &str) -> Option<(&'static str, f64)> {
     let text = text.trim();
     let plain = || text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| ("number", number));
     let share = || Share::parse(text).ok().map(|share| ("share", share.get()));

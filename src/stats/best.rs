@@ -12,15 +12,13 @@
 //! (bootstrap max-t; Romano, Wolf, Econometrica 73, 2005), and at least Student's own. With few replicates or many
 //! variants it is Bonferroni's.
 
-use super::bootstrap::{Indices, MOST_RESAMPLED};
+use super::bootstrap::{Indices, MOST_RESAMPLED, students_ratio};
 use super::interval::{Interval, assert_level, t_quantile};
 use super::sample::{mean, sample_sd};
 
 /// Fewest replicates, and most variants, that are resampled.
 const FEWEST: usize = 5;
 const MOST_VARIANTS: usize = 40;
-/// Rounding error of a variance whose squares cancel, relative to the sample's variance.
-const ROUNDING: f64 = 1e-12;
 
 /// A variant beside the best of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,17 +128,7 @@ fn ratio(own: &[f64], other: &[f64], pairs: &Pairs, (at, beside): (usize, usize)
     if error <= 0.0 {
         return 0.0;
     }
-    let (mut sum, mut squares) = (0.0, 0.0);
-    for &run in drawn {
-        let deviation = own[run] - other[run] - difference;
-        sum += deviation;
-        squares += deviation * deviation;
-    }
-    let mean = sum / n;
-    let variance = (squares - n * mean * mean) / (n - 1.0);
-    let ratio =
-        if variance > ROUNDING * error * error * n { mean / (variance / n).sqrt() } else { mean * f64::INFINITY };
-    if ratio.is_nan() { 0.0 } else { ratio }
+    students_ratio(drawn.iter().map(|&run| own[run] - other[run] - difference), error * error * n)
 }
 
 #[cfg(test)]

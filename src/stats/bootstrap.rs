@@ -68,28 +68,23 @@ pub fn bootstrap_interval(values: &[f64], level: f64, resamples: usize, seed: u6
 
 /// Student's ratio of each resample of deviations from a mean; infinite for one without spread.
 fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec<f64> {
+    let drawn = deviations.len().min(MOST_RESAMPLED);
+    let mut indices = Indices::new(seed);
+    let mut draw = || deviations[indices.below(deviations.len())];
+    (0..resamples).map(|_| students_ratio((0..drawn).map(|_| draw()), variance)).collect()
+}
+
+/// The mean of deviations by its standard error; infinite where they have no spread, and 0 where they are all 0.
+/// `variance` is that of the sample which they were drawn from.
+pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, variance: f64) -> f64 {
     // Rounding error of a variance whose squares cancel, relative to the sample's variance.
     const ROUNDING: f64 = 1e-12;
-    let drawn = deviations.len().min(MOST_RESAMPLED);
-    let n = drawn as f64;
-    let mut indices = Indices::new(seed);
-    let ratio = |_| {
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for _ in 0..drawn {
-            let deviation = deviations[indices.below(deviations.len())];
-            sum += deviation;
-            squares += deviation * deviation;
-        }
-        let mean = sum / n;
-        let of_resample = (squares - n * mean * mean) / (n - 1.0);
-        if of_resample > ROUNDING * variance { mean / (of_resample / n).sqrt() } else { mean * f64::INFINITY }
-    };
-    let mut ratios: Vec<f64> = (0..resamples).map(ratio).collect();
-    // A resample of nothing but the mean itself: 0 / 0.
-    for ratio in ratios.iter_mut().filter(|ratio| ratio.is_nan()) {
-        *ratio = 0.0;
-    }
-    ratios
+    let n = deviations.len() as f64;
+    let (sum, squares) = deviations.fold((0.0, 0.0), |(sum, squares), next| (sum + next, squares + next * next));
+    let mean = sum / n;
+    let of_resample = (squares - n * mean * mean) / (n - 1.0);
+    let ratio = if of_resample > ROUNDING * variance { mean / (of_resample / n).sqrt() } else { mean * f64::INFINITY };
+    if ratio.is_nan() { 0.0 } else { ratio }
 }
 
 /// Draws of an index: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).

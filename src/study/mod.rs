@@ -87,6 +87,19 @@ fn row_of(
     Ok(run.run)
 }
 
+/// The results of parts that do not depend on each other. Where runs of other shards are missing, all parts are
+/// computed before that is reported.
+fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>, StudyError> {
+    let (mut results, mut is_whole) = (Vec::new(), true);
+    for part in parts {
+        match part {
+            Err(StudyError::OtherShards) => is_whole = false,
+            part => results.push(part?),
+        }
+    }
+    if is_whole { Ok(results) } else { Err(StudyError::OtherShards) }
+}
+
 fn more(runs: usize) -> String {
     if runs == 0 { String::new() } else { format!("\n  {runs} more runs failed") }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::queue::in_order;
-use super::{StudyError, row_of};
+use super::{StudyError, row_of, whole};
 use crate::results::{DrawnConstant, Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::sim;
@@ -43,8 +43,7 @@ pub fn drawn_runs(
     let draws = base.uncertainty.as_ref().map_or(0, |uncertainty| uncertainty.draws);
     let variants = base.variants.len();
     let mut drawn = DrawnRuns { runs: vec![Vec::new(); variants], constants: Vec::new() };
-    let mut is_whole = true;
-    for first in (0..draws).step_by(BATCH as usize) {
+    let simulate = |first: u32| {
         let batch: Vec<u32> = (first..draws.min(first + BATCH)).collect();
         let levels: Vec<Vec<(usize, Level)>> = batch.iter().map(|&draw| levels(varied, draw)).collect();
         let experiments = in_order(batch.len(), stop, |job| Ok(varied.at(&levels[job])?))?;
@@ -53,23 +52,19 @@ pub fn drawn_runs(
             let row = run(&experiments[at], journal, variant, batch[at])?;
             run_done();
             Ok(row)
-        });
-        let rows = match rows {
-            // No draw depends on the results of another one.
-            Err(StudyError::OtherShards) => {
-                is_whole = false;
-                continue;
-            }
-            rows => rows?,
+        })?;
+        let of_draw = |(&draw, levels): (&u32, &Vec<_>)| -> Vec<DrawnConstant> {
+            levels.iter().flat_map(|level| values(varied, draw, level)).collect()
         };
+        Ok((rows, batch.iter().zip(&levels).flat_map(of_draw).collect::<Vec<_>>()))
+    };
+    for (rows, constants) in whole((0..draws).step_by(BATCH as usize).map(simulate))? {
         for (job, row) in rows.into_iter().enumerate() {
             drawn.runs[job % variants].push(row);
         }
-        for (&draw, levels) in batch.iter().zip(&levels) {
-            drawn.constants.extend(levels.iter().flat_map(|level| values(varied, draw, level)));
-        }
+        drawn.constants.extend(constants);
     }
-    if is_whole { Ok(drawn) } else { Err(StudyError::OtherShards) }
+    Ok(drawn)
 }
 
 fn levels(varied: &VariedExperiment, draw: u32) -> Vec<(usize, Level)> {

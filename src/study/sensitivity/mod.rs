@@ -26,7 +26,7 @@ use crate::results::{
 };
 use crate::scenario::{Level, VariedConstant, VariedExperiment};
 use crate::stats;
-use crate::study::StudyError;
+use crate::study::{StudyError, whole};
 use decision::StudiedDecision;
 use sample::{SampleRuns, Sampler};
 
@@ -132,9 +132,12 @@ pub fn sensitivity(
     // shards.
     let (answers, searches) = changes(&decisions, &found);
     let (halvings, screening) = rules.shares(varied, searches.len());
-    let screened = whole_or_later(screen(&mut sampler, screening, &active, &headline))?;
-    let decided = decide(&mut sampler, &decisions, &found, (answers, searches), (&constants, halvings))?;
-    let (screening, trajectories) = screened.ok_or(StudyError::OtherShards)?;
+    let screened = screen(&mut sampler, screening, &active, &headline);
+    let decided = match screened {
+        Err(error) if !matches!(error, StudyError::OtherShards) => return Err(error),
+        _ => decide(&mut sampler, &decisions, &found, (answers, searches), (&constants, halvings))?,
+    };
+    let (screening, trajectories) = screened?;
     let range = |(at, has_effect): (&usize, &bool)| range_of(&varied.constants()[*at], *has_effect);
     Ok(SensitivityRecord {
         schema_version: SensitivityRecord::SCHEMA_VERSION,
@@ -149,14 +152,6 @@ pub fn sensitivity(
         screening,
         decisions: decided,
     })
-}
-
-/// `None` when runs of other shards are missing, so that independent work can go on before that is reported.
-fn whole_or_later<T>(result: Result<T, StudyError>) -> Result<Option<T>, StudyError> {
-    match result {
-        Err(StudyError::OtherShards) => Ok(None),
-        result => result.map(Some),
-    }
 }
 
 fn one_at_a_time(sampler: &mut Sampler<'_>, replicates: u32, constants: &[usize]) -> Result<OneAtATime, StudyError> {
@@ -351,21 +346,14 @@ fn screen(
     }
     let seed = sampler.varied.base().seed;
     let mut effects = morris::ElementaryEffects::new(active.len(), sampler.variants.len(), headline.measures.len());
-    let mut is_whole = true;
-    for number in 0..count {
-        let trajectory = morris::trajectory(active.len(), seed, number);
-        let levels: Vec<Vec<(usize, Level)>> = trajectory
-            .points
-            .iter()
-            .map(|point| active.iter().zip(point).map(|(&at, share)| (at, Level::Quantile(*share))).collect())
-            .collect();
-        match whole_or_later(sampler.samples(&levels, number..number + 1))? {
-            Some(samples) => effects.add(&trajectory, &samples, &headline.measures),
-            None => is_whole = false,
-        }
-    }
-    if !is_whole {
-        return Err(StudyError::OtherShards);
+    let trajectories: Vec<_> = (0..count).map(|number| morris::trajectory(active.len(), seed, number)).collect();
+    let samples = whole((0..).zip(&trajectories).map(|(number, trajectory)| {
+        let level = |(&at, share): (&usize, &f64)| (at, Level::Quantile(*share));
+        let levels = |point: &Vec<f64>| active.iter().zip(point).map(level).collect();
+        sampler.samples(&trajectory.points.iter().map(levels).collect::<Vec<_>>(), number..number + 1)
+    }))?;
+    for (trajectory, samples) in trajectories.iter().zip(samples) {
+        effects.add(trajectory, &samples, &headline.measures);
     }
     let mut rows = Vec::new();
     for (place, &at) in active.iter().enumerate() {

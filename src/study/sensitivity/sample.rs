@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use crate::results::{Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::study::queue::in_order;
-use crate::study::{StudyError, row_of};
+use crate::study::{StudyError, row_of, whole};
 
 /// Experiments that are kept in memory together.
 const BATCH: usize = 32;
@@ -74,22 +74,9 @@ impl<'s> Sampler<'s> {
                 wanted.push((number, levels));
             }
         }
-        let mut is_whole = true;
-        for batch in wanted.chunks(BATCH) {
-            let simulated = match self.simulate(batch, &replicates) {
-                // The other batches do not depend on this one.
-                Err(StudyError::OtherShards) => {
-                    is_whole = false;
-                    continue;
-                }
-                simulated => simulated?,
-            };
-            for ((number, _), runs) in batch.iter().zip(simulated) {
-                self.known.insert((*number, replicates.clone()), runs);
-            }
-        }
-        if !is_whole {
-            return Err(StudyError::OtherShards);
+        let simulated = whole(wanted.chunks(BATCH).map(|batch| self.simulate(batch, &replicates)))?;
+        for ((number, _), runs) in wanted.iter().zip(simulated.into_iter().flatten()) {
+            self.known.insert((*number, replicates.clone()), runs);
         }
         Ok(numbers.iter().map(|number| self.known[&(*number, replicates.clone())].clone()).collect())
     }
