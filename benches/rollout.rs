@@ -38,6 +38,7 @@ fn world(clusters: usize) -> WorldSpec {
             .map(|at| ClusterSpec {
                 site: None,
                 rtt_correlation: 0.0,
+                gaps: None,
                 region_name: None,
                 clusters: None,
                 group: String::new(),

@@ -14,7 +14,6 @@ use super::images::sizes;
 use super::pace::PaceSweep;
 use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
-use crate::units::Share;
 use crate::world::SiteKind;
 
 /// The name of the table of clusters.
@@ -162,13 +161,8 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
         page.guess(4, Guess::downlink(place));
         page.guess(4, Guess::rtt(place));
     } else {
-        for guess in site::guesses(draft.site, place) {
-            page.needed_guess(4, &assignment(&guess), guess);
-        }
-        let loss = draft.site.link().loss;
-        if loss > Share::NONE {
-            page.line(4, &format!("loss: {loss}  # of {} sites", draft.site.name()));
-        }
+        let guess = site::guess(draft.site, place);
+        page.needed_guess(4, &assignment(&guess), guess);
     }
     if !draft.fleet.regions.is_empty() {
         page.blank();

@@ -3,8 +3,8 @@
 //! A label of a cluster may show it: that of a cloud, or one like `site: dc`. The words are a guess, and the summary
 //! names them. Left out: links that no word tells; a column of the table of clusters has these.
 
+use clap::ValueEnum;
 use itertools::Itertools;
-use serde::Serialize;
 
 use super::guess::Guess;
 use super::target::FleetTarget;
@@ -76,32 +76,19 @@ pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: b
     )
 }
 
-/// Guesses of downlink and round trip of a kind of site, below `place`.
-pub(super) fn guesses(site: SiteKind, place: &str) -> [Guess; 2] {
-    let link = site.link();
-    let replace = |what: &str| format!("{what}; these are of {}: {}", site.name(), link.source);
-    let of = |key: &str, value: &str, range: &str, what: &str| {
-        Guess::new(&format!("{place}.{key}"), value, range, &replace(what))
-    };
-    let downlink = "the bandwidth of the sites, another --site, or a column `downlink` in clusters.csv";
-    let rtt = "the time of a `ping` from a site to the registry, or a column `rtt` in clusters.csv";
-    [
-        of("downlink", &written(&link.downlink), link.downlink_range, downlink),
-        of("rtt", &written(&link.rtt), link.rtt_range, rtt),
-    ]
-}
-
-/// A value as an experiment writes it.
-fn written(value: &impl Serialize) -> String {
-    match serde_json::to_value(value).expect("a quantity can be written") {
-        serde_json::Value::Object(fields) => {
-            let field = |(key, value): (&String, &serde_json::Value)| {
-                format!("{key}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-            };
-            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
-        }
-        value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
-    }
+/// The guess that sites are of this kind, below `place`.
+pub(super) fn guess(site: SiteKind, place: &str) -> Guess {
+    let replace = format!(
+        "another --site, a column `site` in clusters.csv, or `downlink` and `rtt` of your sites; the source of {} is: {}",
+        site.name(),
+        site.link().source
+    );
+    Guess::new(
+        &format!("{place}.site"),
+        &site.name(),
+        &format!("one of {} kinds", SiteKind::value_variants().len()),
+        &replace,
+    )
 }
 
 #[cfg(test)]

@@ -21,10 +21,13 @@ use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{ClusterSpec, RateModel, RegionSpec};
+use crate::world::{ClusterSpec, GapSpec, RateModel, RegionSpec};
 
 /// Kubernetes is tested with 5,000 nodes; beyond this a count is a mistake.
 const MOST_NODES: u32 = 10_000;
+
+/// The shortest mean of gaps of a link, in seconds: each is an event.
+const SHORTEST_GAP: f64 = 0.01;
 
 /// Most nodes of a whole fleet, which limits a run's memory.
 const MOST_NODES_IN_ALL: u64 = 10_000_000;
@@ -159,13 +162,18 @@ impl Checker<'_> {
                 downlink: is_set("downlink").then(|| group.downlink.clone()),
                 rtt: is_set("rtt").then(|| group.rtt.clone()),
                 loss: is_set("loss").then_some(group.loss),
+                gaps: group.gaps.clone(),
                 ..LinkFields::default()
             };
             written.apply(&mut one);
         }
         self.resolve(&path.key("downlink"), &mut one.downlink);
         self.resolve(&path.key("rtt"), &mut one.rtt);
+        if let Some(gaps) = &mut one.gaps {
+            self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
+        }
         self.link(path, Some(one.nodes), Some(&one.downlink), Some(one.loss));
+        self.gaps(path, one.gaps.as_ref());
         one.region = self.region(path, one.region_name.as_deref(), regions);
         names.into_iter().map(|name| ClusterSpec { name, ..one.clone() }).collect()
     }
@@ -182,6 +190,19 @@ impl Checker<'_> {
         if loss.is_some_and(|loss| loss.get() >= 1.0) {
             let help = "to cut clusters off, use `faults: {offline: {share: …}}`";
             self.report(&path.key("loss"), "must be less than 100%", help);
+        }
+    }
+
+    /// Checks the gaps of a link.
+    fn gaps(&mut self, path: &Path, gaps: Option<&GapSpec>) {
+        let Some(gaps) = gaps else { return };
+        let path = path.key("gaps");
+        if gaps.share.get() >= 1.0 {
+            self.report(&path.key("share"), "must be less than 100%", "to cut clusters off, use `faults.offline`");
+        }
+        let mean = gaps.length.mean();
+        if !(mean.is_finite() && mean >= SHORTEST_GAP) {
+            self.report(&path.key("length"), "the mean must be at least 10 ms and finite", "write e.g. `2 s`");
         }
     }
 
@@ -227,6 +248,10 @@ impl Checker<'_> {
             self.resolve(&path.key("rtt"), rtt);
         }
         self.link(path, fields.nodes, fields.downlink.as_ref(), fields.loss);
+        if let Some(gaps) = &mut fields.gaps {
+            self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
+        }
+        self.gaps(path, fields.gaps.as_ref());
         fields.region_index = self.region(path, fields.region.as_deref(), regions);
         fields
     }

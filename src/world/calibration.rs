@@ -30,6 +30,14 @@ pub const DOWNLINK: BytesPerSec = BytesPerSec::from_mbit(100.0);
 /// 80 ms over a cellular network, 600 ms over a satellite.
 pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(30));
 
+/// Length of a gap of a cellular link. Source: seconds without a byte of three carriers, driving
+/// (Starlink-Project/Satellite-vs-Cellular @79f9412, downlink over TCP): median 1 s, mean 1.4 to 2.6 s, p90 2 to 3 s.
+pub const GAP_LENGTH: DurationModel = DurationModel::LogNormal { median: SimDuration::from_secs(1), sigma: 0.9 };
+
+/// Length of a gap of a moving satellite terminal. Source: as above: median 2 s, mean 10 to 12 s, p90 20 to 24 s.
+pub const SATELLITE_GAP_LENGTH: DurationModel =
+    DurationModel::LogNormal { median: SimDuration::from_secs(2), sigma: 1.8 };
+
 // ---- registry ----
 
 /// Rate at which a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
@@ -182,6 +190,9 @@ pub const NIC: BytesPerSec = BytesPerSec::from_gbit(10.0);
 pub const START_OVERHEAD: DurationModel =
     DurationModel::LogNormal { median: SimDuration::from_millis(1500), sigma: 0.3 };
 
+/// Sigma of the lognormal factor between clusters on starts of containers and programs. Off.
+pub const START_SPREAD: f64 = 0.0;
+
 // ---- images ----
 
 /// Uncompressed over compressed bytes of a layer. Source: median of all layers on Docker Hub in 2017 (Zhao et al.,
@@ -218,6 +229,9 @@ pub const INSTRUCTION_DELAY: DurationModel =
 /// once on 2 CPU; 4.9 s with Flux 2.5. A busy controller, so rather too long for an idle agent. The spread between
 /// clusters is a guess.
 pub const APPLY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(2800), sigma: 0.4 };
+
+/// Sigma of the lognormal factor between clusters on the time of an apply: the pace of their control planes. Off.
+pub const APPLY_SPREAD: f64 = 0.0;
 
 /// From a report being sent to the management cluster having it. Guess.
 pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(500), sigma: 0.5 };

@@ -69,6 +69,8 @@ pub enum FaultEvent {
     OutageBegins(ClusterId),
     /// An outage of a single cluster ends.
     OutageEnds(ClusterId),
+    /// A gap of a cluster's link begins or ends.
+    GapChanges(ClusterId),
     /// An outage of several clusters begins: an index into [`crate::world::FaultSpec::regional`].
     RegionalBegins(u32),
     /// An outage of several clusters ends.

@@ -233,10 +233,17 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
     let mut world = bare_world(1);
     world.clusters[0].downlink = BytesPerSec::new(1e12).into();
     world.node.unpack_rate = BytesPerSec::new(300e6).into();
-    world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(200_000_000) });
-    world.images[0].layers = vec![layer("a", 200_000_000), layer("b", 400_000_000)];
+    world.node.disk =
+        Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(200_000_000), ..DiskSpec::default() });
+    // Nothing to download.
+    let unpacked =
+        |name, bytes| LayerSpec { uncompressed: Uncompressed::Size(Bytes::new(bytes).into()), ..layer(name, 1) };
+    world.images[0].layers = vec![unpacked("a", 200_000_000), unpacked("b", 400_000_000)];
     // 300 MB at 300 MB/s fill the 200 MB that the disk has not taken; then 300 MB at 100 MB/s.
     assert_near(ready(&play(&world, 1, DAY), 0), 1.0 + 3.0, 0.01, "the knee is after 300 MB");
+    // A layer of 100 MB arrives in no time, is synced in 1 s, and unpacked in a third.
+    world.images[0].layers = vec![layer("a", 100_000_000)];
+    assert_near(ready(&play(&world, 1, DAY), 0), 1.0 + 1.0 / 3.0, 0.01, "a download is written before it is unpacked");
 }
 
 #[test]
@@ -260,7 +267,7 @@ fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
     assert_near(unpacked(2, None), 2.0 * 1.5, 0.01, "two at once");
     assert_near(unpacked(9, None), 1.5, 0.01, "all at once");
     // Two at once, 50 MB/s each.
-    let slow = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::ZERO });
+    let slow = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::ZERO, ..DiskSpec::default() });
     assert_near(unpacked(2, slow), 2.0 * 2.5, 0.01, "one disk");
 }
 
@@ -270,7 +277,8 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
     world.node.serialize_image_pulls = Some(false);
     world.node.unpack_slots = 3;
     world.node.unpack_rate = BytesPerSec::new(100e6).into();
-    world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(50_000_000) });
+    world.node.disk =
+        Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(50_000_000), ..DiskSpec::default() });
     world.images[0].layers = vec![layer("a", 90_000_000), layer("b", 1_000_000), layer("c", 2_000_000)];
     let mut second = world.images[0].clone();
     second.name = "cart".to_owned();

@@ -76,7 +76,8 @@ impl PullModel {
             node.unpack_spread = spread.min(2.0);
         }
         if let Some((rate, buffer)) = self.disk {
-            node.disk = Some(DiskSpec { rate: BytesPerSec::new(rate), buffer: Bytes::new(buffer.max(0.0) as u64) });
+            let buffer = Bytes::new(buffer.max(0.0) as u64);
+            node.disk = Some(DiskSpec { rate: BytesPerSec::new(rate), buffer, ..DiskSpec::default() });
         }
         if let Some(rate) = self.download_rate {
             registry.per_connection = Some(BytesPerSec::new(rate));

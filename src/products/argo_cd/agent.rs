@@ -5,7 +5,7 @@
 //! of `instructionDelay`, `apply` and `reportDelay`.
 
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, DurationModel, ReadinessSpec};
+use crate::world::{AgentSpec, DurationModel, ReadinessSpec, calibration};
 
 /// One way between the controller and a cluster. Guess: a connection that is open, and the API server's time; 10 ms to
 /// 1 s.
@@ -18,6 +18,7 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     // 13 requests; 3 s from `startedAt` to `finishedAt` of one sync of a Service and more objects
     // (terraform-provider-argocd#887). The median within and the spread between clusters are guesses.
     apply: DurationModel::LogNormal { median: SimDuration::from_millis(800), sigma: 0.5 },
+    apply_spread: calibration::APPLY_SPREAD,
     wait: false,
     // A change of health queues the application at once. Source: `handleObjectUpdated` in
     // `controller/appcontroller.go` of argoproj/argo-cd at 37ee009, a rate-limited add with 1 ms.

@@ -12,6 +12,7 @@ const HALF: DurationModel = DurationModel::LogNormal { median: SimDuration::from
 pub(super) const AGENT: AgentSpec = AgentSpec {
     instruction_delay: HALF,
     apply: HALF,
+    apply_spread: calibration::APPLY_SPREAD,
     wait: false,
     readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
     report_delay: calibration::REPORT_DELAY,

@@ -85,11 +85,8 @@ impl ConstantKind {
     pub(super) fn part_of(self, node: &Node, part: VariedPart) -> Option<f64> {
         match (part, self) {
             (VariedPart::Location, _) => self.location(node),
-            (VariedPart::Sigma, Self::Duration) => match reader::read::<Distribution<SimDuration>>(node.clone()).value?
-            {
-                Distribution::LogNormal { sigma, .. } => Some(sigma),
-                _ => None,
-            },
+            (VariedPart::Sigma, Self::Duration) => sigma::<SimDuration>(node),
+            (VariedPart::Sigma, Self::Link | Self::Throughput) => sigma::<BytesPerSec>(node),
             (VariedPart::Sigma, _) => None,
         }
     }
@@ -132,6 +129,13 @@ fn typical<Q: Quantity>(node: &Node) -> Option<f64> {
         // What the user measured is no guess.
         Distribution::Unread(_) | Distribution::Empirical(_) => None,
         model => Some(model.typical().to_number()),
+    }
+}
+
+fn sigma<Q: Quantity>(node: &Node) -> Option<f64> {
+    match reader::read::<Distribution<Q>>(node.clone()).value? {
+        Distribution::LogNormal { sigma, .. } => Some(sigma),
+        _ => None,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{ClusterSpec, DurationModel, RateModel, SiteKind};
+use crate::world::{ClusterSpec, DurationModel, GapSpec, RateModel, SiteKind};
 
 use super::object::{IgnoredPart, KubeObject, or_default};
 use super::objects::{self, ReadObject, name_problems};
@@ -164,7 +164,7 @@ impl InventoryCluster {
 pub(crate) struct LinkFields {
     /// Worker nodes of each cluster.
     pub(crate) nodes: Option<u32>,
-    /// The kind of site, whose links replace the defaults of `downlink`, `rtt` and `loss`.
+    /// The kind of site, whose links replace the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub(crate) site: Option<SiteKind>,
     /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
     pub(crate) downlink: Option<RateModel>,
@@ -172,6 +172,8 @@ pub(crate) struct LinkFields {
     pub(crate) rtt: Option<DurationModel>,
     /// Segments lost on the way from the registry, which limits each connection.
     pub(crate) loss: Option<Share>,
+    /// Seconds in which nothing arrives over its link.
+    pub(crate) gaps: Option<GapSpec>,
     /// The shared link it sits behind: a name of `regions`.
     pub(crate) region: Option<String>,
     /// Index of that link.
@@ -194,6 +196,9 @@ impl LinkFields {
         set(&mut cluster.downlink, &self.downlink);
         set(&mut cluster.rtt, &self.rtt);
         set(&mut cluster.loss, &self.loss);
+        if self.gaps.is_some() {
+            cluster.gaps.clone_from(&self.gaps);
+        }
         if self.region_index.is_some() {
             cluster.region = self.region_index;
         }

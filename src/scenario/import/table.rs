@@ -135,6 +135,7 @@ impl Table<'_> {
                 downlink: downlink.map(Into::into),
                 rtt: self.parsed(record, "rtt", SimDuration::parse).map(Into::into),
                 loss,
+                gaps: None,
                 region: self.cell(record, "region").map(str::to_owned),
                 region_index: None,
             },

@@ -208,7 +208,7 @@ strategies:
         (secs(200), secs(600)),
         "twice the longest wait for pulls, ten minutes for crashes"
     );
-    let disk = DiskSpec { rate: BytesPerSec::new(130e6), buffer: Bytes::new(4_800_000_000) };
+    let disk = DiskSpec { rate: BytesPerSec::new(130e6), buffer: Bytes::new(4_800_000_000), ..DiskSpec::default() };
     assert_eq!((node.unpack_slots, node.disk), (4, Some(disk)));
     let members: Vec<usize> =
         clusters(experiment.variants[0].scenario.fleet()).iter().map(|c| c.groups.len()).collect();

@@ -145,7 +145,9 @@ impl World<'_> {
         agent.applying = agent.instructed;
         let nth = agent.applies;
         agent.applies += 1;
-        let span = self.platform.agent.apply.draw(&self.streams, self.clusters[id.index()].key, "apply", nth);
+        let cluster = &self.clusters[id.index()];
+        let span = self.platform.agent.apply.draw(&self.streams, cluster.key, "apply", nth);
+        let span = span.mul_f64(cluster.draws.apply);
         queue.schedule_in(span, Event::Agent(AgentEvent::Applied(id)));
     }
 

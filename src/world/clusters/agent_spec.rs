@@ -11,9 +11,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::serial::positive;
 #[cfg(test)]
 use crate::units::serial::without_defaults;
+use crate::units::serial::{positive, spread};
 use crate::units::{SimDuration, SimTime};
 use crate::world::calibration as default;
 use crate::world::quantity::DurationModel;
@@ -28,6 +28,10 @@ pub struct AgentSpec {
     pub instruction_delay: DurationModel,
     /// Applying a revision (Fleet: the Helm upgrade; Argo CD: the sync).
     pub apply: DurationModel,
+    /// Variation of `apply` between clusters, from 0 to 2: the pace of their control planes. It is the sigma of a
+    /// lognormal factor with median 1, the same for all applies in a cluster.
+    #[serde(deserialize_with = "spread")]
+    pub apply_spread: f64,
     /// Whether an apply ends only when all workloads are ready. So it is with Helm's `wait` (in Fleet:
     /// `timeoutSeconds`).
     pub wait: bool,
@@ -42,6 +46,7 @@ impl AgentSpec {
     pub const INSTANT: Self = Self {
         instruction_delay: DurationModel::Constant(SimDuration::ZERO),
         apply: DurationModel::Constant(SimDuration::ZERO),
+        apply_spread: 0.0,
         wait: false,
         readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO)),
         report_delay: DurationModel::Constant(SimDuration::ZERO),
@@ -53,6 +58,7 @@ impl AgentSpec {
     pub const HELM: Self = Self {
         instruction_delay: default::INSTRUCTION_DELAY,
         apply: default::APPLY,
+        apply_spread: default::APPLY_SPREAD,
         wait: false,
         readiness: ReadinessSpec::Debounce(DebounceSpec::FLEET),
         report_delay: default::REPORT_DELAY,

@@ -20,9 +20,11 @@ use crate::world::clusters::cluster_draws::ClusterDraws;
 use crate::world::clusters::cuts::Cuts;
 use crate::world::clusters::spec::ClusterSpec;
 use crate::world::clusters::workload::WorkloadState;
+use crate::world::faults::gaps::GapProcess;
 use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 use crate::world::meter::ClusterPhase;
+use crate::world::nodes::disk::Disk;
 use crate::world::nodes::node::NodeState;
 use crate::world::quantity::RateModel;
 
@@ -38,6 +40,8 @@ pub(crate) struct ClusterState {
     pub(crate) downlink: BytesPerSec,
     /// Failures in progress that will end.
     pub(crate) repairs_due: u32,
+    /// The gaps of its link, from its first pull on.
+    pub(crate) gaps: Option<Box<GapProcess>>,
     /// The current turn of its outage process.
     pub(crate) outage: u64,
     pub(crate) agent: Agent,
@@ -110,12 +114,14 @@ impl World<'_> {
             // At least 1 byte per second, so that every transfer ends.
             BytesPerSec::new(model.draw(&self.streams, key, purpose, 0).get().max(1.0))
         };
-        let draws = ClusterDraws::draw(self.spec, &self.streams, &self.faults.draws, key);
+        let draws =
+            ClusterDraws::draw(self.spec, self.platform.agent.apply_spread, &self.streams, &self.faults.draws, key);
         let node = &self.spec.node;
         let nic = draw(&node.nic, "nic");
         let usual = draw(&spec.downlink, "downlink");
         let downlink = slowed(usual, draws.slow);
         let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
+        let disk = node.disk.as_ref().map(|disk| (slowed(disk.rate, draws.slow), disk.buffer));
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
         let rtt = spec.rtt.correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
         let Transfers { links, network, .. } = &mut self.transfers;
@@ -128,7 +134,8 @@ impl World<'_> {
             let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, node.unpack_spread);
             let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
             links.add_node(id, inside, nic, network);
-            self.nodes.push(NodeState::new(node, self.contents.first(), id, key, unpack_rate));
+            let disk = disk.map(|(rate, buffer)| Disk::new(rate, buffer, unpack_rate));
+            self.nodes.push(NodeState::new(node, self.contents.first(), id, key, unpack_rate, disk));
         }
         let running = self.spec.installed(id.index());
         self.clusters.push(ClusterState {
@@ -138,6 +145,7 @@ impl World<'_> {
             cuts: Cuts::default(),
             downlink,
             repairs_due: 0,
+            gaps: None,
             outage: 0,
             agent: Agent::settled(running),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),

@@ -1,6 +1,6 @@
 //! Random properties of each cluster, drawn before the run.
 
-use crate::engine::{EntityKey, Streams};
+use crate::engine::{EntityKey, Streams, dist};
 use crate::units::SimTime;
 use crate::world::faults::strata::{FaultDraws, ShareFault};
 use crate::world::spec::WorldSpec;
@@ -16,10 +16,21 @@ pub(crate) struct ClusterDraws {
     pub(crate) not_found: bool,
     /// The factor by which it is slower than others.
     pub(crate) slow: f64,
+    /// The factor of its starts of containers and programs.
+    pub(crate) start: f64,
+    /// The factor of its applies.
+    pub(crate) apply: f64,
 }
 
 impl ClusterDraws {
-    pub(crate) fn draw(spec: &WorldSpec, streams: &Streams, draws: &FaultDraws, cluster: EntityKey) -> Self {
+    /// Those of this cluster, whose agent has applies that vary by `apply_spread`.
+    pub(crate) fn draw(
+        spec: &WorldSpec,
+        apply_spread: f64,
+        streams: &Streams,
+        draws: &FaultDraws,
+        cluster: EntityKey,
+    ) -> Self {
         let faults = &spec.faults;
         let is_hit = |fault| draws.hits(fault, faults, streams, cluster);
         let offline = is_hit(ShareFault::Offline).then(|| {
@@ -27,11 +38,18 @@ impl ClusterDraws {
             Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
         });
         let slow = faults.slow.as_ref().filter(|_| is_hit(ShareFault::Slow));
+        let slow = slow.map_or(1.0, |slow| slow.factor(streams, cluster));
+        let factor = |sigma: f64, purpose| match sigma > 0.0 {
+            true => dist::lognormal(&mut streams.stream(cluster, purpose), 1.0, sigma),
+            false => 1.0,
+        };
         Self {
             offline,
             defective: is_hit(ShareFault::Defect),
             not_found: is_hit(ShareFault::NotFound),
-            slow: slow.map_or(1.0, |slow| slow.factor(streams, cluster)),
+            slow,
+            start: slow * factor(spec.node.start_spread, "start spread"),
+            apply: factor(apply_spread, "apply spread"),
         }
     }
 }

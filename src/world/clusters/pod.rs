@@ -293,8 +293,8 @@ impl World<'_> {
         pod.phase = PodPhase::Starting;
         pod.starts += 1;
         let nth = pod.starts;
-        let slow = self.clusters[pod.cluster.index()].draws.slow;
-        let overhead = slowed(self.draw(id, &self.spec.node.start_overhead, "start overhead", nth), slow);
+        let factor = self.clusters[pod.cluster.index()].draws.start;
+        let overhead = slowed(self.draw(id, &self.spec.node.start_overhead, "start overhead", nth), factor);
         if self.read_on_demand(id, overhead, queue) {
             return;
         }
@@ -340,8 +340,8 @@ impl World<'_> {
             // A defective container never answers its probe, unless its defect is latent.
             Some(_) if !works => {}
             Some(probe) => {
-                let slow = self.clusters[cluster.index()].draws.slow;
-                let able = slowed(self.draw(id, &self.spec.workloads[workload].start, "start", start), slow);
+                let factor = self.clusters[cluster.index()].draws.start;
+                let able = slowed(self.draw(id, &self.spec.workloads[workload].start, "start", start), factor);
                 queue.schedule_in(probe.succeeds(able), Event::Workload(WorkloadEvent::PodReady { pod: id, start }));
             }
         }

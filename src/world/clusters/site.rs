@@ -1,12 +1,11 @@
 //! Kinds of sites: the links of clusters, from published measurements where there are some.
 //!
-//! Modelled: downlink, round trip, loss, and that lines with a high rate have short round trips. Known by: FCC,
+//! Modelled: downlink, round trip, loss, seconds without a byte, and that lines with a high rate have short round trips. Known by: FCC,
 //! Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home lines, which also
 //! stand for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191 (fixed Starlink);
 //! awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
 //!
-//! Left out: seconds without any bandwidth (15 % of a moving satellite terminal's), hours of the day, weather, credits
-//! for bursts, and nodes and disks that go with a kind of site.
+//! Left out: hours of the day, weather, credits for bursts, and nodes and disks that go with a kind of site.
 
 use clap::ValueEnum;
 #[cfg(test)]
@@ -14,6 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{BytesPerSec, Share, SimDuration};
+use crate::world::calibration;
+use crate::world::clusters::spec::GapSpec;
 use crate::world::quantity::{DurationModel, RateModel};
 
 /// The kind of site where clusters are.
@@ -33,12 +34,12 @@ pub enum SiteKind {
     Cable,
     /// Fibre: 305 Mbit/s (sigma 0.87), 12 ms (sigma 0.34), correlated by -0.34. Source: FCC.
     Fibre,
-    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms. Three carriers, measured while driving (Satellite-vs-Cellular,
-    /// 2023); the round trip is a guess.
+    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, nothing in 2.5% of seconds. Three carriers, measured while
+    /// driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
     Cellular,
-    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. The loss limits one connection to 11
-    /// Mbit/s, as measured on a moving terminal (Satellite-vs-Cellular); the downlink is that of fixed terminals
-    /// (WetLinks), the round trip a guess.
+    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%, nothing in 15% of seconds. The loss
+    /// limits one connection to 11 Mbit/s; it and the seconds were measured on a moving terminal
+    /// (Satellite-vs-Cellular), the downlink on fixed ones (WetLinks). The round trip is a guess.
     Satellite,
     /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.
     DataCentre,
@@ -52,14 +53,12 @@ pub enum SiteKind {
 pub struct SiteLink {
     /// The downlink of a site.
     pub downlink: RateModel,
-    /// Between which downlinks of such sites are.
-    pub downlink_range: &'static str,
     /// The round trip to the registry.
     pub rtt: DurationModel,
-    /// Between which round trips of such sites are.
-    pub rtt_range: &'static str,
     /// Segments that are lost.
     pub loss: Share,
+    /// Seconds in which nothing arrives.
+    pub gaps: Option<GapSpec>,
     /// The correlation of the logarithms of downlink and round trip, from -1 to 1.
     pub correlation: f64,
     /// The source of the values.
@@ -78,57 +77,49 @@ impl SiteKind {
     /// The links of such sites.
     #[must_use]
     pub fn link(self) -> SiteLink {
-        let line = |mbit: (f64, f64), downlink_range, rtt: (u64, f64), rtt_range, correlation| SiteLink {
-            downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(mbit.0), sigma: mbit.1 },
-            downlink_range,
-            rtt: DurationModel::LogNormal { median: SimDuration::from_millis(rtt.0), sigma: rtt.1 },
-            rtt_range,
-            loss: Share::NONE,
-            correlation,
-            source: FCC,
-        };
-        let fixed = |mbit: f64, downlink_range, millis, rtt_range, source| SiteLink {
+        let fixed = |mbit: f64, millis, source| SiteLink {
             downlink: BytesPerSec::from_mbit(mbit).into(),
-            downlink_range,
             rtt: SimDuration::from_millis(millis).into(),
-            rtt_range,
             loss: Share::NONE,
+            gaps: None,
             correlation: 0.0,
             source,
         };
+        let drawn = |mbit: f64, sigma, millis, source| SiteLink {
+            downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(mbit), sigma },
+            ..fixed(mbit, millis, source)
+        };
+        let line = |mbit: (f64, f64), rtt: (u64, f64), correlation| SiteLink {
+            rtt: DurationModel::LogNormal { median: SimDuration::from_millis(rtt.0), sigma: rtt.1 },
+            correlation,
+            ..drawn(mbit.0, mbit.1, rtt.0, FCC)
+        };
         match self {
-            Self::Branch => fixed(100.0, "20 Mbit/s to 500 Mbit/s", 30, "5 ms to 150 ms", "a guess"),
+            Self::Branch => fixed(100.0, 30, "a guess"),
             // Round trips: median and spread of the three kinds below, weighted by 1,329, 1,236 and 796 lines.
-            Self::Store => line((89.0, 1.63), "7.4 Mbit/s to 501 Mbit/s", (20, 0.55), "7 ms to 54 ms", -0.74),
-            Self::Dsl => line((16.0, 1.1), "2.8 Mbit/s to 80 Mbit/s", (35, 0.37), "23 ms to 54 ms", -0.46),
-            Self::Cable => line((230.0, 0.95), "60 Mbit/s to 570 Mbit/s", (17, 0.29), "12 ms to 25 ms", -0.2),
-            Self::Fibre => line((305.0, 0.87), "82 Mbit/s to 767 Mbit/s", (12, 0.34), "7 ms to 23 ms", -0.34),
+            Self::Store => line((89.0, 1.63), (20, 0.55), -0.74),
+            Self::Dsl => line((16.0, 1.1), (35, 0.37), -0.46),
+            Self::Cable => line((230.0, 0.95), (17, 0.29), -0.2),
+            Self::Fibre => line((305.0, 0.87), (12, 0.34), -0.34),
             Self::Cellular => SiteLink {
-                downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(58.0), sigma: 1.2 },
-                source: "three carriers, measured while driving; the round trip is a guess",
-                ..fixed(58.0, "8 Mbit/s to 220 Mbit/s", 80, "40 ms to 200 ms", "")
+                gaps: Some(GapSpec { share: Share::new(0.025), length: calibration::GAP_LENGTH }),
+                ..drawn(58.0, 1.2, 80, "three carriers, measured while driving; the round trip is a guess")
             },
             // The loss that limits one connection to the 11 Mbit/s which one connection had on average.
             Self::Satellite => SiteLink {
-                downlink: RateModel::LogNormal { median: BytesPerSec::from_mbit(170.0), sigma: 0.25 },
                 loss: Share::new(0.000_67),
-                source: "fixed terminals by weather; one connection, of a moving one; the round trip is a guess",
-                ..fixed(170.0, "128 Mbit/s to 245 Mbit/s", 50, "25 ms to 100 ms", "")
+                gaps: Some(GapSpec { share: Share::new(0.15), length: calibration::SATELLITE_GAP_LENGTH }),
+                ..drawn(
+                    170.0,
+                    0.25,
+                    50,
+                    "fixed terminals by weather; one connection, of a moving one; the round trip is a guess",
+                )
             },
-            Self::DataCentre => fixed(
-                10_000.0,
-                "1 Gbit/s to 25 Gbit/s",
-                1,
-                "0.2 ms to 10 ms",
-                "a guess from the links of machines in data centres",
-            ),
-            Self::Cloud => fixed(
-                5_000.0,
-                "0.75 Gbit/s to 25 Gbit/s",
-                5,
-                "0.5 ms to 50 ms",
-                "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess",
-            ),
+            Self::DataCentre => fixed(10_000.0, 1, "a guess from the links of machines in data centres"),
+            Self::Cloud => {
+                fixed(5_000.0, 5, "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess")
+            }
         }
     }
 }
@@ -137,24 +128,8 @@ impl SiteKind {
 mod tests {
     use super::*;
     use crate::engine::EventQueue;
-    use crate::units::WithUnit;
     use crate::world::testing::bare_world;
     use crate::world::{PlatformSpec, World};
-
-    #[test]
-    fn medians_are_in_the_range_of_their_kind() {
-        for kind in SiteKind::value_variants() {
-            let link = kind.link();
-            let ends: Vec<BytesPerSec> =
-                link.downlink_range.split(" to ").map(|end| BytesPerSec::parse(end).expect("a rate")).collect();
-            let median = link.downlink.typical();
-            assert!(ends[0] < median && median < ends[1], "{kind:?}");
-            let ends: Vec<SimDuration> =
-                link.rtt_range.split(" to ").map(|end| SimDuration::parse(end).expect("a time")).collect();
-            let median = link.rtt.typical();
-            assert!(ends[0] < median && median < ends[1], "{kind:?}");
-        }
-    }
 
     #[test]
     fn descriptions_have_the_values() {
@@ -175,6 +150,9 @@ mod tests {
             }
             if link.loss > Share::NONE {
                 values.push(format!("a loss of {}", link.loss));
+            }
+            if let Some(gaps) = link.gaps {
+                values.push(format!("nothing in {} of seconds", gaps.share));
             }
             for value in values {
                 assert!(text.contains(&value), "{text}: {value}");

@@ -33,7 +33,7 @@ pub struct ClusterSpec {
     pub labels: Arc<BTreeMap<String, String>>,
     /// Worker nodes, at least one.
     pub nodes: u32,
-    /// The kind of site, whose links replace the defaults of `downlink`, `rtt` and `loss`.
+    /// The kind of site, whose links replace the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub site: Option<SiteKind>,
     /// Total rate at which its nodes can receive from outside; drawn for each cluster.
     pub downlink: RateModel,
@@ -44,6 +44,8 @@ pub struct ClusterSpec {
     pub rtt_correlation: f64,
     /// Segments lost on the way from the registry, which limits each connection.
     pub loss: Share,
+    /// Seconds in which nothing arrives over its link. Only `cellular` and `satellite` sites have gaps by default.
+    pub gaps: Option<GapSpec>,
     /// The shared link it sits behind: a name of `regions`.
     #[serde(rename = "region")]
     pub region_name: Option<String>,
@@ -61,8 +63,8 @@ pub struct ClusterSpec {
 impl ClusterSpec {
     /// Replaces its links by those of a kind of site.
     pub fn take_links_of(&mut self, site: SiteKind) {
-        let SiteLink { downlink, rtt, loss, correlation, .. } = site.link();
-        (self.downlink, self.rtt, self.loss) = (downlink, rtt, loss);
+        let SiteLink { downlink, rtt, loss, gaps, correlation, .. } = site.link();
+        (self.downlink, self.rtt, self.loss, self.gaps) = (downlink, rtt, loss, gaps);
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
 }
@@ -80,6 +82,7 @@ impl Default for ClusterSpec {
             rtt: default::RTT,
             rtt_correlation: 0.0,
             loss: Share::NONE,
+            gaps: None,
             region_name: None,
             region: None,
             paused: false,
@@ -87,6 +90,22 @@ impl Default for ClusterSpec {
             installed: true,
         }
     }
+}
+
+/// Seconds in which nothing arrives over a link, as over cellular networks and satellites.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct GapSpec {
+    /// The share of seconds that are in a gap, less than 100%.
+    pub share: Share,
+    /// The length of a gap. Its mean is finite. Without it, that of cellular networks.
+    #[serde(default = "gap_length")]
+    pub length: DurationModel,
+}
+
+const fn gap_length() -> DurationModel {
+    default::GAP_LENGTH
 }
 
 /// Labels, which clusters of one group share.

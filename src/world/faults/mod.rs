@@ -5,6 +5,7 @@
 //! | `cut` | a cluster without network, without its link to the management cluster, or with a narrower downlink |
 //! | `renewal` | alternating failures and repairs in their stationary state |
 //! | `outage` | outages and brownouts of single clusters |
+//! | `gaps` | seconds without a byte over the link of a cluster |
 //! | `regional` | outages and brownouts of several clusters together |
 //! | `slow` | clusters that are slower than others |
 //! | `pulls` | attempts that break, and images that do not exist |
@@ -24,6 +25,7 @@
 
 mod cut;
 mod defect;
+pub(crate) mod gaps;
 mod node_loss;
 mod outage;
 mod pulls;
@@ -70,6 +72,7 @@ impl FaultEvent {
             | Self::NodeFails(_)
             | Self::NodeReturns(_) => true,
             Self::OfflineEnds(_)
+            | Self::GapChanges(_)
             | Self::NodeNotReady { .. }
             | Self::NodeEvicts { .. }
             | Self::NotFound(_)
@@ -103,6 +106,7 @@ impl World<'_> {
             FaultEvent::OfflineEnds(cluster) => self.repair(cluster, CutKind::All, queue),
             FaultEvent::OutageBegins(cluster) => self.outage_begins(cluster, queue),
             FaultEvent::OutageEnds(cluster) => self.outage_ends(cluster, queue),
+            FaultEvent::GapChanges(cluster) => self.gap_changes(cluster, queue),
             FaultEvent::RegionalBegins(at) => self.regional_begins(at as usize, queue),
             FaultEvent::RegionalEnds(at) => self.regional_ends(at as usize, queue),
             FaultEvent::NodeFails(node) => self.node_fails(node, queue),

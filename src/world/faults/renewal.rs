@@ -47,6 +47,16 @@ impl Renewal<'_> {
         self.repair.draw(streams, key, self.repairing, turn)
     }
 
+    /// The state that follows on this one.
+    pub(super) fn next(&self, streams: &Streams, key: EntityKey, now: ProcessState) -> ProcessState {
+        if now.is_down {
+            let turn = now.turn + 1;
+            ProcessState { is_down: false, until: now.until + self.time_to_failure(streams, key, turn), turn }
+        } else {
+            ProcessState { is_down: true, until: now.until + self.repair_time(streams, key, now.turn), ..now }
+        }
+    }
+
     /// The state at the start of the rollout.
     pub(super) fn start(&self, streams: &Streams, key: EntityKey) -> ProcessState {
         let mean = self.between.mean() + self.repair.mean();

@@ -161,12 +161,13 @@ impl NodeState {
         cluster: ClusterId,
         key: EntityKey,
         unpack_rate: BytesPerSec,
+        disk: Option<Disk>,
     ) -> Self {
         Self {
             cluster,
             key,
             unpack_rate,
-            disk: spec.disk.map(|disk| Box::new(Disk::new(disk, unpack_rate))),
+            disk: disk.map(Box::new),
             unpacking: 0,
             content,
             pull_queue: VecDeque::new(),

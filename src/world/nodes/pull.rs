@@ -89,9 +89,12 @@ impl Pull {
         }
     }
 
-    /// Arrived bytes of layers whose source is not complete.
+    /// Arrived bytes of layers whose source is not complete, or that are not on the disk.
     pub(crate) fn settling(&self) -> Bytes {
-        let bytes = |fetch: &Fetch| if let Fetch::Settling(size) = fetch { *size } else { Bytes::ZERO };
+        let bytes = |fetch: &Fetch| match fetch {
+            Fetch::Settling(size) | Fetch::Syncing(size) => *size,
+            _ => Bytes::ZERO,
+        };
         self.fetches.iter().map(bytes).sum()
     }
 }
@@ -171,6 +174,9 @@ impl World<'_> {
         });
         self.totals.pulls += 1;
         self.note_pull_begins(cluster, now);
+        if self.clusters[cluster.index()].pulls_now == 1 {
+            self.follow_gaps(cluster, queue);
+        }
         if self.orders.is_some() {
             self.order(pull, queue);
         } else {
@@ -298,7 +304,32 @@ impl World<'_> {
         self.plan_layers(id, queue);
     }
 
+    /// All bytes of a layer have arrived.
     pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+        let pull = &mut self.pulls[id.index()];
+        let is_unwritten = pull.failing_layer == Some(at) || self.spec.distribution.lazy.is_some();
+        let node = pull.node;
+        if let Some(disk) = self.nodes[node.index()].disk.as_mut().filter(|_| !is_unwritten) {
+            pull.fetches[at] = Fetch::Syncing(size);
+            let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
+            disk.sync(queue.now(), id, layer, size.get() as f64);
+            self.check_stall(id, queue);
+            self.disk_changed(node, queue);
+        } else {
+            self.layer_complete(id, at, size, queue);
+        }
+    }
+
+    /// A layer that has arrived is on its node's disk.
+    pub(super) fn layer_synced(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
+        let at = usize::from(layer);
+        // The sync of a pull that has ended is cancelled, but may have ended at the same instant.
+        if let Some(Fetch::Syncing(size)) = self.pulls[id.index()].fetches.get(at).copied() {
+            self.layer_complete(id, at, size, queue);
+        }
+    }
+
+    fn layer_complete(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         pull.fetches[at] = Fetch::Done;
         let spec = self.catalog.image(pull.image).layers[at];
@@ -383,6 +414,9 @@ impl World<'_> {
         node.shrink();
         let cluster = node.cluster;
         self.note_pull_ends(cluster, queue.now());
+        if self.clusters[cluster.index()].pulls_now == 0 {
+            self.leave_gaps(cluster, queue);
+        }
         others
     }
 
@@ -435,7 +469,7 @@ impl World<'_> {
                 Fetch::Done | Fetch::Elsewhere => continue,
                 Fetch::Queued | Fetch::Requested => Bytes::ZERO,
                 Fetch::Downloading(transfer) => self.cancel_transfer(transfer, now),
-                Fetch::Settling(size) => size,
+                Fetch::Settling(size) | Fetch::Syncing(size) => size,
             };
             if matches!(fetch, Fetch::Downloading(_) | Fetch::Settling(_)) {
                 self.change_member(id, at as u16, MemberChange::Leaves, now);

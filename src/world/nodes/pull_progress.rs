@@ -25,6 +25,8 @@ pub(crate) enum Fetch {
     Downloading(TransferId),
     /// This many bytes have arrived; it is complete when its source is.
     Settling(Bytes),
+    /// This many bytes have arrived; it is complete when the node's disk has written it.
+    Syncing(Bytes),
 }
 
 /// The state of an attempt in progress.

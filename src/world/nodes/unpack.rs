@@ -3,7 +3,7 @@
 //! Each image unpacks one layer after another, unless `unpackSlots` is above 1. Then up to that many layers per node
 //! are unpacked as soon as their blobs are there, and committed when all below them are (containerd
 //! `core/unpack/unpacker.go` since 2.2, containerd/containerd#12332). A layer takes a constant, plus its uncompressed
-//! bytes over a rate; a node with a `disk` writes them through it.
+//! bytes over a rate; a node with a `disk` writes them through it, and its downloads too.
 //!
 //! Left out: decompressors on several cores (set a higher rate), and reading the blob back from the disk.
 
@@ -11,6 +11,7 @@ use crate::units::Bytes;
 use crate::world::World;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::{NodeId, PullId};
+use crate::world::nodes::disk::EndedWrites;
 use crate::world::nodes::node::{Blob, Chain};
 use crate::world::nodes::pull_progress::Fetch;
 
@@ -93,17 +94,21 @@ impl World<'_> {
         self.disk_changed(node, queue);
     }
 
-    /// A layer is written to its node's disk, or the disk's buffer is full.
+    /// A layer is written or synced to its node's disk, or the disk's buffer is full.
     pub(crate) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.nodes[id.index()].disk.as_mut().expect("an event of a disk");
         disk.event = None;
-        for (pull, layer) in disk.take_written(queue.now()) {
+        let EndedWrites { synced, unpacked } = disk.take_ended(queue.now());
+        for (pull, layer) in synced {
+            self.layer_synced(pull, layer, queue);
+        }
+        for (pull, layer) in unpacked {
             self.unpacked(pull, layer, queue);
         }
         self.disk_changed(id, queue);
     }
 
-    fn disk_changed(&mut self, id: NodeId, queue: &mut Queue) {
+    pub(super) fn disk_changed(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.nodes[id.index()].disk.as_mut().expect("a disk that changed");
         if let Some(event) = disk.event.take() {
             queue.cancel(event);

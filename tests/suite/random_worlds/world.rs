@@ -53,7 +53,7 @@ fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
     }
     if luck.chance(0.3) {
         let buffer = Bytes::new(u64::from(luck.number(0, 50)) * 1_000_000);
-        node.disk = Some(DiskSpec { rate: luck.rate(1e6, 1e9), buffer });
+        node.disk = Some(DiskSpec { rate: luck.rate(1e6, 1e9), buffer, ..DiskSpec::default() });
     }
     if luck.chance(0.2) {
         node.pull_deadline = Some(SimDuration::from_secs(u64::from(luck.number(5, 300))));
@@ -78,6 +78,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 nodes: luck.number(1, 4),
                 site: None,
                 rtt_correlation: 0.0,
+                gaps: None,
                 downlink: luck.rate(1e6, 1e9).into(),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),
                 region: (regions > 0 && luck.chance(0.5)).then(|| luck.number(0, regions - 1) as usize),
@@ -131,6 +132,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             unpack_per_layer: SimDuration::from_millis(25).into(),
             pull_constant: SimDuration::from_millis(300).into(),
             start_overhead: luck.duration(3.0),
+            start_spread: if luck.chance(0.5) { 0.3 } else { 0.0 },
         },
         images: (0..images)
             .map(|at| ImageSpec {

@@ -133,7 +133,8 @@ fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     world.node.unpack_rate = BytesPerSec::new(347e6).into();
     // 125 MiB/s is the baseline of a gp3 volume (that it was one is a guess); the buffer is 15 % of 32 GB, where the
     // kernel begins to slow writers down.
-    world.node.disk = Some(DiskSpec { rate: BytesPerSec::new(131.1e6), buffer: Bytes::new(4_800_000_000) });
+    world.node.disk =
+        Some(DiskSpec { rate: BytesPerSec::new(131.1e6), buffer: Bytes::new(4_800_000_000), ..DiskSpec::default() });
     title("EKS c5a.4xlarge, nine layers, s", "1 (347 MB/s); the disk's two are what the machine suggests");
     let mut errors = Vec::new();
     for (gb, published) in rows {

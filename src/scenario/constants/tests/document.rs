@@ -87,6 +87,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("world/meter.rs", "PHASES", "definition of a measure"),
     ("world/meter.rs", "SECOND", "definition of a measure"),
     ("world/nodes/catalog.rs", "MOST_BYTES", "numerical bound of a drawn size"),
+    ("world/nodes/disk.rs", "DIRTY_EXPIRE", "the kernel's default, `vm.dirty_expire_centisecs`"),
     ("world/nodes/node.rs", "MOST", "numerical: contents that are compared, so that equal ones share memory"),
     ("world/nodes/runtime/request.rs", "FIRST_RETRANSMISSION", "RFC 6298, as Linux has it"),
     ("world/nodes/runtime/spec.rs", "MAX_ATTEMPTS", "bound of a setting"),

@@ -266,7 +266,13 @@ impl World<'_> {
             _ => self.start_nearby_transfer(id, request, size, payload, queue),
         };
         if let Request::Layer(layer) = request {
-            self.pulls[id.index()].fetches[usize::from(layer)] = Fetch::Downloading(transfer);
+            let pull = &mut self.pulls[id.index()];
+            pull.fetches[usize::from(layer)] = Fetch::Downloading(transfer);
+            if let Some(disk) =
+                self.nodes[pull.node.index()].disk.as_mut().filter(|_| self.spec.distribution.lazy.is_none())
+            {
+                disk.download_begins(queue.now(), id, layer);
+            }
         } else {
             self.pulls[id.index()].config = Some(transfer);
         }
