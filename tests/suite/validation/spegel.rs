@@ -6,8 +6,8 @@
 //! carries ten times as much; and a peer can serve it from then on. So the first two pulls of an update are slow, with
 //! and without Spegel, and the other eight are fast. One world has it all (`base/spegel.yaml`).
 //!
-//! Five parameters, set by hand on the rows of 1 GB: 46 and 520 MB/s a connection cold and warm, 140 ms for each
-//! request, 345 MB/s of unpacking, 600 MB/s from a peer. The rows of 10 and 100 MB are then blind.
+//! Two parameters of ghcr.io, set by hand on the rows of 1 GB: 46 MB/s a connection cold, and 140 ms for each request.
+//! All of the nodes is from elsewhere (`base/spegel.yaml`): their cards and disks, and the pace of unpacking.
 
 use std::fmt::Write;
 
@@ -29,14 +29,11 @@ const IMAGES: [(&str, u64, u64); 6] = [
 
 /// What is beyond 20 %, and why.
 const MISSED: [(&str, &str); 6] = [
-    (
-        "100MB-4 none create",
-        "25 MB a layer came at 30 MB/s cold, not 46, as if a cold blob let wait for its first byte",
-    ),
     ("100MB-4 none first two", "4.3 s, where the same bytes with Spegel, as cold, took 2.6 s"),
     ("10MB-1 none create", "2 s more than the same bytes in four layers; with Spegel, as cold, 1.9 s"),
-    ("100MB-1 spegel-0.3.0 other eight", "0.1 s too much; warm from a peer, it is unpacking, set on 1 GB"),
-    ("100MB-4 spegel-0.3.0 other eight", "0.12 s too much; 25 ms a layer is the default, and not this machine's"),
+    ("1GB-4 spegel-0.3.0 other eight", "0.8 s too much; the nodes unpack layers faster than those of EKS"),
+    ("100MB-4 spegel-0.3.0 update", "0.16 s too much, from the eight below"),
+    ("100MB-4 spegel-0.3.0 other eight", "0.18 s too much; 25 ms a layer is the default, and not this machine's"),
     ("10MB-4 spegel-0.3.0 other eight", "0.07 s too much, as the row above"),
 ];
 
@@ -63,10 +60,10 @@ fn mean(pulls: &[f64]) -> f64 {
 }
 
 #[test]
-fn five_rates_fitted_to_1_gb_predict_most_pulls_of_10_and_100_mb_without_and_with_peers() {
+fn two_parameters_of_the_registry_predict_most_pulls_without_and_with_peers() {
     let rows = published("spegel-10-nodes.csv");
     println!("\nSpegel's benchmark, pulls from ghcr.io, mean s: ours, published, error (* beyond 20 %)");
-    println!("  parameters set on these rows: 5, on the 1GB rows; the others are blind");
+    println!("  parameters set on these rows: 2, on the 1GB rows; the others are blind");
     println!(
         "  {:8} {:12}   {:26} {:26} {:26} its other eight",
         "image", "distribution", "create, all ten", "update, all ten", "its first two"
@@ -95,7 +92,8 @@ fn five_rates_fitted_to_1_gb_predict_most_pulls_of_10_and_100_mb_without_and_wit
                     .expect("a String takes all");
                 if !close {
                     missed.push(format!("{image} {distribution} {part}"));
-                } else if part == "create" || part == "update" {
+                }
+                if error.abs() <= 0.15 && (part == "create" || part == "update") {
                     close_means += 1;
                 }
             }
@@ -109,6 +107,7 @@ fn five_rates_fitted_to_1_gb_predict_most_pulls_of_10_and_100_mb_without_and_wit
             assert_eq!(from_peers, [Bytes::ZERO, eight], "the first wave finds nobody, the other eight do");
         }
     }
-    println!("  {close_means} of 24 means within 20 %");
+    println!("  {close_means} of 24 means within 15 %");
+    assert!(close_means >= 18, "{close_means} of 24 means within 15 %");
     check_missed(&missed, &MISSED, "20 %");
 }
