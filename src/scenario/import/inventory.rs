@@ -164,7 +164,7 @@ impl InventoryCluster {
 pub(crate) struct LinkFields {
     /// Worker nodes of each cluster.
     pub(crate) nodes: Option<u32>,
-    /// The kind of site, whose links replace the defaults of `downlink`, `rtt`, `loss` and `gaps`.
+    /// The kind of site: the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub(crate) site: Option<SiteKind>,
     /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
     pub(crate) downlink: Option<RateModel>,

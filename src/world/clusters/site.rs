@@ -37,8 +37,8 @@ pub enum SiteKind {
     /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, nothing in 2.5% of seconds. Three carriers, measured while
     /// driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
     Cellular,
-    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%, nothing in 15% of seconds. The loss
-    /// limits one connection to 11 Mbit/s; it and the seconds were measured on a moving terminal
+    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. There is nothing in 15% of seconds. The
+    /// loss limits one connection to 11 Mbit/s; it and the seconds were measured on a moving terminal
     /// (Satellite-vs-Cellular), the downlink on fixed ones (WetLinks). The round trip is a guess.
     Satellite,
     /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.

@@ -33,7 +33,7 @@ pub struct ClusterSpec {
     pub labels: Arc<BTreeMap<String, String>>,
     /// Worker nodes, at least one.
     pub nodes: u32,
-    /// The kind of site, whose links replace the defaults of `downlink`, `rtt`, `loss` and `gaps`.
+    /// The kind of site: the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub site: Option<SiteKind>,
     /// Total rate at which its nodes can receive from outside; drawn for each cluster.
     pub downlink: RateModel,
