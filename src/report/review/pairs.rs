@@ -12,13 +12,14 @@ pub(super) struct Paired<'v, 'r> {
     pub(super) only_new: Vec<String>,
 }
 
+/// Whether a new variant may continue an old one.
+type Rule = fn(&VariantResults<'_>, &VariantResults<'_>) -> bool;
+
 /// Pairs the variants.
 pub(super) fn paired<'v, 'r>(olds: &'v [VariantResults<'r>], news: &'v [VariantResults<'r>]) -> Paired<'v, 'r> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();
-    let same_name = |old: &VariantResults<'_>, new: &VariantResults<'_>| old.name() == new.name();
-    let same_strategy = |old: &VariantResults<'_>, new: &VariantResults<'_>| old.info.strategy == new.info.strategy;
-    let rules: [&dyn Fn(&VariantResults<'_>, &VariantResults<'_>) -> bool; 3] =
-        [&same_name, &same_strategy, &|_, _| true];
+    let rules: [Rule; 3] =
+        [|old, new| old.name() == new.name(), |old, new| old.info.strategy == new.info.strategy, |_, _| true];
     for rule in rules {
         for (at, new) in news.iter().enumerate() {
             let free = |taken: fn(&(usize, usize)) -> usize, all: usize, pairs: &[(usize, usize)]| -> Vec<usize> {

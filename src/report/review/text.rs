@@ -237,7 +237,7 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
         if !rows.is_empty() {
             text.push_str("\n| | before | after | difference [95% CI] |\n|---|---:|---:|---:|\n");
             rows.iter().for_each(|row| {
-                text.push_str(&format!("| {} |\n", row.iter().map(|cell| cell_of(cell)).format(" | ")))
+                text.push_str(&format!("| {} |\n", row.iter().map(|cell| cell_of(cell)).format(" | ")));
             });
         }
         if !unchanged.is_empty() {
