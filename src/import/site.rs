@@ -45,7 +45,7 @@ pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: b
         return of_all(SiteKind::DataCentre, "an app's instances run on cells of one foundation");
     }
     let kinds: Vec<Option<SiteKind>> = targets.iter().map(labelled).collect();
-    if let Some(Some(kind)) = kinds.iter().all_equal_value().ok() {
+    if let Ok(Some(kind)) = kinds.iter().all_equal_value() {
         return of_all(*kind, "labels of all clusters say so");
     }
     let rest = if has_cloud_nodes { SiteKind::Cloud } else { SiteKind::default() };
