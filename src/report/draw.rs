@@ -46,12 +46,14 @@ pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsE
 /// When a chart or the page cannot be written.
 pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) -> Result<(), ResultsError> {
     let charts = folder.join(CHARTS_FOLDER);
+    let mut memory = Vec::new();
     let mut names = Vec::new();
     for (name, canvas) in charts_of(results) {
         begins(&name);
-        write_chart(&charts, &name, &canvas)?;
+        write_chart(&charts, &name, &canvas, &mut memory)?;
         names.push(name);
     }
+    drop(memory);
     begins("page");
     write(&folder.join(PAGE_FILE), html::page(results, &names))
 }
@@ -90,10 +92,10 @@ fn draw_record<Record>(
     charts: impl Fn(&Record, Sheet<'_>) -> Vec<(String, Canvas)>,
     (file, text): (&str, fn(&Record, usize) -> String),
 ) -> Result<Record, ResultsError> {
-    let charts_folder = folder.join(CHARTS_FOLDER);
+    let (charts_folder, mut memory) = (folder.join(CHARTS_FOLDER), Vec::new());
     let provenance = &Provenance::of_results(folder)?;
     for (name, canvas) in charts(&record, Sheet { provenance, width }) {
-        write_chart(&charts_folder, &name, &canvas)?;
+        write_chart(&charts_folder, &name, &canvas, &mut memory)?;
     }
     write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
     Ok(record)
@@ -104,9 +106,9 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
 }
 
 /// Writes one chart as SVG and as PNG, which is drawn in `memory`.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas) -> Result<(), ResultsError> {
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas, memory: &mut Vec<u8>) -> Result<(), ResultsError> {
     write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
-    write(&charts.join(format!("{name}.png")), canvas.to_png())
+    write(&charts.join(format!("{name}.png")), canvas.to_png(memory))
 }
 
 /// Variants beyond which a stack of states for each is a page that nobody reads.

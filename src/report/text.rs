@@ -1,6 +1,6 @@
 //! Texts measured and cut to the room they have, with the font that the charts are set in.
 
-use ab_glyph::{Font, FontRef, GlyphId};
+use ab_glyph::{Font, FontRef, GlyphId, PxScale};
 
 use super::style::{BOLD, REGULAR};
 
@@ -25,16 +25,6 @@ pub(super) fn escaped(text: &str) -> String {
 pub(super) enum Weight {
     Regular,
     Bold,
-}
-
-impl Weight {
-    /// The attribute of a text in SVG.
-    pub(super) const fn css(self) -> &'static str {
-        match self {
-            Self::Regular => "",
-            Self::Bold => " font-weight=\"bold\"",
-        }
-    }
 }
 
 /// The width of `text` in logical pixels, with kerning.
@@ -71,8 +61,13 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
     }
 }
 
+/// `size` is that of an em; the font library scales the height of the font's box.
+pub(super) fn px_scale(size: f64, weight: Weight) -> PxScale {
+    PxScale::from((size * f64::from(face(weight).height_unscaled()) / em_of(weight)) as f32)
+}
+
 /// Units of the font in an em.
-pub(super) fn em_of(weight: Weight) -> f64 {
+fn em_of(weight: Weight) -> f64 {
     f64::from(face(weight).units_per_em().expect("a scalable font says its em"))
 }
 
