@@ -33,6 +33,7 @@
 //! | [`study`] | many runs in parallel, and the search of a plan |
 //! | [`calibrate`] | constants of the model from recorded events and metrics |
 //! | [`report`] | charts, tables and pages, from recorded results alone |
+//! | [`explore`] | questions about an experiment while a reader looks, and the local server for them |
 //!
 //! The program itself (`src/main.rs`, `src/cli/`) uses only this public library.
 //!
@@ -61,6 +62,7 @@ pub mod calibrate;
 pub mod control_plane;
 pub mod document;
 pub mod engine;
+pub mod explore;
 pub mod flow;
 pub mod import;
 pub mod io;

@@ -165,7 +165,7 @@ fn emulate(setup: &Path, args: &Args, info: fleetsim::results::EmulationInfo, ta
 /// Whether a folder has results of the same experiment.
 fn is_measured(experiment: &fleetsim::scenario::Experiment, out: &Path) -> bool {
     let provenance = fleetsim::results::Provenance::read(out).ok().flatten();
-    let resolved = sha256(experiment.resolved.as_bytes());
+    let resolved = sha256(experiment.resolved().as_bytes());
     let listed = |provenance: fleetsim::results::Provenance| {
         provenance.files.iter().any(|file| file.path == fleetsim::results::RESOLVED_FILE && file.sha256 == resolved)
     };

@@ -172,7 +172,7 @@ fn publish(
         ..Provenance::new(&name, &experiment.question, experiment.seed, experiment.replicates)
     };
     let publication = Publication::begin(out, provenance)?;
-    publication.write(RESOLVED_FILE, experiment.resolved.as_bytes())?;
+    publication.write(RESOLVED_FILE, experiment.resolved().as_bytes())?;
     let tables = Tables::of(records, experiment.seed);
     for (name, write) in Tables::FILES {
         publication.write_with(name, |file| write(&tables, file))?;

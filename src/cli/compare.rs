@@ -137,7 +137,7 @@ impl CompareArgs {
         // Without what decides nothing, which may be secret.
         let files = experiment.inputs.iter().map(|input| (input.path.clone(), input.copy().0.to_vec())).collect();
         let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));
-        Ok(ReviewSide { name, results, resolved: experiment.resolved, files })
+        Ok(ReviewSide { name, results, resolved: experiment.resolved(), files })
     }
 }
 

@@ -9,6 +9,7 @@ mod calibrate;
 mod check;
 mod compare;
 mod explain;
+mod explore;
 mod export;
 mod generated;
 mod import;
@@ -47,6 +48,7 @@ Examples:
   fleetsim import --fleet clusters.json -o mine     write an experiment from exports
   fleetsim run experiments/01-max-unavailable       simulate all strategies and compare them
   fleetsim explain experiments/01-max-unavailable   show how each strategy would treat this fleet
+  fleetsim explore my-experiment.yaml               change settings on a page in the browser
   fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
   fleetsim compare main:rollout.yaml rollout.yaml   show what a change makes different
   fleetsim sensitivity experiments/08-bad-release   find the constants that decide
@@ -78,6 +80,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Show how each strategy would treat this fleet: partitions, limits, waves
     Explain(explain::ExplainArgs),
+    /// Change settings on a page in the browser and see the rollout before and after
+    Explore(explore::ExploreArgs),
     /// Find the fastest setting that meets your limits, and print it ready to paste
     Plan(plan::PlanArgs),
     /// Show what a change of an experiment makes different, e.g. for a pull request
@@ -269,6 +273,7 @@ impl Command {
             Self::Init(args) => init::init(args),
             Self::Export(args) => export::export(args),
             Self::Explain(args) => explain::explain(args),
+            Self::Explore(args) => explore::explore(args),
             Self::Plan(args) => plan::plan(args),
             Self::Compare(args) => compare::compare(args),
             Self::Sensitivity(args) => sensitivity::sensitivity(args),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use fleetsim::io::{Temporary, printable, uninterrupted};
 use fleetsim::report::{self, Results};
 use fleetsim::results::PROVENANCE_FILE;
+use fleetsim::scenario::Experiment;
 
 use super::Failure;
 
@@ -39,6 +40,12 @@ pub(crate) fn styled_err(text: &str) {
 pub(crate) fn junit(to: Option<&Path>, results: &Results, inputs: &[PathBuf]) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
     file(to, inputs, |out| out.write_all(report::junit(results).as_bytes())).map_err(|error| failure(&error, to))
+}
+
+/// The files of the experiment that a user `named`.
+pub(crate) fn inputs(named: &Path, experiment: &Experiment) -> Vec<PathBuf> {
+    let folder = if named.is_dir() { named } else { named.parent().unwrap_or(named) };
+    experiment.inputs.iter().map(|input| folder.join(&input.path)).collect()
 }
 
 /// Writes what an option asks for: to standard output, to a device or pipe, or to a file, which is replaced as a whole.

@@ -65,10 +65,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// What the JUnit report must not be: a file of the experiment, or in the results.
 fn inputs(args: &RunArgs, experiment: &Experiment, recording: &Recording) -> Vec<PathBuf> {
-    let named = &args.simulate.experiment.experiment;
-    let folder = if named.is_dir() { named } else { named.parent().unwrap_or(named) };
-    let files = experiment.inputs.iter().map(|input| folder.join(&input.path));
-    files.chain([recording.publication.target().to_owned()]).collect()
+    let mut inputs = output::inputs(&args.simulate.experiment.experiment, experiment);
+    inputs.push(recording.publication.target().to_owned());
+    inputs
 }
 
 /// Prints the comparison and the asserted limits. Fails when one of these was exceeded.

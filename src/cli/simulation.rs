@@ -5,13 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use fleetsim::io::{Temporary, printable};
 use fleetsim::results::{
-    FileDigest, Journal, LimitInfo, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId, RunRecord,
-    SHARD_RUNS_FILE, ShardSet, VariantInfo, is_shard_complete,
+    FileDigest, Journal, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId, RunRecord,
+    SHARD_RUNS_FILE, ShardSet, is_shard_complete,
 };
 use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
-use fleetsim::units::BytesPerSec;
-use fleetsim::world::RegistrySpec;
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
@@ -45,6 +43,11 @@ impl Simulation {
         let result = Self::begin(threads)?.work(work);
         bar.finish_and_clear();
         result
+    }
+
+    /// The threads, for work that ends with the program.
+    pub(super) fn into_pool(self) -> rayon::ThreadPool {
+        self.pool
     }
 
     pub(super) fn threads(&self) -> usize {
@@ -197,7 +200,7 @@ fn known_runs(set: Option<&ShardSet>, provenance: &Provenance) -> Result<Vec<(Ru
 
 /// Writes every setting in force, and a copy of every input.
 fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<(), ResultsError> {
-    publication.write(RESOLVED_FILE, experiment.resolved.as_bytes())?;
+    publication.write(RESOLVED_FILE, experiment.resolved().as_bytes())?;
     for input in &experiment.inputs {
         if let Some(copy) = digest(input).copy() {
             let (bytes, left_out) = input.copy();
@@ -269,17 +272,6 @@ pub(super) fn described(
     args: &ExperimentArgs,
     recorded: &[String],
 ) -> Provenance {
-    let variant = |variant: &Variant| VariantInfo {
-        variant: variant.label.clone(),
-        strategy: variant.strategy.clone(),
-        setting: variant.setting.clone(),
-        settings: variant.settings.clone(),
-        product: variant.scenario.product.to_owned(),
-        is_bound: variant.scenario.is_bound,
-        registry_egress_bytes_per_s: egress_of(&variant.scenario.world.registry),
-        precision: None,
-    };
-    let limit = |demand: &Assertion| LimitInfo { limit: demand.limit.to_string(), strategy: demand.strategy.clone() };
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
     let planned = experiment.plan.iter().filter(|_| experiment.assertions.is_empty());
     Provenance {
@@ -288,15 +280,10 @@ pub(super) fn described(
         horizon_s: horizons.fold(0.0, f64::max),
         command: reproduce(command, args, recorded, starts_commands(experiment)),
         inputs: experiment.inputs.iter().map(digest).collect(),
-        variants: experiment.variants.iter().map(variant).collect(),
-        limits: experiment.assertions.iter().map(limit).collect(),
+        variants: experiment.variants.iter().map(Variant::info).collect(),
+        limits: experiment.assertions.iter().map(Assertion::info).collect(),
         ..Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates)
     }
-}
-
-/// The capacity of a registry's link, if it has one.
-fn egress_of(registry: &RegistrySpec) -> Option<f64> {
-    (registry.egress != BytesPerSec::UNLIMITED).then(|| registry.egress.get())
 }
 
 fn digest(input: &InputFile) -> FileDigest {

@@ -25,6 +25,17 @@ pub struct InputFile {
 }
 
 impl InputFile {
+    /// A file with this content, known under `path`.
+    #[must_use]
+    pub fn new(path: &str, bytes: Vec<u8>) -> Self {
+        Self { path: path.to_owned(), sha256: sha256(&bytes), bytes: Arc::new(bytes), is_whole: false }
+    }
+
+    fn source(&self, name: String) -> Result<Arc<Source>, String> {
+        let text = text_of(&self.bytes).map(str::to_owned).ok_or_else(|| "it is not UTF-8 text".to_owned())?;
+        Ok(Arc::new(Source { name, text }))
+    }
+
     /// The bytes that are copied into results, and the names of fields that are left out because they decide nothing.
     #[must_use]
     pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
@@ -64,6 +75,13 @@ impl Files {
         Self { open, folder, read: BTreeMap::new(), inputs: Vec::new() }
     }
 
+    /// These files and no others, whatever the file system has.
+    pub(crate) fn closed(folder: PathBuf, inputs: &[InputFile]) -> Self {
+        let none = |_: &Path| Err("it was not there when the experiment was read".to_owned());
+        let read = inputs.iter().map(|input| (input.path.clone(), input.source(input.path.clone()))).collect();
+        Self { read, inputs: inputs.to_vec(), ..Self::opened_by(Some(none), folder) }
+    }
+
     /// The folder that names are relative to.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
@@ -72,7 +90,8 @@ impl Files {
     /// Whether `name` is a file in the folder.
     pub(crate) fn is_file(&self, name: &str) -> bool {
         let path = self.folder.join(name);
-        self.open.map_or_else(|| path.is_file(), |open| open(&path).is_ok())
+        self.read.get(name).is_some_and(Result::is_ok)
+            || self.open.map_or_else(|| path.is_file(), |open| open(&path).is_ok())
     }
 
     /// The text of a file.
@@ -93,10 +112,10 @@ impl Files {
             return known.clone();
         }
         let read = self.open.unwrap_or(read_bytes)(path).and_then(|bytes| {
-            let text = text_of(&bytes).map(str::to_owned).ok_or_else(|| "it is not UTF-8 text".to_owned());
-            let sha256 = sha256(&bytes);
-            self.inputs.push(InputFile { path: name.to_owned(), sha256, bytes: Arc::new(bytes), is_whole: false });
-            Ok(Arc::new(Source { name: path.display().to_string(), text: text? }))
+            let input = InputFile::new(name, bytes);
+            let source = input.source(path.display().to_string());
+            self.inputs.push(input);
+            source
         });
         self.read.insert(name.to_owned(), read.clone());
         read

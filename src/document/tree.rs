@@ -241,6 +241,13 @@ impl Node {
         }
     }
 
+    /// Removes the entry with the key `path` from the map at a top-level key.
+    pub(crate) fn remove_from(&mut self, top: &str, path: &Path) {
+        if let Some(Self { value: Value::Map(entries), .. }) = self.get_mut(&Path::of(top).0) {
+            entries.retain(|(key, _)| !Path::parse(&key.text).is_ok_and(|own| own == *path));
+        }
+    }
+
     /// A value as a tree, as if it were written at `at`. Flattened structs stand beside the other fields.
     pub(crate) fn of_value(value: &impl serde::Serialize, at: &Range<usize>) -> Self {
         let json = serde_json::to_value(value).expect("settings can be written");

@@ -8,7 +8,7 @@ use crate::results::{Measure, READY_TIME, SummaryRow};
 pub(super) const EXPOSED: &str = "exposed_targets";
 
 /// The measure that is shown where some clusters cannot be updated.
-const REACHABLE: &str = "reachable_targets";
+pub(super) const REACHABLE: &str = "reachable_targets";
 
 /// One column.
 pub(super) struct Column {
@@ -31,7 +31,7 @@ enum Range {
     Percentiles,
 }
 
-const COLUMNS: [Column; 11] = [
+pub(super) const COLUMNS: [Column; 11] = [
     Column {
         measure: EXPOSED,
         heading: "exposed clusters",

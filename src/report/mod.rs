@@ -47,7 +47,7 @@ pub use data::Results;
 pub use draw::{CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity};
 pub use export::{write_metrics, write_trace};
 pub use guesses::deciding_links;
-pub use html::PAGE_FILE;
+pub use html::{EXPLORED, ExploredPage, PAGE_FILE, explore_page, explored};
 pub use junit::junit;
 pub use limits::verdicts;
 pub use plan::plan_text;

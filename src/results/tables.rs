@@ -61,6 +61,12 @@ impl Tables {
     /// The tables of an experiment. `seed` determines the resampling of the intervals.
     #[must_use]
     pub fn of(variants: &[VariantRecord], seed: u64) -> Self {
+        Self::showing(variants, seed, displayed_replicate(variants))
+    }
+
+    /// As [`Tables::of`], with the run that curves and fleets show.
+    #[must_use]
+    pub fn showing(variants: &[VariantRecord], seed: u64, displayed: Option<u32>) -> Self {
         let runs: Vec<RunRow> = variants.iter().flat_map(|v| v.runs.iter().map(|run| run.run.clone())).collect();
         let summary = summary(variants, seed);
         let comparison = comparisons(variants, seed);
@@ -69,7 +75,7 @@ impl Tables {
             let key = key(variant, run.run.replicate);
             tables.registries.extend(run.registries.iter().map(|row| (key.clone(), row.clone())));
         }
-        let Some(displayed) = displayed_replicate(variants) else { return tables };
+        let Some(displayed) = displayed else { return tables };
         for variant in variants {
             let Some(at) = variant.runs.iter().position(|run| run.run.replicate == displayed) else { continue };
             tables.timeline.extend(timeline(variant, at));

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::document::text_or::FromText;
-use crate::results::Limit;
+use crate::results::{Limit, LimitInfo};
 
 /// A limit that results must keep to.
 #[derive(Clone, Debug)]
@@ -14,6 +14,14 @@ pub struct Assertion {
     pub limit: Limit,
     /// The strategy whose variants must keep to it. `None`: every variant must.
     pub strategy: Option<String>,
+}
+
+impl Assertion {
+    /// As results describe it.
+    #[must_use]
+    pub fn info(&self) -> LimitInfo {
+        LimitInfo { limit: self.limit.to_string(), strategy: self.strategy.clone() }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::check::{CheckedWorld, Checker};
 use super::clock::clocked_limit;
-use super::constants::{Level, StatedRanges, lay_all, product_of, resolved};
+use super::constants::{Level, SettingsInForce, StatedRanges, lay_all, product_of};
 use super::file::ExperimentFile;
 use super::import::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
@@ -15,7 +15,7 @@ use super::set::{self, SetValue};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
 use super::{Assertion, Experiment, Scenario, Variant};
 use crate::document::context::Context;
-use crate::document::files::{Files, OpenFile};
+use crate::document::files::{Files, InputFile, OpenFile};
 use crate::document::path::{Path, Step};
 use crate::document::problem::{LoadError, Problem, Source, any_of};
 use crate::document::reader::{self, Kind, ReadError};
@@ -60,6 +60,17 @@ pub fn load_with(open: OpenFile, path: &FsPath, overrides: &Overrides) -> Result
     begin_at(Purpose::Run, Some(open), path, overrides)?.finish()
 }
 
+/// Reads and checks an experiment again with other `overrides`: from the files that it was read from before, of which
+/// the first is the experiment's own, and from no others.
+///
+/// # Errors
+/// All problems, with places and fixes.
+pub fn load_again(name: &str, inputs: &[InputFile], overrides: &Overrides) -> Result<Experiment, LoadError> {
+    let files = Files::closed(PathBuf::from(name), inputs);
+    let file = inputs.first().map_or(FILE, |input| &input.path);
+    begin_with(Purpose::Run, files, (file, FsPath::new(file)), overrides)?.finish()
+}
+
 /// Reads and checks an experiment whose settings are to be searched: its variants are the candidates, and it has a
 /// [`Plan`](super::Plan) also where the file has no `plan`.
 ///
@@ -99,16 +110,27 @@ fn begin_at(
     let shown = file_path.display().to_string();
     // For provenance the file is known by its name, so that results do not depend on where the program was started.
     let name = file_path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-    let mut files = Files::opened_by(open, folder.clone());
+    begin_with(purpose, Files::opened_by(open, folder), (&name, file_path), overrides)
+}
+
+/// As [`begin_at`]: reads the file `name` of `files`, which is at a path.
+fn begin_with(
+    purpose: Purpose,
+    mut files: Files,
+    (name, file_path): (&str, &FsPath),
+    overrides: &Overrides,
+) -> Result<Loader, LoadError> {
+    let shown = file_path.display().to_string();
+    let folder = files.folder().to_owned();
     let fail = |problems| Err(LoadError::new(problems, &shown));
-    let source = match files.read_as(&name, file_path) {
+    let source = match files.read_as(name, file_path) {
         Ok(source) => source,
         Err(message) => {
             let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
             return fail(vec![Problem::of_file(&shown, message).with_help(help)]);
         }
     };
-    files.copy_whole(&name);
+    files.copy_whole(name);
     let tree = match tree::parse(&source) {
         Ok(tree) if matches!(tree.value, Value::Null) => {
             let help = "docs/experiment-format.md has an example to begin with";
@@ -189,8 +211,9 @@ impl Loader {
     pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
         match self.experiment() {
             Some(experiment) if self.problems.is_empty() => {
-                let resolved = resolved(&self.source, self.file_ends, &self.tree);
-                Ok(Experiment { resolved, inputs: self.files.into_inputs(), ..experiment })
+                let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
+                let set_yaml = set::to_yaml(&self.set, &self.tree);
+                Ok(Experiment { settings, set_yaml, inputs: self.files.into_inputs(), ..experiment })
             }
             _ => {
                 let problems = self.problems.into_iter().map(|problem| problem.of_argument(self.file_ends)).collect();
@@ -203,6 +226,9 @@ impl Loader {
     fn put_set_values(&mut self) {
         for value in self.set.clone() {
             let SetValue { path, key_at, node } = &*value;
+            if self.purpose == Purpose::Run {
+                self.tree.remove_from("sweep", path);
+            }
             self.put_part_of_file(path);
             if let Err(part) = self.tree.set(path, node, key_at) {
                 self.problems.push(self.no_setting(path, &part, key_at, &path.to_string()));
@@ -480,7 +506,8 @@ impl Checker<'_> {
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
             target: ANY_TARGET,
             guesses: Vec::new(),
-            resolved: String::new(),
+            settings: SettingsInForce::default(),
+            set_yaml: String::new(),
             inputs: Vec::new(),
         }
     }

@@ -37,15 +37,15 @@ use std::sync::Arc;
 
 use crate::control_plane::{Change, ControlLoop};
 use crate::products::{Fleet, FleetGroup, Strategy};
-use crate::results::Setting;
-use crate::units::SimDuration;
+use crate::results::{Setting, VariantInfo};
+use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{PlatformSpec, WorldSpec};
 
 pub use crate::document::files::OpenFile;
 pub use crate::document::{InputFile, LoadError, Problem};
 pub use assertion::Assertion;
-pub use constants::Level;
-pub use load::{Overrides, load, load_plan, load_with};
+pub use constants::{Level, SettingInForce, SettingsInForce};
+pub use load::{Overrides, load, load_again, load_plan, load_with};
 pub use plan::Plan;
 pub use precision::Precision;
 pub use schema::schema;
@@ -77,10 +77,20 @@ pub struct Experiment {
     pub target: &'static str,
     /// Guesses that took the place of facts about the fleet.
     pub guesses: Vec<GuessedLink>,
-    /// Every setting in force with its origin, as YAML.
-    pub resolved: String,
+    /// Every setting in force with its origin.
+    pub settings: SettingsInForce,
+    /// The values of `--set` as the file would have them, lists as a whole; empty without any.
+    pub set_yaml: String,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
+}
+
+impl Experiment {
+    /// Every setting in force with its origin, as YAML.
+    #[must_use]
+    pub fn resolved(&self) -> String {
+        self.settings.to_yaml()
+    }
 }
 
 /// A value of the sites' links that nobody has stated.
@@ -105,6 +115,24 @@ pub struct Variant {
     pub settings: Vec<Setting>,
     /// What to run.
     pub scenario: Scenario,
+}
+
+impl Variant {
+    /// As results describe it.
+    #[must_use]
+    pub fn info(&self) -> VariantInfo {
+        let egress = self.scenario.world.registry.egress;
+        VariantInfo {
+            variant: self.label.clone(),
+            strategy: self.strategy.clone(),
+            setting: self.setting.clone(),
+            settings: self.settings.clone(),
+            product: self.scenario.product.to_owned(),
+            is_bound: self.scenario.is_bound,
+            registry_egress_bytes_per_s: (egress != BytesPerSec::UNLIMITED).then(|| egress.get()),
+            precision: None,
+        }
+    }
 }
 
 /// One world and one strategy.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use crate::document::path::{Path, Step};
 use crate::document::problem::{OrProblem, Source};
-use crate::document::tree::{self, Node};
+use crate::document::tree::{self, Node, Value};
+use crate::document::yaml;
 
 /// What a user may write.
 const HELP: &str = "write e.g. `--set registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`";
@@ -62,6 +63,25 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
         start += line.len() + 1;
     }
     Ok(values)
+}
+
+/// What the file would have for these values, which `tree` has: the path of each, to the first list on its way, which
+/// is there as a whole.
+pub(super) fn to_yaml(values: &[Arc<SetValue>], tree: &Node) -> String {
+    let mut file = Node::of_value(&serde_json::json!({}), &(0..0));
+    for value in values {
+        let is_list = |steps: &usize| {
+            let node = tree.get(&Path(value.path.0[..*steps].to_vec()));
+            node.is_some_and(|node| matches!(node.value, Value::List(_)))
+        };
+        let steps = (1..value.path.0.len()).find(is_list).unwrap_or(value.path.0.len());
+        let path = Path(value.path.0[..steps].to_vec());
+        if let Some(node) = tree.get(&path) {
+            // Its path leads through maps alone, which are made.
+            let _ = file.set(&path, node, &(0..0));
+        }
+    }
+    if values.is_empty() { String::new() } else { yaml::to_yaml(&file.to_json()) }
 }
 
 /// Whether one of two paths leads into the value of the other.

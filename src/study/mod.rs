@@ -26,7 +26,7 @@ use crate::scenario::{Experiment, LoadError, Precision, Variant};
 use crate::sim;
 use details::Details;
 use precision::Looks;
-use queue::in_order;
+pub(crate) use queue::in_order;
 
 pub use precision::{MeasurePrecision, judge};
 pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};

@@ -11,7 +11,7 @@ use super::StudyError;
 /// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
 /// After `stop` becomes true, or a job fails, no further job starts. When only the process of a run has failed, or runs
 /// belong to other shards, the other jobs are done.
-pub(super) fn in_order<T: Send>(
+pub(crate) fn in_order<T: Send>(
     jobs: usize,
     stop: &AtomicBool,
     job: impl Fn(usize) -> Result<T, StudyError> + Sync,

@@ -54,6 +54,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do.
     ("calibrate", &["io", "units", "stats", "engine", "document", "world", "scenario", "sim", "results"], &["rand"]),
     ("report", &["io", "results", "stats", "units"], &["rand"]),
+    // It answers with the page's data, which `report` draws from results.
+    ("explore", &["scenario", "sim", "study", "results", "report"], &["rand", "std::fs"]),
 ];
 
 /// The products' folders: world and driver know none of them, only the ids in `rollout`.

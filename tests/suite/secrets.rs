@@ -210,7 +210,7 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
             fs::write(to, &*input.copy().0).expect("written");
         }
         let copied = loaded(&copy);
-        assert_eq!(original.resolved, copied.resolved, "{}", folder.display());
+        assert_eq!(original.resolved(), copied.resolved(), "{}", folder.display());
         // The products' own programs get the whole file.
         let scenarios = |experiment: &Experiment| {
             let native = experiment.variants.iter().filter(|variant| variant.scenario.strategy.command().is_none());

@@ -6,6 +6,7 @@
 //! the same bytes.
 
 mod about;
+mod explored;
 mod fleet;
 mod markup;
 mod series;
@@ -21,12 +22,14 @@ use self::markup::{escaped, filled, marked};
 use self::series::PageSeries;
 use self::table::VariantLabel;
 use super::answer::{self, PageAnswer, groups};
-use super::data::Results;
+use super::data::{Results, VariantResults};
 use super::format::RateUnit;
 use super::guesses;
 use super::limits::AssertedLimit;
 use super::style::CLUSTER_STATES;
 use crate::results::{Setting, distinct};
+
+pub use explored::{EXPLORED, ExploredPage, explore_page, explored};
 
 /// The page's name in a results folder.
 pub const PAGE_FILE: &str = "report.html";
@@ -50,6 +53,8 @@ const SCRIPTS: [&str; 7] = [
     include_str!("../../../assets/page/fleet.js"),
     include_str!("../../../assets/page/main.js"),
 ];
+/// The curves and the fleet over time, on the page of results and on that of `fleetsim explore`.
+const OVER_TIME: &str = include_str!("../../../assets/page/over_time.html");
 const UPLOT: &str = include_str!("../../../assets/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../../assets/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("../../../assets/uplot/LICENSE");
@@ -110,13 +115,60 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
         .collect();
     let answer = answer::answer(&variants, &groups, &AssertedLimit::of_answer(results), results.provenance.seed);
     let filters = filters(&variants);
-    let mut names = Vec::new();
-    let clusters: usize = variants.iter().map(|variant| variant.clusters.len()).sum();
-    let each = clusters.div_ceil(SQUARES_MAX).max(1);
-    let data: Vec<VariantData<'_>> = variants
-        .iter()
-        .zip(&called)
-        .map(|(variant, VariantLabel { label, style })| {
+    let first_group = || groups.first().map(|group| group.members.clone()).unwrap_or_default();
+    let shown = if variants.len() > SHOWN_AT_ONCE { first_group() } else { (0..variants.len()).collect() };
+    let fleets = fleets(&variants, &answer);
+    let all = PageData::of(results, &variants, &called, fleets);
+    let log = is_log(shown.iter().map(|&at| all.variants[at].end));
+    let page = PageData { filters, log, shown, ..all };
+    let each = page.each;
+    let json = script_json(&page);
+    let provenance = &results.provenance;
+    let question = if provenance.question.is_empty() { &provenance.experiment } else { &provenance.question };
+    let over_time = filled(
+        OVER_TIME,
+        &[
+            ("displayed", &about::displayed(results)),
+            ("released", &about::released(&variants, &called)),
+            ("square", &about::square(each)),
+        ],
+    );
+    filled(
+        TEMPLATE,
+        &[
+            ("over_time", &over_time),
+            ("title", &escaped(question)),
+            ("extent", &about::extent(provenance, &variants)),
+            ("answer", &answer_html(&answer)),
+            ("bold", bold(&answer)),
+            ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
+            ("unfinished", &about::unfinished(&variants, &called)),
+            ("uncertainty", &uncertainty::section(results, &guesses::sentences(results, &variants, &answer))),
+            ("statuses", &statuses::section(results)),
+            ("statuses_link", statuses::link(results)),
+            ("provenance", &about::provenance(provenance, &variants)),
+            ("files", &about::files(charts)),
+            ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
+            ("licence", &escaped(UPLOT_LICENCE)),
+            ("data", &json),
+            ("uplot", UPLOT),
+            ("scripts", &SCRIPTS.join("\n")),
+        ],
+    )
+}
+
+impl<'r> PageData<'r> {
+    /// The curves and fleets of `variants`, all of which are shown.
+    fn of(
+        results: &Results,
+        variants: &'r [VariantResults<'r>],
+        called: &'r [VariantLabel],
+        fleets: [usize; 2],
+    ) -> Self {
+        let mut names = Vec::new();
+        let clusters: usize = variants.iter().map(|variant| variant.clusters.len()).sum();
+        let each = clusters.div_ceil(SQUARES_MAX).max(1);
+        let data = |(variant, VariantLabel { label, style }): (&'r VariantResults<'r>, &'r VariantLabel)| {
             let settings = variant.info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str()));
             let series = series::series(variant, variants.len());
             VariantData {
@@ -132,59 +184,37 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
                 series,
                 fleet: fleet::fleet(variant, each, &mut names),
             }
-        })
-        .collect();
-    let first_group = || groups.first().map(|group| group.members.clone()).unwrap_or_default();
-    let shown = if variants.len() > SHOWN_AT_ONCE { first_group() } else { (0..variants.len()).collect() };
-    let fleets = fleets(&variants, &answer);
-    let ends = || shown.iter().map(|&at| data[at].end).filter(|end| *end > 0.0);
-    let log = ends().fold(0.0, f64::max) > LOG_FROM * ends().fold(f64::INFINITY, f64::min);
-    let greatest = results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s).fold(0.0, f64::max);
-    let rate = RateUnit::for_max(greatest);
-    let page = PageData {
-        names,
-        each,
-        filters,
-        fleets,
-        log,
-        shown,
-        rate: (rate.bytes_per_s, rate.name),
-        egress_unit: series::EGRESS_UNIT,
-        states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, light.css(), dark.css())).collect(),
-        variants: data,
-    };
-    let json =
-        serde_json::to_string(&page).expect("plain fields with text keys are always JSON").replace('<', "\\u003c");
-    let provenance = &results.provenance;
-    let question = if provenance.question.is_empty() { &provenance.experiment } else { &provenance.question };
-    filled(
-        TEMPLATE,
-        &[
-            ("title", &escaped(question)),
-            ("extent", &about::extent(provenance, &variants)),
-            ("answer", &answer_html(&answer)),
-            ("bold", bold(&answer)),
-            ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
-            ("unfinished", &about::unfinished(&variants, &called)),
-            ("uncertainty", &uncertainty::section(results, &guesses::sentences(results, &variants, &answer))),
-            ("statuses", &statuses::section(results)),
-            ("statuses_link", statuses::link(results)),
-            ("released", &about::released(&variants, &called)),
-            ("displayed", &about::displayed(results)),
-            ("provenance", &about::provenance(provenance, &variants)),
-            ("files", &about::files(charts)),
-            ("square", &about::square(each)),
-            ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
-            ("licence", &escaped(UPLOT_LICENCE)),
-            ("data", &json),
-            ("uplot", UPLOT),
-            ("scripts", &SCRIPTS.join("\n")),
-        ],
-    )
+        };
+        let greatest = results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s).fold(0.0, f64::max);
+        let rate = RateUnit::for_max(greatest);
+        Self {
+            variants: variants.iter().zip(called).map(data).collect(),
+            names,
+            each,
+            filters: Vec::new(),
+            shown: (0..variants.len()).collect(),
+            fleets,
+            log: false,
+            rate: (rate.bytes_per_s, rate.name),
+            egress_unit: series::EGRESS_UNIT,
+            states: CLUSTER_STATES.iter().map(|&(name, light, dark)| (name, light.css(), dark.css())).collect(),
+        }
+    }
+}
+
+/// Whether rollouts with these ends are seen on a logarithmic axis alone.
+fn is_log(ends: impl Iterator<Item = f64>) -> bool {
+    let (least, most) = ends.filter(|end| *end > 0.0).minmax().into_option().unwrap_or_default();
+    most > LOG_FROM * least
+}
+
+/// A value as JSON that stands in a script.
+fn script_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain fields with text keys are always JSON").replace('<', "\\u003c")
 }
 
 /// Filters for variants: every setting, and the strategy, with at least two values.
-fn filters(variants: &[super::data::VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
+fn filters(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
     let settings: Vec<&[Setting]> = variants.iter().map(|variant| variant.info.settings.as_slice()).collect();
     let strategies = variants.iter().map(|variant| variant.info.strategy.clone()).unique().collect();
     let mut filters = vec![("strategy".to_owned(), strategies)];
@@ -195,7 +225,7 @@ fn filters(variants: &[super::data::VariantResults<'_>]) -> Vec<(String, Vec<Str
 
 /// The two fleets shown first. With a defect, the variants that expose the fewest and the most clusters; else the
 /// fastest variant beside one that stalls, or beside the compromise or the one with the lowest peak.
-fn fleets(variants: &[super::data::VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
+fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let best = answer.best.first().cloned().unwrap_or_default();
     if let Some(fleets) =
         best.least_exposed.first().copied().zip(best.most_exposed).filter(|(least, most)| least != most)

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use itertools::Itertools;
 use serde_json::Value as Json;
 
-use super::{Constant, all, places, product_of};
+use super::{Constant, VariedPart, all, lay, places, product_of};
 use crate::document::path::{Path, Step};
 use crate::document::problem::Source;
 use crate::document::tree::{Node, Value};
@@ -18,30 +18,93 @@ use crate::products::{PRODUCTS, ProductEntry};
 /// Parts of an experiment that are in force although nobody writes them.
 const ALWAYS: [&str; 4] = ["agent", "controller", "node", "registry"];
 
+/// Steps of a range from its low to its high end.
+const RANGE_STEPS: u32 = 40;
+
 /// Parts that belong to each strategy: their defaults are the product's.
 const OF_STRATEGY: [&str; 2] = ["agent", "controller"];
 
-/// All settings of an experiment as YAML: those of every strategy, then those of each. Keys are paths in the file.
-///
-/// Values behind `file_ends` in the source are those of `--set`.
-pub(crate) fn resolved(source: &Source, file_ends: usize, tree: &Node) -> String {
-    let mut text = "# Every setting in force, and its origin: a line of the experiment, or a default.\n\
-                    # A default is measured, documented (by a product) or a guess; others are switches and limits.\n"
-        .to_owned();
-    let mut lines = Lines { source, file_ends, tree, product: &PRODUCTS[0], indent: "  ", text: String::new() };
-    for (key, schema) in properties(places::whole(), &|_| true) {
-        if key != "strategies" && !OF_STRATEGY.contains(&key) {
-            lines.setting(&Path::of(key), key, schema);
+/// A setting in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingInForce {
+    /// Its path in the experiment file.
+    pub path: String,
+    /// Its value, as a person would write it.
+    pub value: String,
+    /// Where it is from, in words: a line, or a default.
+    pub origin: String,
+    /// Names and values of what is inside of it; of a map alone.
+    pub inside: Vec<(String, String)>,
+    /// Its path with `*` for every index, and the key of its product.
+    place: String,
+    product: &'static str,
+}
+
+impl SettingInForce {
+    /// The range of the constant at this place, if there is one and the value is a plain quantity: values from its low
+    /// to its high end, each once.
+    #[must_use]
+    pub fn range(&self) -> Vec<String> {
+        let is_here = |constant: &&Constant| {
+            let at = |known: &String| places::plain(known).replace("[*]", ".*") == self.place;
+            constant.is_of(self.product) && constant.part == VariedPart::Location && constant.places.iter().any(at)
+        };
+        let Some(constant) = all().find(is_here) else { return Vec::new() };
+        let Some(value) = constant.parse(&self.value) else { return Vec::new() };
+        let Some([low, high]) = lay::ends_around(constant, value) else { return Vec::new() };
+        let ends = [low.min(value), high.max(value)];
+        let share = |step: u32| f64::from(step) / f64::from(RANGE_STEPS);
+        let text = |step: u32| constant.text(constant.shape.quantile(share(step), ends));
+        (0..=RANGE_STEPS).map(text).unique().collect()
+    }
+}
+
+/// All settings of an experiment: those of every strategy, then those of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SettingsInForce {
+    /// Those of all strategies.
+    pub everywhere: Vec<SettingInForce>,
+    /// Those of each strategy, with its name and the key of its product.
+    pub strategies: Vec<(String, &'static str, Vec<SettingInForce>)>,
+}
+
+impl SettingsInForce {
+    /// Values behind `file_ends` in the source are those of `--set`.
+    pub(crate) fn of(source: &Source, file_ends: usize, tree: &Node) -> Self {
+        let mut lines = Lines { source, file_ends, tree, product: &PRODUCTS[0], settings: Vec::new() };
+        for (key, schema) in properties(places::whole(), &|_| true) {
+            if key != "strategies" && !OF_STRATEGY.contains(&key) {
+                lines.setting(&Path::of(key), key, schema);
+            }
         }
+        let mut all = Self { everywhere: lines.settings, strategies: Vec::new() };
+        for (key, choice) in tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default() {
+            let Some(product) = product_of(tree, &key.text) else { continue };
+            let mut lines = Lines { source, file_ends, tree, product, settings: Vec::new() };
+            lines.strategy(&key.text, choice);
+            all.strategies.push((key.text.clone(), product.key, lines.settings));
+        }
+        all
     }
-    let _ = write!(text, "everywhere:\n{}strategies:\n", lines.text);
-    for (key, choice) in tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default() {
-        let Some(product) = product_of(tree, &key.text) else { continue };
-        let mut lines = Lines { source, file_ends, tree, product, indent: "    ", text: String::new() };
-        lines.strategy(&key.text, choice);
-        let _ = writeln!(text, "  {}:  # {}\n{}", scalar(&key.text), product.key, lines.text.trim_end());
+
+    /// As YAML. Keys are paths in the file.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        let mut text = "# Every setting in force, and its origin: a line of the experiment, or a default.\n\
+                        # A default is measured, documented (by a product) or a guess; others are switches and limits.\n"
+            .to_owned();
+        let lines = |settings: &[SettingInForce], indent: &str| {
+            let line = |SettingInForce { path, value, origin, .. }: &SettingInForce| {
+                format!("{indent}{}: {}  # {origin}\n", scalar(path), scalar(value))
+            };
+            settings.iter().map(line).collect::<String>()
+        };
+        let _ = write!(text, "everywhere:\n{}strategies:\n", lines(&self.everywhere, "  "));
+        for (name, product, settings) in &self.strategies {
+            let _ = writeln!(text, "  {}:  # {product}\n{}", scalar(name), lines(settings, "    ").trim_end());
+        }
+        text
     }
-    text
 }
 
 /// The settings below a place, in order of their names: of a choice, the keys that `is_chosen`.
@@ -66,22 +129,21 @@ struct Lines<'e> {
     file_ends: usize,
     tree: &'e Node,
     product: &'static ProductEntry,
-    indent: &'static str,
-    text: String,
+    settings: Vec<SettingInForce>,
 }
 
 impl Lines<'_> {
     fn strategy(&mut self, name: &str, choice: &Node) {
         let product = self.product;
         if let Some((_, written)) = choice.entries().iter().find(|(key, _)| key.text == product.key) {
-            self.written(&Path::of("strategies").key(name).key(product.key), written);
+            self.written(&Path::of("strategies").key(name).key(product.key), "", written);
         }
         for (key, schema) in properties(places::whole(), &|key| OF_STRATEGY.contains(&key)) {
             self.setting(&Path::of(key), key, schema);
         }
         if self.tree.get(&Path::of("node").key("crashBackoff")).is_none() {
-            let value = Node::of_value(&product.restarts, &(0..0)).short_text();
-            self.line("node.crashBackoff", &value, &format!("default of {}", product.key));
+            let value = Node::of_value(&product.restarts, &(0..0));
+            self.line("node.crashBackoff", &value, format!("default of {}", product.key), "");
         }
     }
 
@@ -105,17 +167,17 @@ impl Lines<'_> {
                     self.setting(&path.index(index), &format!("{place}.*"), items);
                 }
             }
-            (Some(node), _) => self.written(path, node),
+            (Some(node), _) => self.written(path, place, node),
             (None, _) => self.unwritten(path, place),
         }
     }
 
     /// A value of the file, with its line; of a map, each of its values.
-    fn written(&mut self, path: &Path, node: &Node) {
+    fn written(&mut self, path: &Path, place: &str, node: &Node) {
         let entries = node.entries();
         if !entries.is_empty() && !path.to_string().starts_with("sweep") {
             for (key, value) in entries {
-                self.written(&path.key(&key.text), value);
+                self.written(&path.key(&key.text), &format!("{place}.{}", key.text), value);
             }
             return;
         }
@@ -127,7 +189,7 @@ impl Lines<'_> {
             sweep.entries().iter().any(|(key, _)| Path::parse(&key.text).is_ok_and(|swept| swept.starts_with(path)))
         });
         let varies = if is_swept { ", varied by `sweep`" } else { "" };
-        self.line(&path.to_string(), &node.short_text(), &format!("{origin}{varies}"));
+        self.line(&path.to_string(), node, format!("{origin}{varies}"), place);
     }
 
     fn unwritten(&mut self, path: &Path, place: &str) {
@@ -139,7 +201,7 @@ impl Lines<'_> {
         let is_of_product = matches!(path.0.first(), Some(Step::Key(key)) if OF_STRATEGY.contains(&key.as_str()));
         let of = if is_of_product { format!(" of {}", self.product.key) } else { String::new() };
         let basis = basis.map_or_else(String::new, |word| format!(": {word}"));
-        self.line(&path.to_string(), &node.short_text(), &format!("default{of}{basis}"));
+        self.line(&path.to_string(), &node, format!("default{of}{basis}"), place);
     }
 
     /// Whether a constant is set at this place, or in a part of its value, without being written.
@@ -149,8 +211,11 @@ impl Lines<'_> {
         constant.is_of(self.product.key) && own.any(|known| places::steps(&places::plain(known)).starts_with(&place))
     }
 
-    fn line(&mut self, path: &str, value: &str, origin: &str) {
-        let _ = writeln!(self.text, "{}{}: {}  # {origin}", self.indent, scalar(path), scalar(value));
+    fn line(&mut self, path: &str, node: &Node, origin: String, place: &str) {
+        let inside = node.entries().iter().map(|(key, value)| (key.text.clone(), value.short_text())).collect();
+        let (path, value, place) = (path.to_owned(), node.short_text(), place.to_owned());
+        let product = self.product.key;
+        self.settings.push(SettingInForce { path, value, origin, inside, place, product });
     }
 }
 

@@ -122,7 +122,7 @@ fn made(tree: &mut Node, needs: &Path) {
 }
 
 /// The range around the experiment's own value, which stands for another site or program, as uncertain in proportion.
-fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
+pub(super) fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
     let ends = constant.ends();
     if constant.is_absolute {
         return Some(ends);

@@ -28,7 +28,7 @@ use crate::document::tree::{self, Node};
 use crate::products::PRODUCTS;
 use crate::results::grouped;
 
-pub(crate) use in_force::resolved;
+pub use in_force::{SettingInForce, SettingsInForce};
 pub use kind::ConstantKind;
 pub(super) use kind::short;
 pub use lay::Level;

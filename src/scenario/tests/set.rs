@@ -28,7 +28,7 @@ fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(world.registry.egress, crate::units::BytesPerSec::UNLIMITED);
     assert_eq!(experiment.replicates, 3);
-    let resolved = &experiment.resolved;
+    let resolved = &experiment.resolved();
     for line in ["registry.egress: unlimited  # `--set`", "fleet[0].downlink: 20 Mbit/s  # `--set`"] {
         assert!(resolved.contains(line), "{line}\n{resolved}");
     }
@@ -51,12 +51,6 @@ fn problems_point_at_the_argument() {
           indices count from 0, and only maps have settings inside)"
         ]
     );
-    assert_eq!(
-        refused(&["strategies.defaults.rancherFleet.maxUnavailable=3"]),
-        ["--set:1:1: strategies.defaults.rancherFleet.maxUnavailable: \
-          `strategies.defaults.rancherFleet.maxUnavailable` has values of its own in the file's sweep or search (help: \
-          take `--set` away, or take the path out of the file)"]
-    );
     for (argument, message) in [
         ("registry.egress", "`--set` must have a path, `=` and a value"),
         ("=1", "`` is not a path"),
@@ -68,4 +62,35 @@ fn problems_point_at_the_argument() {
     }
     let twice = refused(&["registry.egress=1 Gbit/s", "registry.egress=2 Gbit/s"]);
     assert!(twice[0].contains("`registry.egress` is set, too: keep one of the two"), "{twice:#?}");
+}
+
+#[test]
+fn a_value_takes_the_place_of_a_sweep() {
+    let swept = load_with(&[]).expect("valid").variants.len();
+    let experiment = load_with(&["strategies.defaults.rancherFleet.maxUnavailable=3"]).expect("valid");
+    let of_defaults = experiment.variants.iter().filter(|variant| variant.strategy == "defaults").collect::<Vec<_>>();
+    assert!(of_defaults.len() == 1 && of_defaults[0].settings.is_empty() && swept > experiment.variants.len());
+    assert_eq!(experiment.set_yaml, "strategies:\n  defaults:\n    rancherFleet:\n      maxUnavailable: 3\n");
+    let snippet = of_defaults[0].scenario.strategy.snippet().expect("a product");
+    assert!(snippet.text.contains("maxUnavailable: 3"), "{}", snippet.text);
+    // Of a list, the file needs the whole.
+    let yaml = load_with(&["fleet[1].rtt=9 ms"]).expect("valid").set_yaml;
+    assert!(
+        yaml.starts_with("fleet:\n  - name:") && yaml.contains("9 ms") && yaml.matches("- name").count() == 2,
+        "{yaml}"
+    );
+}
+
+#[test]
+fn an_experiment_is_read_again_from_its_files_and_no_others() {
+    let experiment = load_with(&[]).expect("valid");
+    let again = |set: &str| {
+        let overrides = Overrides { set: vec![set.to_owned()], ..Overrides::default() };
+        load_again(&experiment.name, &experiment.inputs, &overrides)
+    };
+    let same = load_again(&experiment.name, &experiment.inputs, &Overrides::default()).expect("valid");
+    assert_eq!(format!("{:?}", same.variants), format!("{:?}", experiment.variants));
+    assert_eq!((&same.name, same.resolved()), (&experiment.name, experiment.resolved()));
+    let error = again("inventory=/etc/hosts").expect_err("a file that was not read").to_string();
+    assert!(error.contains("it was not there when the experiment was read"), "{error}");
 }

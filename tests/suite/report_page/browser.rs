@@ -48,6 +48,11 @@ pub(crate) struct Page {
 impl Page {
     /// Opens a file in a window of this size.
     pub(crate) fn open(browser: &Path, file: &Path, width: u32, height: u32) -> Self {
+        Self::open_at(browser, &format!("file://{}", file.display()), width, height)
+    }
+
+    /// Opens an address in a window of this size.
+    pub(crate) fn open_at(browser: &Path, address: &str, width: u32, height: u32) -> Self {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh"])
@@ -83,7 +88,7 @@ impl Page {
             page.call(&format!("{domain}.enable"), &json!({}));
         }
         page.resize(width, height);
-        page.call("Page.navigate", &json!({"url": format!("file://{}", file.display())}));
+        page.call("Page.navigate", &json!({"url": address}));
         page.wait_until_drawn();
         page.settle();
         page

@@ -3,7 +3,7 @@
 //!
 //! Without a browser these tests say so and pass; where `CI` is set they fail instead.
 
-mod browser;
+pub(crate) mod browser;
 
 use std::fs;
 use std::path::{Path, PathBuf};

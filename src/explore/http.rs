@@ -1,0 +1,143 @@
+//! The part of HTTP/1.1 that a page on this machine needs: one request for each connection, with limits on its size
+//! and its time. `httparse` reads the head.
+//!
+//! Why no server library? The small ones limit neither the size of a head nor the time that a client may take for it,
+//! and hide the connection, which says whether the page is still open.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Most bytes of a head, of its lines, and of a body.
+const MOST_HEAD: usize = 16 * 1024;
+const MOST_LINES: usize = 64;
+const MOST_BODY: usize = 512 * 1024;
+
+/// Longest time that a client may take to send a request, or to take a part of an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) path: String,
+    lines: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+/// Why there is no answer: the number of HTTP and its words.
+pub(super) type Status = (u16, &'static str);
+
+impl Request {
+    /// The value of a line of the head; empty without one. Names are in lowercase.
+    pub(super) fn line(&self, name: &str) -> &str {
+        self.lines.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// When it is not one, is too large, or takes too long. `None`: the client has gone.
+    pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<Status>> {
+        let end = Instant::now() + PATIENCE;
+        let _ = stream.set_write_timeout(Some(PATIENCE));
+        let mut bytes = Vec::new();
+        let (mut request, head, length) = loop {
+            more(stream, &mut bytes, end)?;
+            if let Some(read) = parsed(&bytes)? {
+                break read;
+            }
+            if bytes.len() > MOST_HEAD {
+                return Err(Some((431, "Request Header Fields Too Large")));
+            }
+        };
+        if length > MOST_BODY {
+            return Err(Some((413, "Content Too Large")));
+        }
+        while bytes.len() < head + length {
+            more(stream, &mut bytes, end)?;
+        }
+        request.body = bytes[head..head + length].to_vec();
+        Ok(request)
+    }
+}
+
+/// Reads a few more bytes.
+fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(), Option<Status>> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+        return Err(Some((408, "Request Timeout")));
+    }
+    let mut part = [0; 4096];
+    match stream.read(&mut part) {
+        Ok(0) => Err(None),
+        Ok(read) => {
+            bytes.extend_from_slice(&part[..read]);
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+        Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
+            Err(Some((408, "Request Timeout")))
+        }
+        Err(_) => Err(None),
+    }
+}
+
+/// A request without its body, the length of its head, and that of its body. `None`: the head has not ended yet.
+fn parsed(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Status> {
+    const BAD: Status = (400, "Bad Request");
+    let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
+    let mut head = httparse::Request::new(&mut lines);
+    let size = match head.parse(bytes) {
+        Ok(httparse::Status::Complete(size)) if size <= MOST_HEAD => size,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err((431, "Request Header Fields Too Large")),
+        Err(_) => return Err(BAD),
+    };
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for line in head.headers.iter() {
+        let value = str::from_utf8(line.value).map_err(|_| BAD)?.trim().to_owned();
+        let name = line.name.to_ascii_lowercase();
+        // What decides who asks, and where the body ends, must be said once.
+        let is_twice = lines.iter().any(|(known, _)| *known == name);
+        if is_twice && ["host", "origin", "content-length", "content-type"].contains(&name.as_str()) {
+            return Err(BAD);
+        }
+        lines.push((name, value));
+    }
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    let request = Request { method: text(head.method), path: text(head.path), lines, body: Vec::new() };
+    if !request.line("transfer-encoding").is_empty() {
+        return Err((411, "Length Required"));
+    }
+    let length = match request.line("content-length") {
+        "" => 0,
+        digits if digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            digits.parse().map_err(|_| BAD)?
+        }
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => return Err((413, "Content Too Large")),
+        _ => return Err(BAD),
+    };
+    Ok(Some((request, size, length)))
+}
+
+/// Writes the head of an answer of this type, whose body ends with the connection.
+pub(super) fn write_head(stream: &mut TcpStream, (code, words): Status, kind: &str) -> std::io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {code} {words}\r\nContent-Type: {kind}; charset=utf-8\r\nConnection: close\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Opener-Policy: same-origin\r\n\
+         Cross-Origin-Resource-Policy: same-origin\r\nContent-Security-Policy: frame-ancestors 'none'\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())
+}
+
+/// Whether the client has closed the connection, on which it has nothing more to say. Any thread may ask.
+pub(super) fn is_closed(stream: &TcpStream) -> bool {
+    if stream.set_read_timeout(Some(Duration::from_millis(1))).is_err() {
+        return true;
+    }
+    match stream.peek(&mut [0; 1]) {
+        Ok(read) => read == 0,
+        Err(error) => ![ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted].contains(&error.kind()),
+    }
+}

@@ -1,0 +1,387 @@
+//! Questions about an experiment while a reader looks: the same rollouts before and after a change of settings.
+//!
+//! An [`Explorer`] holds an experiment with all of its files, and reads no others. A [`Question`] names a variant to
+//! compare with, a variant to start from, and values of settings, which are those of `--set`. An [`Exploration`]
+//! answers it: it says which runs it needs next, and has an answer when it has got these. Whoever drives it decides on
+//! threads, and when to stop: a local server ([`serve`]), or a worker in a page. So both give the same bytes.
+//!
+//! Runs are asked for in the order of their replicates, before and after in pairs, with the experiment's seed. The
+//! answers have ever more of them, and the intervals of the differences shrink.
+
+mod controls;
+#[cfg(not(target_family = "wasm"))]
+mod http;
+#[cfg(not(target_family = "wasm"))]
+mod server;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::report::{EXPLORED, ExploredPage, Results, explore_page, explored};
+use crate::results::{Provenance, RunRecord, Setting, Snippet, Tables, VariantInfo, VariantRecord};
+use crate::scenario::{Experiment, InputFile, LoadError, Overrides, Variant, load_again};
+use crate::sim;
+
+#[cfg(not(target_family = "wasm"))]
+pub use server::{Server, serve};
+
+/// Numbers of pairs of runs after which there is an answer. The last ends the question.
+const ANSWERS: [usize; 8] = [1, 3, 6, 10, 20, 40, 70, 100];
+
+/// Most values of a question, and bytes of each.
+const MOST_SET: usize = 100;
+const MOST_BYTES: usize = 4096;
+
+/// Variants whose runs are kept for the next question.
+const MOST_KEPT: usize = 4;
+
+/// What a reader asks.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// Its number, which its answers have.
+    pub id: u64,
+    /// The page that asks; its newer question stops an older one.
+    #[serde(default)]
+    pub page: String,
+    /// The variant to compare with, as the experiment names it.
+    pub before: String,
+    /// The variant to start from.
+    pub after: String,
+    /// Values of settings, as for `--set`.
+    #[serde(default)]
+    pub set: Vec<String>,
+}
+
+/// An error in a question, at a setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trouble {
+    /// The path of the setting; may be empty.
+    pub at: String,
+    /// The error.
+    pub message: String,
+    /// The fix.
+    pub fix: String,
+}
+
+/// An experiment that questions are asked about.
+#[derive(Debug)]
+pub struct Explorer {
+    experiment: Experiment,
+    overrides: Overrides,
+    /// Runs of unchanged variants.
+    kept: Mutex<BTreeMap<String, Vec<RunRecord>>>,
+}
+
+/// A question with the runs that it has.
+#[derive(Debug)]
+pub struct Exploration {
+    id: u64,
+    /// Before and after.
+    variants: [Variant; 2],
+    seed: u64,
+    records: [VariantRecord; 2],
+    /// The variants are the same, so one run is both.
+    is_same: bool,
+    /// Name and runs as they are kept.
+    kept_as: String,
+    provenance: Provenance,
+    yaml: String,
+    snippet: Option<Snippet>,
+    /// Pairs in the answers so far.
+    told: usize,
+}
+
+/// A run that a question needs: before (0) or after (1), and its replicate.
+pub type ExploredRun = (usize, u32);
+
+impl Explorer {
+    /// An experiment as it was loaded with these `overrides`.
+    ///
+    /// # Errors
+    /// When every strategy starts a command, which a page must not.
+    pub fn new(experiment: Experiment, overrides: Overrides) -> Result<Self, String> {
+        if experiment.variants.iter().all(starts_command) {
+            return Err("explore starts no commands, and every strategy of this experiment is one".to_owned());
+        }
+        Ok(Self { experiment, overrides, kept: Mutex::default() })
+    }
+
+    /// The experiment in a page, from what [`Explorer::files`] wrote.
+    ///
+    /// # Errors
+    /// When the text is not that, or the experiment is invalid.
+    pub fn of_files(text: &str) -> Result<Self, String> {
+        let (name, overrides, files): (String, (u64, u32, Vec<String>), Vec<(String, String)>) =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let overrides = Overrides { seed: Some(overrides.0), replicates: Some(overrides.1), set: overrides.2 };
+        let inputs: Vec<InputFile> =
+            files.into_iter().map(|(path, text)| InputFile::new(&path, text.into_bytes())).collect();
+        Self::new(load_again(&name, &inputs, &overrides).map_err(|error| error.to_string())?, overrides)
+    }
+
+    /// The experiment's files and overrides, for a page. Files that are not text are left out.
+    #[must_use]
+    pub fn files(&self) -> Value {
+        let Experiment { name, seed, replicates, inputs, .. } = &self.experiment;
+        let text = |input: &InputFile| Some((input.path.clone(), String::from_utf8(input.bytes.to_vec()).ok()?));
+        json!([name, [seed, replicates, self.overrides.set], inputs.iter().filter_map(text).collect::<Vec<_>>()])
+    }
+
+    /// The question that the page opens with: the first variant, unchanged.
+    #[must_use]
+    pub fn first(&self) -> Question {
+        let label = &self.usable().next().expect("checked when it was made").label;
+        Question { before: label.clone(), after: label.clone(), ..Question::default() }
+    }
+
+    fn usable(&self) -> impl Iterator<Item = &Variant> {
+        self.experiment.variants.iter().filter(|variant| !starts_command(variant))
+    }
+
+    /// The page with the first answer. `engine` is the simulator as WebAssembly, compressed, as base64; empty for a page
+    /// that asks a server.
+    ///
+    /// # Errors
+    /// When the first variant cannot be simulated.
+    pub fn page(&self, engine: &str) -> Result<String, String> {
+        let mut first = self.begin(&self.first()).map_err(|troubles| troubles[0].message.clone())?;
+        for run in first.missing() {
+            let record = first.simulate(run);
+            first.add(run, record);
+        }
+        let Experiment { name, question, .. } = &self.experiment;
+        let variant = |variant: &Variant| {
+            let settings = variant.settings.iter().map(|setting| (setting.path.clone(), setting.value.clone()));
+            let settings: BTreeMap<String, String> = settings.collect();
+            json!({"label": variant.label, "strategy": variant.strategy, "settings": settings})
+        };
+        let variants: Vec<Value> = self.usable().map(variant).collect();
+        let controls = json!({"variants": variants, "controls": controls::controls(&self.experiment)});
+        Ok(explore_page(&ExploredPage {
+            title: if question.is_empty() { name } else { question },
+            first: &first.results(),
+            controls: &controls,
+            files: &if engine.is_empty() { Value::Null } else { self.files() },
+            engine,
+        }))
+    }
+
+    /// Reads and checks a question.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn begin(&self, question: &Question) -> Result<Exploration, Vec<Trouble>> {
+        let trouble =
+            |at: &str, message: String, fix: &str| vec![Trouble { at: at.to_owned(), message, fix: fix.to_owned() }];
+        if question.set.len() > MOST_SET || question.set.iter().any(|set| set.len() > MOST_BYTES) {
+            let message = format!("at most {MOST_SET} settings of {MOST_BYTES} bytes can be changed");
+            return Err(trouble("", message, "change the experiment's file"));
+        }
+        let named = |label: &str| {
+            let found = self.usable().find(|variant| variant.label == label);
+            found.ok_or_else(|| trouble("", format!("there is no variant `{label}`"), "choose one of the page"))
+        };
+        let (before, start) = (named(&question.before)?, named(&question.after)?);
+        let changed = self.changed(start, &question.set)?;
+        let (experiment, after) = changed.as_ref().map_or((&self.experiment, start), |(all, after)| (all, after));
+        if starts_command(after) {
+            let message = "explore starts no commands".to_owned();
+            return Err(trouble("", message, "use `fleetsim run --allow-commands`"));
+        }
+        let is_same = changed.is_none() && before.label == after.label;
+        let infos = [before, after].into_iter().zip(EXPLORED).map(|(variant, name)| VariantInfo {
+            variant: name.to_owned(),
+            setting: String::new(),
+            settings: Vec::new(),
+            ..variant.info()
+        });
+        let Experiment { name, question: asked, seed, replicates, assertions, plan, .. } = experiment;
+        let planned = plan.iter().filter(|_| assertions.is_empty());
+        let provenance = Provenance {
+            aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
+            variants: infos.collect(),
+            limits: assertions.iter().map(crate::scenario::Assertion::info).collect(),
+            ..Provenance::new(name, asked, *seed, *replicates)
+        };
+        let record = |name: &str| VariantRecord {
+            variant: name.to_owned(),
+            strategy: String::new(),
+            setting: String::new(),
+            settings: Vec::new(),
+            runs: Vec::new(),
+        };
+        let mut exploration = Exploration {
+            id: question.id,
+            variants: [before.clone(), after.clone()],
+            seed: *seed,
+            records: EXPLORED.map(record),
+            is_same,
+            kept_as: before.label.clone(),
+            provenance,
+            yaml: experiment.set_yaml.clone(),
+            snippet: after.scenario.strategy.snippet(),
+            told: 0,
+        };
+        // Another seed has other random numbers.
+        if *seed == self.experiment.seed {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            exploration.records[0].runs = kept.get(&before.label).cloned().unwrap_or_default();
+        }
+        if is_same {
+            let runs = exploration.records[0].runs.clone();
+            runs.into_iter().for_each(|run| exploration.push(1, run));
+        }
+        Ok(exploration)
+    }
+
+    /// The experiment with these values, and its variant that is otherwise like `start`. `None`: nothing is changed.
+    fn changed(&self, start: &Variant, set: &[String]) -> Result<Option<(Experiment, Variant)>, Vec<Trouble>> {
+        if set.is_empty() {
+            return Ok(None);
+        }
+        let path = |set: &str| set.split_once('=').map_or(set, |(path, _)| path).trim().to_owned();
+        let paths: Vec<String> = set.iter().map(|set| path(set)).collect();
+        // A value of the page takes the place of the command line's.
+        let own = self.overrides.set.iter().filter(|own| !paths.contains(&path(own)));
+        let set = own.chain(set).cloned().collect();
+        let overrides = Overrides { set, ..self.overrides.clone() };
+        let mut experiment =
+            load_again(&self.experiment.name, &self.experiment.inputs, &overrides).map_err(troubles)?;
+        let is_kept = |setting: &&Setting| !paths.contains(&setting.path);
+        let wanted: Vec<(&str, &str)> =
+            start.settings.iter().filter(is_kept).map(|setting| (&*setting.path, &*setting.value)).collect();
+        let is_like = |variant: &Variant| {
+            let settings = variant.settings.iter().map(|setting| (&*setting.path, &*setting.value));
+            variant.strategy == start.strategy && settings.eq(wanted.iter().copied())
+        };
+        let Some(at) = experiment.variants.iter().position(is_like) else {
+            let message = "no variant has these settings".to_owned();
+            return Err(vec![Trouble { at: String::new(), message, fix: "reset the settings".to_owned() }]);
+        };
+        let after = experiment.variants.swap_remove(at);
+        Ok(Some((experiment, after)))
+    }
+
+    /// Keeps the runs of the unchanged variant for the next question.
+    pub fn keep(&self, exploration: Exploration) {
+        let [VariantRecord { runs, .. }, _] = exploration.records;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if exploration.seed != self.experiment.seed {
+            return;
+        }
+        if kept.get(&exploration.kept_as).is_none_or(|known| known.len() < runs.len()) {
+            if kept.len() >= MOST_KEPT && !kept.contains_key(&exploration.kept_as) {
+                kept.pop_first();
+            }
+            kept.insert(exploration.kept_as, runs);
+        }
+    }
+}
+
+fn starts_command(variant: &Variant) -> bool {
+    variant.scenario.strategy.command().is_some()
+}
+
+fn troubles(error: LoadError) -> Vec<Trouble> {
+    let trouble = |problem: crate::scenario::Problem| Trouble {
+        at: problem.field.clone(),
+        message: problem.message.clone(),
+        fix: problem.help.unwrap_or_default(),
+    };
+    error.problems.into_iter().map(trouble).collect()
+}
+
+impl Exploration {
+    /// The runs up to the next answer; empty when the last was given.
+    #[must_use]
+    pub fn missing(&self) -> Vec<ExploredRun> {
+        let Some(&pairs) = ANSWERS.iter().find(|pairs| **pairs > self.told) else { return Vec::new() };
+        let sides = if self.is_same { 1 } else { 2 };
+        let runs = (0..pairs as u32).flat_map(|replicate| (0..sides).map(move |side| (side, replicate)));
+        runs.filter(|(side, replicate)| self.records[*side].runs.len() <= *replicate as usize).collect()
+    }
+
+    /// Whether every answer was given.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.told >= ANSWERS[ANSWERS.len() - 1]
+    }
+
+    /// One run.
+    ///
+    /// # Panics
+    /// Never: only processes fail, and a question starts none.
+    #[must_use]
+    pub fn simulate(&self, (side, replicate): ExploredRun) -> RunRecord {
+        sim::run(&self.variants[side], self.seed, replicate).expect("no process decides")
+    }
+
+    /// Takes a run, in the order of [`Exploration::missing`].
+    pub fn add(&mut self, (side, replicate): ExploredRun, mut run: RunRecord) {
+        debug_assert_eq!(self.records[side].runs.len(), replicate as usize);
+        if replicate > 0 {
+            // Only the first run is drawn with its clusters.
+            (run.clusters, run.passes) = (Vec::new(), Vec::new());
+        }
+        if self.is_same {
+            self.push(1, run.clone());
+        }
+        self.push(side, run);
+    }
+
+    fn push(&mut self, side: usize, mut run: RunRecord) {
+        EXPLORED[side].clone_into(&mut run.run.variant);
+        (run.run.strategy, run.run.setting) = (String::new(), String::new());
+        self.records[side].runs.push(run);
+    }
+
+    /// The results of the runs so far.
+    fn results(&self) -> Results {
+        let pairs = self.records.each_ref().map(|record| record.runs.len()).into_iter().min().unwrap_or(0);
+        let record = |record: &VariantRecord| VariantRecord { runs: record.runs[..pairs].to_vec(), ..record.clone() };
+        let tables = Tables::showing(&self.records.each_ref().map(record), self.seed, Some(0));
+        Results {
+            provenance: self.provenance.clone(),
+            tables,
+            uncertainty: Vec::new(),
+            draws: Vec::new(),
+            constants: Vec::new(),
+            guesses: Vec::new(),
+            width: crate::report::ChartWidth::default(),
+        }
+    }
+
+    /// The answer with the runs of [`Exploration::missing`], as one line of JSON.
+    pub fn answer(&mut self) -> String {
+        self.told = ANSWERS.into_iter().find(|pairs| *pairs > self.told).unwrap_or(self.told);
+        let results = self.results();
+        let answer = json!({
+            "id": self.id,
+            "runs": self.told,
+            "of": ANSWERS[ANSWERS.len() - 1],
+            "done": self.is_done(),
+            "data": explored(&results),
+            "csv": self.csv(&results.tables),
+            "yaml": self.yaml,
+            "snippet": self.snippet,
+        });
+        answer.to_string()
+    }
+
+    /// `runs.csv` of the runs.
+    fn csv(&self, tables: &Tables) -> String {
+        let files = tables.files();
+        let runs = files.into_iter().find(|(name, _)| *name == "runs.csv").map(|(_, bytes)| bytes);
+        String::from_utf8(runs.unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// The answer to a question that cannot be simulated, as one line of JSON.
+#[must_use]
+pub fn refusal(id: u64, troubles: &[Trouble]) -> String {
+    json!({"id": id, "errors": troubles}).to_string()
+}

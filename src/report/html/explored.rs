@@ -1,0 +1,163 @@
+//! The page of `fleetsim explore`: a rollout before and after a change, drawn over each other.
+//!
+//! It has the curves and the fleet of the page of results, with two variants. Its controls and its scripts ask an
+//! engine, a local server or a worker in the page, for the same data after every change.
+
+use serde::Serialize;
+
+use super::markup::{escaped, filled};
+use super::table::VariantLabel;
+use super::{OVER_TIME, PageData, SCRIPTS, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log, script_json};
+use crate::report::columns::{COLUMNS, Column, REACHABLE};
+use crate::report::data::{Results, VariantResults};
+use crate::report::format::in_unit;
+use crate::report::limits::AssertedLimit;
+use crate::report::style::CurveStyle;
+use crate::results::{Measure, SummaryRow};
+
+/// The names of the two variants: as the experiment has it, and with the change.
+pub const EXPLORED: [&str; 2] = ["before", "after"];
+
+/// Colours of the curve before the change, on light and on dark ground.
+const GREY: [&str; 2] = ["#8b94a1", "#98a2ae"];
+
+/// What the page may load: answers of its server, or its own worker.
+const OF_SERVER: &str = "script-src 'unsafe-inline'; connect-src 'self'";
+const OF_WORKER: &str = "script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:";
+
+const TEMPLATE: &str = include_str!("../../../assets/page/explore.html");
+const STYLE_OF_CONTROLS: &str = include_str!("../../../assets/page/explore.css");
+const SCRIPT: &str = include_str!("../../../assets/page/explore.js");
+
+/// One measure or limit, before and after, in words.
+#[derive(Debug, Serialize)]
+struct ExploredRow {
+    heading: String,
+    note: &'static str,
+    /// The value before and after; of a limit with its verdict.
+    values: [String; 2],
+    /// Whether each meets the limit. `None`: no limit.
+    holds: Option<[bool; 2]>,
+    /// The paired difference, with its 95% interval when there are enough runs.
+    difference: String,
+    interval: String,
+    /// Whether the interval leaves out zero: -1 less, 1 more.
+    sign: i8,
+}
+
+/// The data of both variants for the page, as JSON: curves and fleets, and the table of measures.
+///
+/// # Panics
+/// When the results are not those of [`EXPLORED`].
+#[must_use]
+pub fn explored(results: &Results) -> Box<serde_json::value::RawValue> {
+    let variants = results.variants();
+    let [before, after] = variants.as_slice() else { panic!("two variants have runs") };
+    let called: Vec<VariantLabel> = variants
+        .iter()
+        .map(|variant| VariantLabel { label: variant.name().to_owned(), style: variant.style })
+        .collect();
+    let mut page = PageData::of(results, &variants, &called, [0, 1]);
+    let alone = CurveStyle::of(&[vec![0]], &[after.product()])[0];
+    page.variants[0].colours = GREY.map(str::to_owned);
+    page.variants[1].colours = [alone.colour().css(), alone.colour_on_dark().css()];
+    page.log = is_log(page.variants.iter().map(|variant| variant.end));
+    let measures = COLUMNS.iter().filter_map(|column| of_measure(column, before, after));
+    let limits = AssertedLimit::of_answer(results);
+    let rows: Vec<ExploredRow> =
+        limits.iter().filter_map(|limit| of_limit(limit, before, after)).chain(measures).collect();
+    serde_json::value::to_raw_value(&serde_json::json!({"page": page, "rows": rows})).expect("plain fields are JSON")
+}
+
+fn of_limit(limit: &AssertedLimit, before: &VariantResults<'_>, after: &VariantResults<'_>) -> Option<ExploredRow> {
+    let verdicts = [limit.judge(before)?, limit.judge(after)?];
+    Some(ExploredRow {
+        heading: limit.limit.to_string(),
+        note: "limit of the experiment",
+        holds: Some([verdicts[0].holds, verdicts[1].holds]),
+        values: verdicts.map(|verdict| limit.value(verdict)),
+        difference: String::new(),
+        interval: String::new(),
+        sign: 0,
+    })
+}
+
+/// `None` where the measure says nothing: it is 0 before and after, or all clusters can be updated.
+fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResults<'_>) -> Option<ExploredRow> {
+    let measure = Measure::named(column.measure).expect("a measure of the table");
+    let rows = [before.summary(measure.name)?, after.summary(measure.name)?];
+    let is_whole = before.reach().is_whole() && after.reach().is_whole();
+    if rows.iter().all(|row| row.max == Some(0.0)) || column.measure == REACHABLE && is_whole {
+        return None;
+    }
+    let value = |row: &SummaryRow| in_unit(row.median.unwrap_or(f64::INFINITY), measure.unit);
+    let row = rows[1];
+    // The mean shows a change of a few runs; where a run never ends, there is a median alone.
+    let (difference, low, high) = match row.diff_mean {
+        Some(mean) => (Some(mean), row.diff_mean_ci95_low, row.diff_mean_ci95_high),
+        None => (row.diff_median, row.diff_median_ci95_low, row.diff_median_ci95_high),
+    };
+    let signed = |value: f64| {
+        let sign = if value < 0.0 {
+            "−"
+        } else if value > 0.0 {
+            "+"
+        } else {
+            "±"
+        };
+        format!("{sign}{}", in_unit(value.abs(), measure.unit))
+    };
+    let ends = low.zip(high);
+    let sign = ends.map_or(0, |(low, high)| i8::from(low > 0.0) - i8::from(high < 0.0));
+    Some(ExploredRow {
+        heading: column.heading.to_owned(),
+        note: measure.definition,
+        values: rows.map(value),
+        holds: None,
+        difference: difference.map_or_else(|| "not known".to_owned(), signed),
+        interval: ends.map_or_else(String::new, |(low, high)| format!("{} to {}", signed(low), signed(high))),
+        sign,
+    })
+}
+
+/// What the page consists of.
+#[derive(Debug)]
+pub struct ExploredPage<'p> {
+    /// The experiment's question, or its name.
+    pub title: &'p str,
+    /// The first answer, which is drawn when the page opens.
+    pub first: &'p Results,
+    /// The controls, as JSON.
+    pub controls: &'p serde_json::Value,
+    /// The experiment's files, as JSON; `null` for a page whose engine is a server.
+    pub files: &'p serde_json::Value,
+    /// The simulator as WebAssembly, compressed, as base64; empty for a page whose engine is a server.
+    pub engine: &'p str,
+}
+
+/// The page.
+#[must_use]
+pub fn explore_page(page: &ExploredPage<'_>) -> String {
+    let over_time = filled(
+        OVER_TIME,
+        &[("displayed", "Lines and squares: replicate 0. "), ("released", ""), ("square", &about::square(1))],
+    );
+    let first: serde_json::Value = serde_json::from_str(explored(page.first).get()).expect("it was written as JSON");
+    filled(
+        TEMPLATE,
+        &[
+            ("title", &escaped(page.title)),
+            ("policy", if page.engine.is_empty() { OF_SERVER } else { OF_WORKER }),
+            ("over_time", &over_time),
+            ("style", &format!("{UPLOT_STYLE}\n{STYLE}\n{STYLE_OF_CONTROLS}")),
+            ("licence", &escaped(UPLOT_LICENCE)),
+            ("data", &script_json(&first["page"])),
+            ("rows", &script_json(&first["rows"])),
+            ("controls", &script_json(page.controls)),
+            ("files", &script_json(page.files)),
+            ("engine", page.engine),
+            ("uplot", UPLOT),
+            ("scripts", &[SCRIPTS.as_slice(), &[SCRIPT]].concat().join("\n")),
+        ],
+    )
+}

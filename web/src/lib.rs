@@ -1,0 +1,106 @@
+//! Questions about an experiment in a page: the functions that the worker of `assets/page/explore.js` calls.
+//!
+//! Texts are handed over in the module's memory. The page writes one where [`room`] says, and reads an answer where
+//! [`answer_at`] says. One [`step`] simulates one run, so that the worker can take a newer question in between.
+
+use std::cell::RefCell;
+
+use fleetsim::explore::{Exploration, Explorer, Question, Trouble, refusal};
+
+#[derive(Default)]
+struct Engine {
+    explorer: Option<Explorer>,
+    exploration: Option<Exploration>,
+    text: Vec<u8>,
+    answer: String,
+}
+
+thread_local! {
+    static ENGINE: RefCell<Engine> = RefCell::default();
+}
+
+fn with<T>(work: impl FnOnce(&mut Engine) -> T) -> T {
+    ENGINE.with_borrow_mut(work)
+}
+
+/// Where the page writes a text of so many bytes, which the next call reads.
+#[unsafe(no_mangle)]
+pub extern "C" fn room(bytes: usize) -> *mut u8 {
+    with(|engine| {
+        engine.text = vec![0; bytes];
+        engine.text.as_mut_ptr()
+    })
+}
+
+/// Where the answer is.
+#[unsafe(no_mangle)]
+pub extern "C" fn answer_at() -> *const u8 {
+    with(|engine| engine.answer.as_ptr())
+}
+
+/// The bytes of the answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn answer_length() -> usize {
+    with(|engine| engine.answer.len())
+}
+
+/// Reads the experiment. 0: the answer says why it cannot.
+#[unsafe(no_mangle)]
+pub extern "C" fn open(_bytes: usize) -> u32 {
+    with(|engine| match Explorer::of_files(&String::from_utf8_lossy(&engine.text)) {
+        Ok(explorer) => {
+            engine.explorer = Some(explorer);
+            1
+        }
+        Err(message) => {
+            engine.answer = message;
+            0
+        }
+    })
+}
+
+/// Takes a question, which ends the one before. 0: the answer says what is wrong with it.
+#[unsafe(no_mangle)]
+pub extern "C" fn ask(_bytes: usize) -> u32 {
+    with(|engine| {
+        let Some(explorer) = &engine.explorer else { return 0 };
+        if let Some(older) = engine.exploration.take() {
+            explorer.keep(older);
+        }
+        let (id, begun) = match serde_json::from_slice::<Question>(&engine.text) {
+            Ok(question) => (question.id, explorer.begin(&question)),
+            Err(error) => {
+                let trouble = Trouble { at: String::new(), message: error.to_string(), fix: String::new() };
+                (0, Err(vec![trouble]))
+            }
+        };
+        match begun {
+            Ok(exploration) => {
+                engine.exploration = Some(exploration);
+                1
+            }
+            Err(troubles) => {
+                engine.answer = refusal(id, &troubles);
+                0
+            }
+        }
+    })
+}
+
+/// Simulates one run. 1: there is an answer; 2: it is the last one.
+#[unsafe(no_mangle)]
+pub extern "C" fn step() -> u32 {
+    with(|engine| {
+        let Some(exploration) = &mut engine.exploration else { return 2 };
+        let missing = exploration.missing();
+        if let Some(run) = missing.first() {
+            let record = exploration.simulate(*run);
+            exploration.add(*run, record);
+        }
+        if missing.len() > 1 {
+            return 0;
+        }
+        engine.answer = exploration.answer();
+        if exploration.is_done() { 2 } else { 1 }
+    })
+}
