@@ -58,12 +58,17 @@
 //! # }
 //! ```
 
+// A page in a browser has no charts and no files, so that parts are not used there.
+#![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
+
+#[cfg(not(target_family = "wasm"))]
 pub mod calibrate;
 pub mod control_plane;
 pub mod document;
 pub mod engine;
 pub mod explore;
 pub mod flow;
+#[cfg(not(target_family = "wasm"))]
 pub mod import;
 pub mod io;
 pub mod process;

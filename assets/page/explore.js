@@ -86,18 +86,22 @@ function workerMain() {
     if (now !== 0) postMessage(JSON.parse(answer()));
     if (now !== 2) setTimeout(work, 0, id);
   };
-  onmessage = async ({ data }) => {
+  const open = async (data) => {
+    const stream = new Blob([data.module]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const { instance } = await WebAssembly.instantiate(await new Response(stream).arrayBuffer(), {});
+    engine = instance.exports;
+    const is_open = call("open", data.files);
+    postMessage(is_open ? { ready: true } : { id: 0, errors: [{ at: "", message: answer(), fix: "" }] });
+  };
+  const failed = (error) => postMessage({ id: 0, errors: [{ at: "", message: `the engine failed: ${error.message}`, fix: "reload the page" }] });
+  onmessage = ({ data }) => {
     if (data.module) {
-      const stream = new Blob([data.module]).stream().pipeThrough(new DecompressionStream("gzip"));
-      const { instance } = await WebAssembly.instantiate(await new Response(stream).arrayBuffer(), {});
-      engine = instance.exports;
-      const is_open = call("open", data.files);
-      postMessage(is_open ? { ready: true } : { id: 0, errors: [{ at: "", message: answer(), fix: "" }] });
-    } else {
-      newest = data.id;
-      if (call("ask", JSON.stringify(data))) setTimeout(work, 0, data.id);
-      else postMessage(JSON.parse(answer()));
+      open(data).catch(failed);
+      return;
     }
+    newest = data.id;
+    if (call("ask", JSON.stringify(data))) setTimeout(work, 0, data.id);
+    else postMessage(JSON.parse(answer()));
   };
 }
 

@@ -95,6 +95,9 @@ pub struct Exploration {
     told: usize,
 }
 
+/// Seed, replicates and values of the command line, as a page has them.
+type PageOverrides = (Option<u64>, Option<u32>, Vec<String>);
+
 /// A run that a question needs: before (0) or after (1), and its replicate.
 pub type ExploredRun = (usize, u32);
 
@@ -115,9 +118,9 @@ impl Explorer {
     /// # Errors
     /// When the text is not that, or the experiment is invalid.
     pub fn of_files(text: &str) -> Result<Self, String> {
-        let (name, overrides, files): (String, (u64, u32, Vec<String>), Vec<(String, String)>) =
+        let (name, (seed, replicates, set), files): (String, PageOverrides, Vec<(String, String)>) =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let overrides = Overrides { seed: Some(overrides.0), replicates: Some(overrides.1), set: overrides.2 };
+        let overrides = Overrides { seed, replicates, set };
         let inputs: Vec<InputFile> =
             files.into_iter().map(|(path, text)| InputFile::new(&path, text.into_bytes())).collect();
         Self::new(load_again(&name, &inputs, &overrides).map_err(|error| error.to_string())?, overrides)
@@ -126,9 +129,10 @@ impl Explorer {
     /// The experiment's files and overrides, for a page. Files that are not text are left out.
     #[must_use]
     pub fn files(&self) -> Value {
-        let Experiment { name, seed, replicates, inputs, .. } = &self.experiment;
+        let Experiment { name, inputs, .. } = &self.experiment;
+        let Overrides { seed, replicates, set } = &self.overrides;
         let text = |input: &InputFile| Some((input.path.clone(), String::from_utf8(input.bytes.to_vec()).ok()?));
-        json!([name, [seed, replicates, self.overrides.set], inputs.iter().filter_map(text).collect::<Vec<_>>()])
+        json!([name, [seed, replicates, set], inputs.iter().filter_map(text).collect::<Vec<_>>()])
     }
 
     /// The question that the page opens with: the first variant, unchanged.
@@ -142,8 +146,8 @@ impl Explorer {
         self.experiment.variants.iter().filter(|variant| !starts_command(variant))
     }
 
-    /// The page with the first answer. `engine` is the simulator as WebAssembly, compressed, as base64; empty for a page
-    /// that asks a server.
+    /// The page with the first answer. `engine` is the simulator as WebAssembly, compressed, as base64; empty for a
+    /// page that asks a server.
     ///
     /// # Errors
     /// When the first variant cannot be simulated.

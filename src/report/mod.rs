@@ -11,15 +11,20 @@
 
 mod answer;
 mod axis;
+#[cfg(not(target_family = "wasm"))]
 mod calibration;
+#[cfg(not(target_family = "wasm"))]
 mod canvas;
+#[cfg(not(target_family = "wasm"))]
 mod charts;
 mod columns;
 mod data;
+#[cfg(not(target_family = "wasm"))]
 mod draw;
 mod export;
 mod findings;
 mod format;
+#[cfg(not(target_family = "wasm"))]
 mod frame;
 mod guesses;
 mod html;
@@ -29,6 +34,7 @@ mod names;
 mod plan;
 mod prelude;
 mod review;
+#[cfg(not(target_family = "wasm"))]
 mod sensitivity;
 mod sheet;
 mod style;
@@ -42,8 +48,10 @@ mod text;
 mod uncertainty;
 mod wrap;
 
+#[cfg(not(target_family = "wasm"))]
 pub use calibration::calibration_text;
 pub use data::Results;
+#[cfg(not(target_family = "wasm"))]
 pub use draw::{CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity};
 pub use export::{write_metrics, write_trace};
 pub use guesses::deciding_links;
@@ -52,6 +60,7 @@ pub use junit::junit;
 pub use limits::verdicts;
 pub use plan::plan_text;
 pub use review::{Review, ReviewSide, SettingChange, review_markdown, review_text};
+#[cfg(not(target_family = "wasm"))]
 pub use sensitivity::sensitivity_text;
 pub use sheet::ChartWidth;
 pub use table::{SCHEMA_VERSION, json, table};

@@ -68,6 +68,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("apt-get ", "installs packages"),
     ("lab/run ", "needs root, a registry and containerd; `.ci/run` emulates one set-up where it may"),
     ("fleetsim run my-experiment --allow-commands", "needs the built controllers; `upstream_controllers` runs them"),
+    ("fleetsim explore ", "waits for readers, or needs the built simulator; `explore` runs both"),
     ("fleetsim sensitivity ", "takes minutes in a test's build; `sensitivity` runs smaller ones"),
     ("fleetsim run my-rollout.yaml", "takes minutes in a test's build; `committed_results` runs the same experiment"),
     ("fleetsim compare ", "needs two versions; the tests of `compare` run it"),

@@ -50,7 +50,7 @@ struct ExploredRow {
 /// # Panics
 /// When the results are not those of [`EXPLORED`].
 #[must_use]
-pub fn explored(results: &Results) -> Box<serde_json::value::RawValue> {
+pub fn explored(results: &Results) -> serde_json::Value {
     let variants = results.variants();
     let [before, after] = variants.as_slice() else { panic!("two variants have runs") };
     let called: Vec<VariantLabel> = variants
@@ -66,7 +66,7 @@ pub fn explored(results: &Results) -> Box<serde_json::value::RawValue> {
     let limits = AssertedLimit::of_answer(results);
     let rows: Vec<ExploredRow> =
         limits.iter().filter_map(|limit| of_limit(limit, before, after)).chain(measures).collect();
-    serde_json::value::to_raw_value(&serde_json::json!({"page": page, "rows": rows})).expect("plain fields are JSON")
+    serde_json::json!({"page": page, "rows": rows})
 }
 
 fn of_limit(limit: &AssertedLimit, before: &VariantResults<'_>, after: &VariantResults<'_>) -> Option<ExploredRow> {
@@ -97,7 +97,11 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
         Some(mean) => (Some(mean), row.diff_mean_ci95_low, row.diff_mean_ci95_high),
         None => (row.diff_median, row.diff_median_ci95_low, row.diff_median_ci95_high),
     };
+    // Sums of the same numbers in another order differ by their rounding.
+    let noise = 1e-6 * row.median.unwrap_or(0.0).abs();
+    let plain = |value: f64| if value.abs() <= noise { 0.0 } else { value };
     let signed = |value: f64| {
+        let value = plain(value);
         let sign = if value < 0.0 {
             "−"
         } else if value > 0.0 {
@@ -107,15 +111,20 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
         };
         format!("{sign}{}", in_unit(value.abs(), measure.unit))
     };
+    // Of counts, the difference has the unit.
+    let end = |value: f64| match measure.unit {
+        "s" | "bytes/s" | "bytes" | "1" => signed(value),
+        _ => signed(value).split(' ').next().unwrap_or_default().to_owned(),
+    };
     let ends = low.zip(high);
-    let sign = ends.map_or(0, |(low, high)| i8::from(low > 0.0) - i8::from(high < 0.0));
+    let sign = ends.map_or(0, |(low, high)| i8::from(plain(low) > 0.0) - i8::from(plain(high) < 0.0));
     Some(ExploredRow {
         heading: column.heading.to_owned(),
         note: measure.definition,
         values: rows.map(value),
         holds: None,
         difference: difference.map_or_else(|| "not known".to_owned(), signed),
-        interval: ends.map_or_else(String::new, |(low, high)| format!("{} to {}", signed(low), signed(high))),
+        interval: ends.map_or_else(String::new, |(low, high)| format!("{} to {}", end(low), end(high))),
         sign,
     })
 }
@@ -142,7 +151,7 @@ pub fn explore_page(page: &ExploredPage<'_>) -> String {
         OVER_TIME,
         &[("displayed", "Lines and squares: replicate 0. "), ("released", ""), ("square", &about::square(1))],
     );
-    let first: serde_json::Value = serde_json::from_str(explored(page.first).get()).expect("it was written as JSON");
+    let first = explored(page.first);
     filled(
         TEMPLATE,
         &[

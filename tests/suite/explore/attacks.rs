@@ -154,3 +154,13 @@ fn a_closed_page_stops_its_work() {
         assert!(start.elapsed() < Duration::from_secs(60), "it still works for a page that is closed");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_it() {
+    let mut served = Served::begin(EXPERIMENT);
+    let _reader = served.connect();
+    let id = rustix::process::Pid::from_child(&served.program);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
+    assert_eq!(served.program.wait().expect("it ends").code(), Some(130));
+}

@@ -32,14 +32,14 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     until(page, ANSWERED);
     assert_eq!(page.text("document.title"), "How <many> clusters at once?");
     // Without a change, before and after are equal.
-    assert_eq!(row(page, "peak pulls")[1..3], ["8 pulls", "8 pulls"]);
-    // The swept setting has a slider over its values: 10% and 50% of 40 clusters with 2 nodes.
+    assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "4 pulls"]);
+    // The swept setting has a slider over its values: 10% and 50% of 40 clusters, each with one pull at a time.
     let slider = "document.querySelector('#groups input[type=range]')";
     page.evaluate(&format!("{slider}.focus()"));
     page.press("End", 1);
     until(page, &format!("{ANSWERED} && location.hash.includes('50%25')"));
     assert_eq!(page.text(&format!("{slider}.getAttribute('aria-valuetext')")), "50%");
-    assert_eq!(row(page, "peak pulls")[1..4], ["8 pulls", "40 pulls", "+32 pulls"]);
+    assert_eq!(row(page, "peak pulls")[1..4], ["4 pulls", "20 pulls", "+16 pulls"]);
     assert!(page.text("document.getElementById('pastes').textContent").contains("maxUnavailable: 50%"));
     until(page, "/^(6|[1-9]\\d+) of/.test(document.getElementById('progress').textContent)");
     assert!(
@@ -51,14 +51,14 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     let input = "document.querySelector('#groups .value input')";
     page.evaluate(&format!("{input}.focus(); {input}.value = '25%'; {input}.dispatchEvent(new Event('change'))"));
     until(page, &format!("{ANSWERED} && location.hash.includes('25%25')"));
-    assert_eq!(row(page, "peak pulls")[2], "20 pulls");
+    assert_eq!(row(page, "peak pulls")[2], "10 pulls");
     page.evaluate(&format!("{input}.value = 'many'; {input}.dispatchEvent(new Event('change'))"));
     until(page, &format!("{input}.getAttribute('aria-invalid') === 'true'"));
     let described = format!("document.getElementById({input}.getAttribute('aria-describedby')).textContent");
     assert!(page.text(&described).contains("many"), "the control has its error");
     page.evaluate("document.getElementById('reset').click()");
     until(page, &format!("{ANSWERED} && !location.hash"));
-    assert_eq!(row(page, "peak pulls")[2], "8 pulls");
+    assert_eq!(row(page, "peak pulls")[2], "4 pulls");
     // Every control has a name, and nothing is a heading or a table without one.
     let nameless = "[...document.querySelectorAll('input, select, button')].filter((one) => !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).length";
     assert_eq!(page.whole(nameless), 0, "controls without a name");
