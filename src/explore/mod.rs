@@ -348,15 +348,7 @@ impl Exploration {
         let pairs = self.records.each_ref().map(|record| record.runs.len()).into_iter().min().unwrap_or(0);
         let record = |record: &VariantRecord| VariantRecord { runs: record.runs[..pairs].to_vec(), ..record.clone() };
         let tables = Tables::showing(&self.records.each_ref().map(record), self.seed, Some(0));
-        Results {
-            provenance: self.provenance.clone(),
-            tables,
-            uncertainty: Vec::new(),
-            draws: Vec::new(),
-            constants: Vec::new(),
-            guesses: Vec::new(),
-            width: crate::report::ChartWidth::default(),
-        }
+        Results::in_memory(self.provenance.clone(), tables)
     }
 
     /// The answer with the runs of [`Exploration::missing`], as one line of JSON.
