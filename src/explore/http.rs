@@ -26,7 +26,7 @@ pub(super) struct Request {
 }
 
 /// Why there is no answer: the number of HTTP and its words.
-pub(super) type Status = (u16, &'static str);
+pub(super) type Refusal = (u16, &'static str);
 
 impl Request {
     /// The value of a line of the head; empty without one. Names are in lowercase.
@@ -38,7 +38,7 @@ impl Request {
     ///
     /// # Errors
     /// When it is not one, is too large, or takes too long. `None`: the client has gone.
-    pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<Status>> {
+    pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<Refusal>> {
         let end = Instant::now() + PATIENCE;
         let _ = stream.set_write_timeout(Some(PATIENCE));
         let mut bytes = Vec::new();
@@ -63,7 +63,7 @@ impl Request {
 }
 
 /// Reads a few more bytes.
-fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(), Option<Status>> {
+fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(), Option<Refusal>> {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
         return Err(Some((408, "Request Timeout")));
@@ -84,8 +84,8 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(),
 }
 
 /// A request without its body, the length of its head, and that of its body. `None`: the head has not ended yet.
-fn parsed(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Status> {
-    const BAD: Status = (400, "Bad Request");
+fn parsed(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
+    const BAD: Refusal = (400, "Bad Request");
     let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
     let mut head = httparse::Request::new(&mut lines);
     let size = match head.parse(bytes) {

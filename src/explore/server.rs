@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::http::{Request, Status, is_closed, write_head};
+use super::http::{Refusal, Request, is_closed, write_head};
 use super::{Explorer, Question, refusal};
 use crate::study::in_order;
 
@@ -21,7 +21,7 @@ const MOST_CONNECTIONS: usize = 32;
 /// The rest of a request that is refused is taken up to this size, so that the client reads the answer.
 const MOST_IGNORED: u64 = 4 * 1024 * 1024;
 
-const FORBIDDEN: Status = (403, "Forbidden");
+const FORBIDDEN: Refusal = (403, "Forbidden");
 
 /// A page that waits for readers.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Server {
         }
     }
 
-    fn route(&self, request: &Request) -> Result<Route, Status> {
+    fn route(&self, request: &Request) -> Result<Route, Refusal> {
         let host = request.line("host");
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
         if !["127.0.0.1", "localhost", "[::1]"].contains(&name) {
