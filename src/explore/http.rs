@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) method: String,
     pub(super) path: String,
     lines: Vec<(String, String)>,
@@ -26,9 +26,9 @@ pub(super) struct Request {
 }
 
 /// Why there is no answer: the number of HTTP and its words.
-pub(super) type Refusal = (u16, &'static str);
+pub(super) type HttpRefusal = (u16, &'static str);
 
-impl Request {
+impl HttpRequest {
     /// The value of a line of the head; empty without one. Names are in lowercase.
     pub(super) fn line(&self, name: &str) -> &str {
         self.lines.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
@@ -38,7 +38,7 @@ impl Request {
     ///
     /// # Errors
     /// When it is not one, is too large, or takes too long. `None`: the client has gone.
-    pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<Refusal>> {
+    pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<HttpRefusal>> {
         let end = Instant::now() + PATIENCE;
         let _ = stream.set_write_timeout(Some(PATIENCE));
         let mut bytes = Vec::new();
@@ -63,7 +63,7 @@ impl Request {
 }
 
 /// Reads a few more bytes.
-fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(), Option<Refusal>> {
+fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(), Option<HttpRefusal>> {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
         return Err(Some((408, "Request Timeout")));
@@ -84,8 +84,8 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> Result<(),
 }
 
 /// A request without its body, the length of its head, and that of its body. `None`: the head has not ended yet.
-fn parsed(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
-    const BAD: Refusal = (400, "Bad Request");
+fn parsed(bytes: &[u8]) -> Result<Option<(HttpRequest, usize, usize)>, HttpRefusal> {
+    const BAD: HttpRefusal = (400, "Bad Request");
     let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
     let mut head = httparse::Request::new(&mut lines);
     let size = match head.parse(bytes) {
@@ -106,7 +106,7 @@ fn parsed(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
         lines.push((name, value));
     }
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    let request = Request { method: text(head.method), path: text(head.path), lines, body: Vec::new() };
+    let request = HttpRequest { method: text(head.method), path: text(head.path), lines, body: Vec::new() };
     if !request.line("transfer-encoding").is_empty() {
         return Err((411, "Length Required"));
     }
@@ -122,7 +122,7 @@ fn parsed(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
 }
 
 /// Writes the head of an answer of this type, whose body ends with the connection.
-pub(super) fn write_head(stream: &mut TcpStream, (code, words): Status, kind: &str) -> std::io::Result<()> {
+pub(super) fn write_head(stream: &mut TcpStream, (code, words): HttpRefusal, kind: &str) -> std::io::Result<()> {
     let head = format!(
         "HTTP/1.1 {code} {words}\r\nContent-Type: {kind}; charset=utf-8\r\nConnection: close\r\nCache-Control: no-store\r\n\
          X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Opener-Policy: same-origin\r\n\

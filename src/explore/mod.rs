@@ -1,6 +1,6 @@
 //! Questions about an experiment while a reader looks: the same rollouts before and after a change of settings.
 //!
-//! An [`Explorer`] holds an experiment with all of its files, and reads no others. A [`Question`] names a variant to
+//! An [`Explorer`] holds an experiment with all of its files, and reads no others. A [`PageQuestion`] names a variant to
 //! compare with, a variant to start from, and values of settings, which are those of `--set`. An [`Exploration`]
 //! answers it: it says which runs it needs next, and has an answer when it has got these. Whoever drives it decides on
 //! threads, and when to stop: a local server ([`serve`]), or a worker in a page. So both give the same bytes.
@@ -41,7 +41,7 @@ const MOST_KEPT: usize = 4;
 /// What a reader asks.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct PageQuestion {
     /// Its number, which its answers have.
     pub id: u64,
     /// The page that asks; its newer question stops an older one.
@@ -137,9 +137,9 @@ impl Explorer {
 
     /// The question that the page opens with: the first variant, unchanged.
     #[must_use]
-    pub fn first(&self) -> Question {
+    pub fn first(&self) -> PageQuestion {
         let label = &self.usable().next().expect("checked when it was made").label;
-        Question { before: label.clone(), after: label.clone(), ..Question::default() }
+        PageQuestion { before: label.clone(), after: label.clone(), ..PageQuestion::default() }
     }
 
     fn usable(&self) -> impl Iterator<Item = &Variant> {
@@ -178,7 +178,7 @@ impl Explorer {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn begin(&self, question: &Question) -> Result<Exploration, Vec<Trouble>> {
+    pub fn begin(&self, question: &PageQuestion) -> Result<Exploration, Vec<Trouble>> {
         let trouble =
             |at: &str, message: String, fix: &str| vec![Trouble { at: at.to_owned(), message, fix: fix.to_owned() }];
         if question.set.len() > MOST_SET || question.set.iter().any(|set| set.len() > MOST_BYTES) {

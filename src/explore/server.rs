@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::http::{Refusal, Request, is_closed, write_head};
-use super::{Explorer, Question, refusal};
+use super::http::{HttpRefusal, HttpRequest, is_closed, write_head};
+use super::{Explorer, PageQuestion, refusal};
 use crate::study::in_order;
 
 /// Most connections at a time; a page needs two.
@@ -21,7 +21,7 @@ const MOST_CONNECTIONS: usize = 32;
 /// The rest of a request that is refused is taken up to this size, so that the client reads the answer.
 const MOST_IGNORED: u64 = 4 * 1024 * 1024;
 
-const FORBIDDEN: Refusal = (403, "Forbidden");
+const FORBIDDEN: HttpRefusal = (403, "Forbidden");
 
 /// A page that waits for readers.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Server {
     }
 
     fn answer(&self, stream: &mut TcpStream) {
-        let answered = match Request::read(stream) {
+        let answered = match HttpRequest::read(stream) {
             Ok(request) => self.route(&request).map(|route| match route {
                 Route::Page => {
                     write_head(stream, (200, "OK"), "text/html").and_then(|()| stream.write_all(self.page.as_bytes()))
@@ -105,7 +105,7 @@ impl Server {
         }
     }
 
-    fn route(&self, request: &Request) -> Result<Route, Refusal> {
+    fn route(&self, request: &HttpRequest) -> Result<Route, HttpRefusal> {
         let host = request.line("host");
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
         if !["127.0.0.1", "localhost", "[::1]"].contains(&name) {
@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Answers a question, a line for each answer, until the last, a newer question, or the end of the connection.
-    fn stream(&self, stream: &mut TcpStream, question: &Question) -> io::Result<()> {
+    fn stream(&self, stream: &mut TcpStream, question: &PageQuestion) -> io::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
         let is_page = (1..=64).contains(&question.page.len());
         if is_page {
@@ -147,7 +147,7 @@ impl Server {
         answered
     }
 
-    fn explore(&self, stream: &mut TcpStream, question: &Question, stop: &AtomicBool) -> io::Result<()> {
+    fn explore(&self, stream: &mut TcpStream, question: &PageQuestion, stop: &AtomicBool) -> io::Result<()> {
         let mut exploration = match self.pool.install(|| self.explorer.begin(question)) {
             Ok(exploration) => exploration,
             Err(troubles) => return tell(stream, &refusal(question.id, &troubles)),
@@ -180,7 +180,7 @@ impl Server {
 
 enum Route {
     Page,
-    Question(Question),
+    Question(PageQuestion),
 }
 
 fn tell(stream: &mut TcpStream, line: &str) -> io::Result<()> {

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use fleetsim::explore::{Exploration, Explorer, Question, Trouble, refusal};
+use fleetsim::explore::{Exploration, Explorer, PageQuestion, Trouble, refusal};
 
 #[derive(Default)]
 struct Engine {
@@ -67,7 +67,7 @@ pub extern "C" fn ask(_bytes: usize) -> u32 {
         if let Some(older) = engine.exploration.take() {
             explorer.keep(older);
         }
-        let (id, begun) = match serde_json::from_slice::<Question>(&engine.text) {
+        let (id, begun) = match serde_json::from_slice::<PageQuestion>(&engine.text) {
             Ok(question) => (question.id, explorer.begin(&question)),
             Err(error) => {
                 let trouble = Trouble { at: String::new(), message: error.to_string(), fix: String::new() };
