@@ -1,9 +1,9 @@
 //! Questions about an experiment while a reader looks: the same rollouts before and after a change of settings.
 //!
-//! An [`Explorer`] holds an experiment with all of its files, and reads no others. A [`PageQuestion`] names a variant to
-//! compare with, a variant to start from, and values of settings, which are those of `--set`. An [`Exploration`]
+//! An [`Explorer`] holds an experiment with all of its files, and reads no others. A [`PageQuestion`] names a variant
+//! to compare with, a variant to start from, and values of settings, which are those of `--set`. An [`Exploration`]
 //! answers it: it says which runs it needs next, and has an answer when it has got these. Whoever drives it decides on
-//! threads, and when to stop: a local server ([`serve`]), or a worker in a page. So both give the same bytes.
+//! threads, and when to stop: a local server, or a worker in a page. So both give the same bytes.
 //!
 //! Runs are asked for in the order of their replicates, before and after in pairs, with the experiment's seed. The
 //! answers have ever more of them, and the intervals of the differences shrink.
