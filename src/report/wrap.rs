@@ -37,9 +37,12 @@ pub(super) fn shortened(text: &str, max: usize) -> String {
     all[..head].iter().chain(&['…']).chain(&all[all.len() - tail..]).collect()
 }
 
+/// The heading of a column, and its cell in a row.
+type ColumnOf<'c, Row> = (&'c str, &'c dyn Fn(&Row) -> String);
+
 /// A table with a line for each row below the headings. The first `left` columns are aligned at the left.
-pub(super) fn text_table<Row>(rows: &[Row], left: usize, columns: &[(&str, &dyn Fn(&Row) -> String)]) -> String {
-    let column = |(head, cell): &(&str, &dyn Fn(&Row) -> String)| -> Vec<String> {
+pub(super) fn text_table<Row>(rows: &[Row], left: usize, columns: &[ColumnOf<'_, Row>]) -> String {
+    let column = |(head, cell): &ColumnOf<'_, Row>| -> Vec<String> {
         std::iter::once((*head).to_owned()).chain(rows.iter().map(cell)).collect()
     };
     joined(&columns.iter().map(column).collect::<Vec<_>>(), left)
