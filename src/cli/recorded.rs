@@ -45,10 +45,11 @@ pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     }
 }
 
-/// A command, and the options that were given, in their order, each with one of its values.
-fn read(
-    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-) -> Result<(Command, Vec<(String, Option<String>)>), Error> {
+/// The name of an option that was given, with one of its values.
+type GivenOption = (String, Option<String>);
+
+/// A command, and the options that were given, in their order.
+fn read(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<(Command, Vec<GivenOption>), Error> {
     let mut program = Cli::command();
     let matches = program.try_get_matches_from_mut(words)?;
     let command = Cli::from_arg_matches(&matches)?.command;
@@ -59,7 +60,7 @@ fn read(
 }
 
 /// The values of an option, each with its index on the command line.
-fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, (String, Option<String>))> {
+fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, GivenOption)> {
     let id = arg.get_id().as_str();
     let Some(long) = arg.get_long().filter(|_| matches.value_source(id) == Some(ValueSource::CommandLine)) else {
         return Vec::new();
