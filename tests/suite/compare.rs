@@ -126,6 +126,7 @@ fn values_that_decide_nothing_are_not_shown() {
 }
 
 /// A repository whose branch `main` has a version, with a change in the work tree. `None` without git.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn repository() -> Option<TempDir> {
     if Process::new("git").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "git must be there in CI");

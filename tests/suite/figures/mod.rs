@@ -215,10 +215,10 @@ fn a_figure_is_found_with_its_unit_and_written_as_it_is() {
 
 #[test]
 fn intervals_in_tables_are_those_of_columns_with_a_measure() {
+    let form = regex::Regex::new(r"[\[(][0-9.,]+–[0-9.,]+[\])]").expect("a regular expression");
     for folder in fs::read_dir(root().join("experiments")).expect("the experiments") {
         let page = folder.expect("an entry").path().join("README.md");
         let text = fs::read_to_string(&page).unwrap_or_default();
-        let form = regex::Regex::new(r"[\[(][0-9.,]+–[0-9.,]+[\])]").expect("a regular expression");
         let by_hand =
             text.lines().find(|line| line.starts_with('|') && form.is_match(line) && !line.ends_with(" --> |"));
         assert!(by_hand.is_none(), "{}: name the measure and the variant of {by_hand:?}", page.display());
