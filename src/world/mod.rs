@@ -44,7 +44,7 @@ pub use backoff::Backoff;
 pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookSpec, ReadinessSpec};
 pub use clusters::cluster::ClusterFacts;
 pub use clusters::restarts::{Restarter, Restarts};
-pub use clusters::site::{SiteKind, SiteLink};
+pub use clusters::site::{GapSpec, SiteKind, SiteLink};
 pub use clusters::spec::*;
 pub use distribution::spec::*;
 pub use event::*;

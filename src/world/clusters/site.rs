@@ -1,9 +1,9 @@
 //! Kinds of sites: the links of clusters, from published measurements where there are some.
 //!
-//! Modelled: downlink, round trip, loss, seconds without a byte, and that lines with a high rate have short round trips. Known by: FCC,
-//! Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home lines, which also
-//! stand for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191 (fixed Starlink);
-//! awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
+//! Modelled: downlink, round trip, loss, seconds without a byte, and that lines with a high rate have short round
+//! trips. Known by: FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b),
+//! home lines, which also stand for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191
+//! (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
 //!
 //! Left out: hours of the day, weather, credits for bursts, and nodes and disks that go with a kind of site.
 
@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{BytesPerSec, Share, SimDuration};
 use crate::world::calibration;
-use crate::world::clusters::spec::GapSpec;
 use crate::world::quantity::{DurationModel, RateModel};
 
 /// The kind of site where clusters are.
@@ -37,8 +36,8 @@ pub enum SiteKind {
     /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, nothing in 2.5% of seconds. Three carriers, measured while
     /// driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
     Cellular,
-    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. There is nothing in 15% of seconds. The
-    /// loss limits one connection to 11 Mbit/s; it and the seconds were measured on a moving terminal
+    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. There is nothing in 15% of seconds.
+    /// The loss limits one connection to 11 Mbit/s; it and the seconds were measured on a moving terminal
     /// (Satellite-vs-Cellular), the downlink on fixed ones (WetLinks). The round trip is a guess.
     Satellite,
     /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.
@@ -46,6 +45,22 @@ pub enum SiteKind {
     /// Regions of a cloud provider: 5 Gbit/s, 5 ms. The limit of EC2 instances with less than 32 vCPU; the round trip
     /// is a guess.
     Cloud,
+}
+
+/// Seconds in which nothing arrives over a link, as over cellular networks and satellites.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct GapSpec {
+    /// The share of seconds that are in a gap, less than 100%.
+    pub share: Share,
+    /// The length of a gap. Its mean is finite. Without it, that of cellular networks.
+    #[serde(default = "gap_length")]
+    pub length: DurationModel,
+}
+
+const fn gap_length() -> DurationModel {
+    calibration::GAP_LENGTH
 }
 
 /// The links of a kind of site.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::units::serial::positive;
 use crate::units::{Share, SimDuration};
 use crate::world::calibration as default;
-use crate::world::clusters::site::{SiteKind, SiteLink};
+use crate::world::clusters::site::{GapSpec, SiteKind, SiteLink};
 use crate::world::quantity::{CountOrPercent, DurationModel, RateModel};
 
 /// One Kubernetes cluster; in a file, a group of clusters that differ in their names only.
@@ -90,22 +90,6 @@ impl Default for ClusterSpec {
             installed: true,
         }
     }
-}
-
-/// Seconds in which nothing arrives over a link, as over cellular networks and satellites.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct GapSpec {
-    /// The share of seconds that are in a gap, less than 100%.
-    pub share: Share,
-    /// The length of a gap. Its mean is finite. Without it, that of cellular networks.
-    #[serde(default = "gap_length")]
-    pub length: DurationModel,
-}
-
-const fn gap_length() -> DurationModel {
-    default::GAP_LENGTH
 }
 
 /// Labels, which clusters of one group share.

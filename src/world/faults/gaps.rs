@@ -11,7 +11,7 @@ use crate::engine::EventId;
 use crate::units::Share;
 use crate::units::SimDuration;
 use crate::world::World;
-use crate::world::clusters::spec::GapSpec;
+use crate::world::clusters::site::GapSpec;
 use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::faults::renewal::{ProcessState, Renewal};
 use crate::world::faults::spec::CutKind;
