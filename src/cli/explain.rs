@@ -8,7 +8,7 @@ use clap::Args;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
-use fleetsim::world::{ImageSpec, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
+use fleetsim::world::{ImageSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
 use itertools::Itertools;
 use serde_json::Value;
 
@@ -129,6 +129,12 @@ fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     if !registry.blobs.redirect {
         limits.push("no redirect: the API sends the blobs".to_owned());
     }
+    limits.extend(registry.burst.map(|burst| format!("burst: {} above {}", burst.bytes, burst.baseline)));
+    limits.extend(registry.other_load.as_ref().map(|load| match load {
+        OtherLoad::Pulls(pulls) => format!("pulls of others: {} on average", pulls.mean()),
+        OtherLoad::Constant(rate) => format!("other load: {rate}"),
+        OtherLoad::Daily(_) | OtherLoad::Series(_) => format!("other load: up to {}", load.peak()),
+    }));
     limits.extend(registry.windows.iter().map(|window| {
         let what = match window.down {
             true => "down".to_owned(),

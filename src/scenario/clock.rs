@@ -14,6 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::results::{Limit, MeasureError};
+use crate::units::SimDuration;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const DAY: u32 = 24 * 60;
@@ -41,6 +42,11 @@ impl ClockTime {
         };
         let minutes = number(minutes, 60).filter(|_| minutes.len() == 2)?;
         Some(Self { day, minute: number(hours, 24)? * 60 + minutes })
+    }
+
+    /// The time since midnight.
+    pub(crate) fn since_midnight(self) -> SimDuration {
+        SimDuration::from_mins(u64::from(self.minute))
     }
 
     /// Minutes from this time to the next `end`: more than 0. `None` where only `end` has a day of the week.

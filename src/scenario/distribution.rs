@@ -107,7 +107,9 @@ impl Checker<'_> {
             }
             DistributionFile::Lazy(lazy) => {
                 let path = path.key("lazy");
-                if spec.lazy.replace(lazy.spec.clone()).is_some() {
+                let mut lazy_spec = lazy.spec.clone();
+                self.resolve(&path.key("mount"), &mut lazy_spec.mount);
+                if spec.lazy.replace(lazy_spec).is_some() {
                     self.report(&path, "`lazy` cannot be nested in `lazy`", "write another key under `via`");
                 }
                 if let Some(via) = &lazy.via {
@@ -135,6 +137,10 @@ impl Checker<'_> {
         if pieces.connections < 2 {
             let help = "with fewer, a piece would pass from peer to peer in a single row";
             self.report(&path.key("connections"), "must be at least 2", help);
+        }
+        if pieces.timeouts.is_some_and(|timeouts| timeouts.share.get() > 0.9) {
+            let help = "with more, a node would hardly ever find a peer";
+            self.report(&path.key("timeouts").key("share"), "must be at most 90%", help);
         }
         pieces
     }

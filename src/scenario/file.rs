@@ -23,7 +23,9 @@ use crate::document::text_or::TextOr;
 use crate::products::StrategyChoice;
 use crate::units::SimDuration;
 use crate::units::serial::Ordered;
-use crate::world::{AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, RegionSpec, RegistrySpec};
+use crate::world::{
+    AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, PodSpec, RegionSpec, RegistrySpec,
+};
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
 #[derive(Debug, Default, Deserialize)]
@@ -73,6 +75,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) mirrors: Vec<MirrorSpec>,
     /// Kubelet and container runtime of every node.
     pub(crate) node: Option<NodeSpec>,
+    /// How fast the pods of a cluster are created, scheduled and started.
+    pub(crate) pods: PodSpec,
     /// The images and workloads that are rolled out.
     #[cfg_attr(test, schemars(required))]
     pub(crate) release: Option<ReleaseFile>,

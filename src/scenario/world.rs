@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::check::{CheckedWorld, Checker};
+use super::clock::ClockTime;
 use super::file::ExperimentFile;
 use crate::document::path::Path;
 use crate::document::text_or::TextOr;
+use crate::units::SimDuration;
 use crate::world::{ReleaseKind, WorldSpec};
 
 impl Checker<'_> {
@@ -16,7 +18,8 @@ impl Checker<'_> {
         let clusters = self.clusters(file.fleet.as_deref(), file.clusters, inventory, &regions);
         let groups = self.groups(file.cluster_groups.as_deref(), inventory, &clusters);
         let kind = file.release.as_ref().map_or_else(ReleaseKind::default, |release| release.kind);
-        let registries = self.registries(&file.registries);
+        let starts = file.starts_at.map_or(SimDuration::ZERO, ClockTime::since_midnight);
+        let registries = self.registries(&file.registries, starts);
         let names: Vec<String> = registries.iter().map(|registry| registry.name.clone()).collect();
         let images = self.images(file.release.as_ref(), kind, &names);
         let workloads = self.workloads(file.release.as_ref(), &images);
@@ -27,10 +30,15 @@ impl Checker<'_> {
         let world = WorldSpec {
             clusters,
             regions,
-            registry: self.registry(&Path::of("registry"), file.registry.as_ref().and_then(|registry| registry.preset)),
+            registry: self.registry(
+                &Path::of("registry"),
+                file.registry.as_ref().and_then(|registry| registry.preset),
+                starts,
+            ),
             registries,
             distribution,
             node,
+            pods: file.pods,
             images,
             workloads,
             release: kind,

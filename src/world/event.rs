@@ -41,8 +41,26 @@ pub enum Event {
         /// False: it ends.
         begins: bool,
     },
+    /// What a registry may send, or sends to others, changes.
+    RegistryLoad {
+        /// Which registry: 0 is the first.
+        registry: u32,
+        /// The change.
+        change: LoadEvent,
+    },
     /// At least one transfer has completed.
     TransfersEnd,
+}
+
+/// A change of what a registry may send, or sends to clients outside of the fleet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LoadEvent {
+    /// Its burst allowance is spent.
+    BurstEnds,
+    /// The steady load of others changes.
+    OtherRate,
+    /// Another fleet begins a pull.
+    OtherPull,
 }
 
 /// Events that the driver of a world may schedule for itself: those of a management cluster.
@@ -134,6 +152,8 @@ pub struct Report {
 /// An event of a workload or one of its pods.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WorkloadEvent {
+    /// A pod is created and bound to its node.
+    PodBound(PodId),
     /// The kubelet syncs a pod whose pull failed.
     PodSync(PodId),
     /// A container's process runs.

@@ -43,6 +43,7 @@ mod transfers;
 pub use backoff::Backoff;
 pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookSpec, ReadinessSpec};
 pub use clusters::cluster::ClusterFacts;
+pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};
 pub use clusters::site::{GapSpec, SiteKind, SiteLink};
 pub use clusters::spec::*;
@@ -56,6 +57,7 @@ pub use nodes::pull_error::{PullError, PullFacts};
 pub use nodes::runtime::spec::*;
 pub use nodes::spec::*;
 pub use quantity::*;
+pub use registry::load_spec::{BurstSpec, DailyLoad, LoadSeries, OtherLoad, OtherPulls};
 pub use registry::request::{HostRole, Request, Response};
 pub use registry::spec::*;
 pub use spec::*;
@@ -63,7 +65,7 @@ pub use totals::{RegistryTotals, Totals};
 
 use crate::engine::Streams;
 use crate::flow::Network;
-use crate::units::SimDuration;
+use crate::units::{Share, SimDuration};
 use clusters::cluster::ClusterState;
 use clusters::pod::Pod;
 use distribution::Delivery;
@@ -111,7 +113,8 @@ impl<'s> World<'s> {
     #[must_use]
     pub fn new(spec: &'s WorldSpec, platform: &'s PlatformSpec, seed: u64, replicate: u32, queue: &mut Queue) -> Self {
         let streams = Streams::new(seed, replicate);
-        let catalog = Catalog::new(&spec.images, &streams);
+        let prepared = spec.distribution.lazy.as_ref().map_or(Share::ALL, |lazy| lazy.prepared);
+        let catalog = Catalog::new(&spec.images, prepared, &streams);
         let mut network = Network::new();
         let mut links = Links::new(spec, &mut network);
         let caches = CacheLinks::new(spec, &mut network);
@@ -125,7 +128,7 @@ impl<'s> World<'s> {
             contents: KnownContents::new(NodeContent::new(&catalog)),
             pods: Vec::new(),
             pulls: Vec::new(),
-            registries: (0..=spec.registries.len()).map(|at| Registry::new(spec.registry_at(at))).collect(),
+            registries: (0..=spec.registries.len()).map(|at| Registry::new(spec.registry_at(at), at)).collect(),
             transfers: Transfers::new(network, links, catalog.blobs),
             delivery: Delivery::default(),
             faults: FaultProcesses::new(FaultDraws::new(spec, &streams, seed, replicate)),
@@ -144,6 +147,7 @@ impl<'s> World<'s> {
         for (at, registry) in (0_u32..).zip(&world.registries) {
             registry.schedule_windows(at, queue);
         }
+        world.start_other_loads(queue);
         world.start_faults(queue);
         world
     }
@@ -163,6 +167,13 @@ impl<'s> World<'s> {
             Event::RegistryWindow { registry, window, begins } => {
                 self.registry_window(registry, window, begins, queue);
             }
+            Event::RegistryLoad { registry, change: LoadEvent::BurstEnds } => self.burst_ends(registry as usize, queue),
+            Event::RegistryLoad { registry, change: LoadEvent::OtherRate } => {
+                self.other_rate_changes(registry as usize, queue);
+            }
+            Event::RegistryLoad { registry, change: LoadEvent::OtherPull } => {
+                self.other_pull_begins(registry as usize, queue);
+            }
             Event::TransfersEnd => self.transfers_end(queue),
         }
     }
@@ -173,13 +184,17 @@ impl<'s> World<'s> {
     }
 
     /// Whether no pending event can advance the rollout. Events that cannot are restarts of pods that never become
-    /// ready, future failures, windows of a registry while no pull is in progress, and `idle` events of the driver.
+    /// ready, future failures, windows of a registry while no pull is in progress, loads and transfers of others, and
+    /// `idle` events of the driver.
     /// The end of a failure counts if its cluster still has work to do or a report to send.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
         let ahead = || self.registries.iter().map(|registry| registry.windows_ahead).sum::<usize>();
         let windows = if self.meter.pulls.value() == 0 { ahead() } else { 0 };
-        queue.len() == self.inert_events + self.faults.pending_events + idle + windows && !self.awaits_repair()
+        let others =
+            self.registries.iter().map(Registry::load_events).sum::<usize>() + self.transfers.events_of_others();
+        let inert = self.inert_events + self.faults.pending_events + idle + windows + others;
+        queue.len() == inert && !self.awaits_repair()
     }
 
     /// Whether the cluster can be reached.

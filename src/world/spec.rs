@@ -12,6 +12,7 @@ use crate::rollout::Revision;
 use crate::units::BytesPerSec;
 use crate::units::serial::positive;
 use crate::world::clusters::agent_spec::AgentSpec;
+use crate::world::clusters::pod_queues::PodSpec;
 use crate::world::clusters::restarts::Restarts;
 use crate::world::clusters::spec::{ClusterSpec, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
@@ -36,6 +37,8 @@ pub struct WorldSpec {
     pub distribution: DistributionSpec,
     /// The settings of every node.
     pub node: NodeSpec,
+    /// How fast the pods of every cluster appear.
+    pub pods: PodSpec,
     /// The images that are rolled out, in two revisions.
     pub images: Vec<ImageSpec>,
     /// The workloads of every cluster.

@@ -5,6 +5,7 @@ use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use crate::world::World;
 use crate::world::clusters::agent_spec::AgentSpec;
 use crate::world::clusters::cluster::ClusterFacts;
+use crate::world::clusters::pod_queues::PodSpec;
 use crate::world::clusters::spec::{ClusterSpec, PullPolicy, WorkloadKind, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
@@ -70,6 +71,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             start_overhead: nothing.clone(),
             ..NodeSpec::default()
         },
+        pods: PodSpec::IMMEDIATE,
         images: vec![ImageSpec {
             name: "shop".to_owned(),
             layers: vec![layer("app", 100_000_000)],

@@ -20,7 +20,7 @@ use crate::stats;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use crate::world::{
     ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodId,
-    Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    PodSpec, Queue, RegistrySpec, ReleaseKind, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 
 /// The measured times around a pull, in ascending order.
@@ -220,6 +220,7 @@ pub(super) fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, mod
         registries: Vec::new(),
         distribution: crate::world::DistributionSpec::default(),
         node,
+        pods: PodSpec::IMMEDIATE,
         workloads: images.iter().enumerate().map(workload).collect(),
         images,
         release: ReleaseKind::Initial,

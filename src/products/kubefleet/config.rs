@@ -27,7 +27,7 @@ use crate::rollout::kubefleet::{
     PlacementSpec, RollingUpdateConfig, RunState, StageConfig, StrategySpec,
 };
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, DurationModel};
+use crate::world::{AgentSpec, DurationModel, ReleaseKind};
 
 /// The loop of both controllers, except the triggers of a pass. The hub agent's client limits itself for each kind of
 /// object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes write bindings above all.
@@ -52,11 +52,14 @@ pub(crate) struct KubeFleetSettings {
     controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
-    /// From a change of the resources until the hub has a snapshot of them. Default: 0 s.
+    /// In an update, from a change of the resources until the hub has a snapshot of them. Default: 0 s.
     ///
     /// KubeFleet waits 15 to 30 s: it collects changes for 15 s, and makes a snapshot every 30 s at most
     /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`).
     snapshot_delay: Option<DurationModel>,
+    /// In a first deployment, from the creation of the placement until it has bindings: its snapshots, and the
+    /// scheduling of clusters. Default: 0 s.
+    placement_delay: Option<DurationModel>,
 }
 
 impl KubeFleetSettings {
@@ -64,9 +67,13 @@ impl KubeFleetSettings {
         context.over(&path.key("upstreamBugs"), KubeFleetBugs::of(self.rules), &[])
     }
 
-    fn snapshot_delay(&self, path: &Path, context: &mut Context<'_>) -> DurationModel {
-        let delay = self.snapshot_delay.clone();
-        let read = delay.and_then(|delay| delay.read_values(&path.key("snapshotDelay"), context));
+    /// From the change that is rolled out until a rollout of it can begin.
+    fn delay(&self, release: ReleaseKind, path: &Path, context: &mut Context<'_>) -> DurationModel {
+        let (key, written) = match release {
+            ReleaseKind::Update => ("snapshotDelay", &self.snapshot_delay),
+            ReleaseKind::Initial => ("placementDelay", &self.placement_delay),
+        };
+        let read = written.clone().and_then(|delay| delay.read_values(&path.key(key), context));
         read.unwrap_or(SimDuration::ZERO.into())
     }
 }
@@ -161,7 +168,7 @@ impl Product for StagedConfig {
             strategy: strategy.with_defaults(),
             approvals,
             updates,
-            snapshot_delay: settings.snapshot_delay(path, context),
+            delay: settings.delay(fleet.world.release, path, context),
         });
         settings.controller.apply(program, native, path, context)
     }
@@ -270,7 +277,7 @@ impl Product for RollingConfig {
             upstream_bugs: settings.upstream_bugs(path, context),
             policy: spec.placement_policy(),
             config,
-            snapshot_delay: settings.snapshot_delay(path, context),
+            delay: settings.delay(fleet.world.release, path, context),
         });
         settings.controller.apply(Program::new("kubefleet", settings.file.as_deref()), native, path, context)
     }

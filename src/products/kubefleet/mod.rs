@@ -43,8 +43,9 @@ pub struct KubeFleetStaged {
     pub approvals: Option<DurationModel>,
     /// Its runs, and what they update.
     pub updates: UpdateRuns,
-    /// From a change of the resources until the hub has a snapshot of them.
-    pub snapshot_delay: DurationModel,
+    /// From the change that is rolled out until a rollout of it can begin: a snapshot, in a first deployment also the
+    /// placement's bindings.
+    pub delay: DurationModel,
 }
 
 /// A checked rolling update of a placement that has picked all clusters.
@@ -58,8 +59,9 @@ pub struct KubeFleetRolling {
     pub policy: PlacementPolicy,
     /// The product's own limits.
     pub config: RollingUpdateConfig,
-    /// From a change of the resources until the hub has a snapshot of them.
-    pub snapshot_delay: DurationModel,
+    /// From the change that is rolled out until a rollout of it can begin: a snapshot, in a first deployment also the
+    /// placement's bindings.
+    pub delay: DurationModel,
 }
 
 impl Strategy for KubeFleetStaged {

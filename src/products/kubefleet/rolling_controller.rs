@@ -149,7 +149,7 @@ impl RollingController {
         let KubeFleetRolling { rules, upstream_bugs, policy, config, .. } = strategy;
         let world = run.fleet.world;
         let before = (world.release == ReleaseKind::Update).then_some(OLD);
-        let snapshot_delay = strategy.snapshot_delay.draw(&run.streams, "hub".into(), "snapshot delay", 0);
+        let snapshot_delay = strategy.delay.draw(&run.streams, "hub".into(), "snapshot delay", 0);
         let snapshot_delay = Some(snapshot_delay).filter(|delay| !delay.is_zero());
         let view = RollingView {
             active: true,

@@ -103,7 +103,7 @@ impl<'s> StagedController<'s> {
             release: world.release,
             streams: run.streams,
             watch_delay: timing.watch_delay,
-            snapshot_delay: strategy.snapshot_delay.draw(&run.streams, "hub".into(), "snapshot delay", 0),
+            snapshot_delay: strategy.delay.draw(&run.streams, "hub".into(), "snapshot delay", 0),
             too_large: strategy.object_limit(run.fleet),
             clusters,
         }

@@ -18,6 +18,7 @@ use crate::world::World;
 use crate::world::clusters::agent::Agent;
 use crate::world::clusters::cluster_draws::ClusterDraws;
 use crate::world::clusters::cuts::Cuts;
+use crate::world::clusters::pod_queues::PodQueues;
 use crate::world::clusters::spec::ClusterSpec;
 use crate::world::clusters::workload::WorkloadState;
 use crate::world::faults::gaps::GapProcess;
@@ -46,6 +47,7 @@ pub(crate) struct ClusterState {
     pub(crate) outage: u64,
     pub(crate) agent: Agent,
     pub(crate) workloads: Vec<WorkloadState>,
+    pub(crate) pod_queues: PodQueues,
     /// All workloads run their current template and are ready.
     pub(crate) settled: bool,
     /// A Deployment has exceeded its progress deadline.
@@ -148,6 +150,7 @@ impl World<'_> {
             gaps: None,
             outage: 0,
             agent: Agent::settled(running),
+            pod_queues: PodQueues::new(&self.spec.pods),
             workloads: self.spec.workloads.iter().map(|_| WorkloadState::default()).collect(),
             settled: running.is_some(),
             degraded: false,

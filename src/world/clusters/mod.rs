@@ -7,6 +7,7 @@
 //! | `cuts` | outages in progress that cut it off |
 //! | `agent`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `pod` | pods, readiness probes, image back-off |
+//! | `pod_queues` | how fast pods are created, scheduled and started |
 //! | `workload`, `rolling` | rolling updates of Deployments and DaemonSets |
 //! | `restarts` | when a container that crashed starts again |
 //! | `progress_deadline` | the progress deadline of a Deployment |
@@ -19,6 +20,7 @@ pub(super) mod cluster;
 pub(super) mod cluster_draws;
 pub(super) mod cuts;
 pub(super) mod pod;
+pub(super) mod pod_queues;
 pub(super) mod progress_deadline;
 pub(super) mod restarts;
 pub(super) mod rolling;

@@ -32,6 +32,8 @@ use crate::world::{World, calibration};
 /// The phase of a pod.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PodPhase {
+    /// Waits to be created and bound to its node.
+    Pending,
     /// Waits for its image, in its node's queue or during the pull.
     Pulling,
     /// Its pull failed; it is synced again later.
@@ -123,7 +125,26 @@ impl World<'_> {
         let revision = state.desired.expect("a controller without a template creates nothing");
         let id = self.new_pod(cluster, workload, node, revision, PodPhase::Pulling);
         self.clusters[cluster.index()].workloads[workload].pods.push(id);
-        if self.nodes[node.index()].down {
+        let now = queue.now();
+        let bound = self.clusters[cluster.index()].pod_queues.bound(now);
+        if bound == now {
+            self.reach_node(id, queue);
+        } else {
+            self.pods[id.index()].phase = PodPhase::Pending;
+            self.schedule_for_pod(id, bound - now, Event::Workload(WorkloadEvent::PodBound(id)), queue);
+        }
+    }
+
+    /// A pod is created and bound.
+    pub(crate) fn pod_bound(&mut self, id: PodId, queue: &mut Queue) {
+        if self.take_pod_event(id) == PodPhase::Pending {
+            self.reach_node(id, queue);
+        }
+    }
+
+    /// The kubelet of a pod's node gets it.
+    fn reach_node(&mut self, id: PodId, queue: &mut Queue) {
+        if self.nodes[self.pods[id.index()].node.index()].down {
             self.pods[id.index()].phase = PodPhase::Lost;
         } else {
             self.ensure_image(id, queue);
@@ -293,12 +314,23 @@ impl World<'_> {
         pod.phase = PodPhase::Starting;
         pod.starts += 1;
         let nth = pod.starts;
-        let factor = self.clusters[pod.cluster.index()].draws.start;
+        let draws = &self.clusters[pod.cluster.index()].draws;
+        let (factor, slow) = (draws.start, draws.slow);
         let overhead = slowed(self.draw(id, &self.spec.node.start_overhead, "start overhead", nth), factor);
+        let overhead = overhead + self.wait_to_start(id, slow, queue.now());
         if self.read_on_demand(id, overhead, queue) {
             return;
         }
         self.schedule_for_pod(id, overhead, Event::Workload(WorkloadEvent::ContainerStarted(id)), queue);
+    }
+
+    /// The time until a node has started the pods before this one.
+    fn wait_to_start(&mut self, id: PodId, slow: f64, now: SimTime) -> SimDuration {
+        let Some(rate) = self.spec.pods.starts_per_second else { return SimDuration::ZERO };
+        let node = &mut self.nodes[self.pods[id.index()].node.index()];
+        let turn = node.next_start.max(now);
+        node.next_start = turn + SimDuration::from_secs_f64(slow / rate.get());
+        turn - now
     }
 
     /// Schedules the next event of a pod. Events of pods that can never become ready are counted, because a run with

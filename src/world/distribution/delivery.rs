@@ -3,8 +3,9 @@
 //! A blob that comes from a store is on its node when the node's own transfer, the *last leg*, has completed, and so
 //! has the store's fill, the *first leg*, if that was in progress. The last piece of a swarm comes a little later.
 
+use crate::engine::dist;
 use crate::flow::TransferId;
-use crate::units::{Bytes, BytesPerSec, SimTime};
+use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use crate::world::World;
 use crate::world::distribution::Fill;
 use crate::world::distribution::cache_store::Waiter;
@@ -164,9 +165,10 @@ impl World<'_> {
     /// A node's own transfer of a layer has completed. Returns whether the layer is complete: not if its store is
     /// still filling (a lazy pull needs only a small part, which the store has had for long).
     pub(crate) fn last_leg_ended(&mut self, id: PullId, layer: u16, size: Bytes, queue: &mut Queue) -> bool {
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
         let BlobSource::Store(store, fill) = pull.source(Request::Layer(layer)) else { return true };
-        if pull.failing_layer == Some(usize::from(layer)) || self.spec.distribution.lazy.is_some() {
+        if pull.failing_layer == Some(usize::from(layer)) || is_lazy {
             return true;
         }
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
@@ -179,7 +181,13 @@ impl World<'_> {
     }
 
     fn settle_layer(&mut self, id: PullId, layer: u16, store: StoreId, blob: u16, queue: &mut Queue) {
-        let after = self.delivery.method.settling(store, blob);
+        let node = self.nodes[self.pulls[id.index()].node.index()].key;
+        let lost = self.delivery.method.timeouts().map_or(SimDuration::ZERO, |timeouts| {
+            let mut rng = self.streams.stream_nth(node, "peer time-outs", u64::from(blob));
+            let failed = std::iter::repeat_with(|| dist::bernoulli(&mut rng, timeouts.share.get()));
+            timeouts.after * failed.take_while(|failed| *failed).count() as u64
+        });
+        let after = self.delivery.method.settling(store, blob) + lost;
         if after.is_zero() {
             self.layer_settled(id, layer, queue);
         } else {

@@ -6,6 +6,7 @@ use crate::engine::Streams;
 use crate::flow::Network;
 use crate::units::{BytesPerSec, SimDuration, SimTime};
 use crate::world::distribution::cache_store::CacheStore;
+use crate::world::distribution::spec::PeerTimeouts;
 use crate::world::ids::{ClusterId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::NodeState;
@@ -75,6 +76,11 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         _blob: u16,
         _network: &mut Network,
     ) -> Option<(Leg, SimDuration)> {
+        None
+    }
+
+    /// The time-outs that its nodes lose time to.
+    fn timeouts(&self) -> Option<PeerTimeouts> {
         None
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::units::serial::{positive, unlimited};
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::calibration as default;
-use crate::world::quantity::CountOrPercent;
+use crate::world::quantity::{CountOrPercent, DurationModel};
 
 /// Path of the images from the registry to the nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -201,6 +201,25 @@ pub struct PiecesSpec {
     pub effectiveness: Share,
     /// From a node's request until it asks for its first piece.
     pub announce: SimDuration,
+    /// Time-outs that nodes lose time to. By default there are none.
+    pub timeouts: Option<PeerTimeouts>,
+}
+
+/// Time-outs of connections between peers: before a node has its last piece, each try fails with this probability, and
+/// costs this time.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct PeerTimeouts {
+    /// Probability that a try fails, for each node and layer; below 100%.
+    pub share: Share,
+    /// Time that a failed try costs. Kraken waits 5 s for a handshake.
+    pub after: SimDuration,
+}
+
+impl Default for PeerTimeouts {
+    fn default() -> Self {
+        Self { share: default::PEER_TIMEOUT_SHARE, after: default::PEER_TIMEOUT }
+    }
 }
 
 impl Default for PiecesSpec {
@@ -215,6 +234,7 @@ impl Default for PiecesSpec {
             connections: default::KRAKEN_CONNECTIONS,
             effectiveness: default::EFFECTIVENESS,
             announce: default::ANNOUNCE,
+            timeouts: None,
         }
     }
 }
@@ -244,6 +264,11 @@ pub struct LazySpec {
     pub parallel_reads: u32,
     /// Table of contents of a layer, fetched before it is mounted.
     pub toc: Bytes,
+    /// From the last layer's mount until a container of the image can begin to start: the snapshotter's own time.
+    pub mount: DurationModel,
+    /// Images that the streaming service has prepared, as a share of images; others are pulled whole. Drawn for each
+    /// image once a run.
+    pub prepared: Share,
     /// Maximum rate of the background fetch of one layer; 0 MB/s turns it off.
     #[serde(deserialize_with = "zero_is_none", serialize_with = "none_is_zero")]
     #[cfg_attr(test, schemars(with = "BytesPerSec"))]
@@ -258,6 +283,8 @@ impl Default for LazySpec {
             read: default::LAZY_READ,
             parallel_reads: 1,
             toc: default::LAZY_TOC,
+            mount: DurationModel::Constant(SimDuration::ZERO),
+            prepared: Share::ALL,
             background: Some(default::LAZY_BACKGROUND),
         }
     }

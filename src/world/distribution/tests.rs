@@ -3,8 +3,8 @@
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::distribution::spec::{
-    CachePlace, CacheSpec, CellSpec, Coalesce, DistributionKind, DistributionSpec, LazySpec, MirrorSpec, PiecesSpec,
-    SpegelSpec,
+    CachePlace, CacheSpec, CellSpec, Coalesce, DistributionKind, DistributionSpec, LazySpec, MirrorSpec, PeerTimeouts,
+    PiecesSpec, SpegelSpec,
 };
 use crate::world::event::{Event, PullEvent};
 use crate::world::faults::spec::{OutageWindow, RegionalOutageSpec};
@@ -266,6 +266,7 @@ fn pieces() -> PiecesSpec {
         connections: 2,
         effectiveness: Share::new(1.0),
         announce: SimDuration::ZERO,
+        timeouts: None,
     }
 }
 
@@ -334,6 +335,7 @@ fn lazy(rtt: f64) -> WorldSpec {
         parallel_reads: 1,
         toc: Bytes::new(100_000),
         background: Some(mb(10.0)),
+        ..LazySpec::default()
     });
     world
 }
@@ -347,6 +349,39 @@ fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
     assert_eq!(books(&played), [100, 0, 0, 0], "every byte comes once, if late");
     let last = played.events.last().expect("events").0.as_secs_f64();
     assert_near(last, ready(&played) + 93.5 / 10.0, "the rest in the background");
+}
+
+#[test]
+fn a_lazy_start_takes_its_mount_and_an_image_that_is_not_prepared_is_pulled_whole() {
+    let mut world = lazy(0.01);
+    let without = ready(&play(&world, 1, DAY));
+    world.distribution.lazy.as_mut().expect("lazy").mount = fixed(secs(1.2));
+    assert_near(ready(&play(&world, 1, DAY)), without + 1.2, "with a mount");
+    world.distribution.lazy.as_mut().expect("lazy").prepared = Share::NONE;
+    let whole = play(&world, 1, DAY);
+    world.distribution.lazy = None;
+    assert_near(ready(&whole), ready(&play(&world, 1, DAY)), "as without lazy pulls");
+    assert_eq!(books(&whole), [100, 0, 0, 0]);
+}
+
+#[test]
+fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
+    let mut world = bare_world(1);
+    world.clusters[0].nodes = 400;
+    world.workloads[0].kind =
+        WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(1), max_surge: CountOrPercent::Count(0) };
+    world.distribution = by(DistributionKind::Pieces(pieces()));
+    let ends =
+        |world: &WorldSpec| play(world, 1, DAY).times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));
+    let without = ends(&world);
+    let last = without[399];
+    let DistributionKind::Pieces(spec) = &mut world.distribution.kind else { unreachable!("pieces") };
+    spec.timeouts = Some(PeerTimeouts { share: Share::new(0.1), after: secs(50.0) });
+    let with = ends(&world);
+    let tries: Vec<u64> = with.iter().map(|end| ((end - last).max(0.0) / 50.0).round() as u64).collect();
+    let beyond = |tries_lost: u64| tries.iter().filter(|lost| **lost >= tries_lost).count();
+    // Of 400 nodes 40 lose a try, and 4 another one: within four standard deviations.
+    assert!((16..=64).contains(&beyond(1)) && (1..=12).contains(&beyond(2)), "{} {}", beyond(1), beyond(2));
 }
 
 #[test]

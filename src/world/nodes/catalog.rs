@@ -9,8 +9,8 @@
 
 use std::collections::HashMap;
 
-use crate::engine::{EntityKey, Streams};
-use crate::units::Bytes;
+use crate::engine::{EntityKey, Streams, dist};
+use crate::units::{Bytes, Share};
 use crate::world::quantity::SizeModel;
 use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
 
@@ -46,6 +46,8 @@ pub(crate) struct Layer {
 pub(crate) struct Image {
     pub(crate) layers: Vec<Layer>,
     pub(crate) config: Bytes,
+    /// A streaming service has prepared it for lazy pulls.
+    pub(crate) is_prepared: bool,
 }
 
 /// Every image of a run in both revisions.
@@ -58,13 +60,17 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    pub(crate) fn new(specs: &[ImageSpec], streams: &Streams) -> Self {
+    /// The images of a run. A streaming service has prepared this share of the new ones.
+    pub(crate) fn new(specs: &[ImageSpec], prepared: Share, streams: &Streams) -> Self {
         let mut numbering = Numbering { streams, blobs: HashMap::new(), chains: HashMap::new() };
         let mut images = Vec::with_capacity(specs.len() * 2);
         for spec in specs {
             let config = size(&spec.config, streams, EntityKey::of(&spec.name), "config size");
-            images.push(Image { layers: numbering.layers(&spec.layers), config });
-            images.push(Image { layers: numbering.layers(&spec.previous), config });
+            let key = EntityKey::of(&spec.name);
+            let is_prepared = prepared == Share::ALL
+                || dist::bernoulli(&mut streams.stream(key, "prepared for lazy pulls"), prepared.get());
+            images.push(Image { layers: numbering.layers(&spec.layers), config, is_prepared });
+            images.push(Image { layers: numbering.layers(&spec.previous), config, is_prepared: true });
         }
         Self { images, blobs: numbering.blobs.len(), chains: numbering.chains.len() }
     }
@@ -165,7 +171,7 @@ mod tests {
             config: Bytes::new(1).into(),
             registry: 0,
         };
-        let catalog = Catalog::new(&[spec], &Streams::new(1, 0));
+        let catalog = Catalog::new(&[spec], Share::ALL, &Streams::new(1, 0));
         let new = &catalog.image(Catalog::revision(0, true)).layers;
         let old = &catalog.image(Catalog::revision(0, false)).layers;
         assert_eq!((new[0].blob, new[0].chain), (old[0].blob, old[0].chain), "a shared base is shared whole");
@@ -190,7 +196,7 @@ mod tests {
         };
         let images = [image("shop", &["base", "app"]), image("api", &["libs", "base"])];
         let sizes = |replicate| {
-            let catalog = Catalog::new(&images, &Streams::new(1, replicate));
+            let catalog = Catalog::new(&images, Share::ALL, &Streams::new(1, replicate));
             let layers = |at| catalog.image(Catalog::revision(at, true)).layers.clone();
             let size = |layer: &Layer| (layer.compressed.get(), layer.uncompressed.get());
             (layers(0).iter().map(size).collect::<Vec<_>>(), layers(1).iter().map(size).collect::<Vec<_>>())

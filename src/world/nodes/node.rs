@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::engine::EntityKey;
-use crate::units::{Bytes, BytesPerSec};
+use crate::units::{Bytes, BytesPerSec, SimTime};
 use crate::world::ids::{ClusterId, PodId, PullId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::disk::Disk;
@@ -141,6 +141,8 @@ pub(crate) struct NodeState {
     pub(crate) blob_requests: u64,
     pub(crate) unpacks: u64,
     pub(crate) pods: u32,
+    /// When it can start another pod, if it starts so many per time.
+    pub(crate) next_start: SimTime,
     /// It has failed and has not returned.
     pub(crate) down: bool,
     /// The control plane considers it ready.
@@ -182,6 +184,7 @@ impl NodeState {
             blob_requests: 0,
             unpacks: 0,
             pods: 0,
+            next_start: SimTime::ZERO,
             down: false,
             ready: true,
             failures: 0,

@@ -191,7 +191,8 @@ impl World<'_> {
         let Blob::Fetching(have) = self.nodes[pull.node.index()].content.blobs[usize::from(spec.blob)] else {
             unreachable!("a blob with a slot is being fetched");
         };
-        let wanted = self.spec.distribution.lazy.as_ref().map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
+        let lazy = self.spec.distribution.lazy.as_ref().filter(|_| self.is_lazy(pull.image));
+        let wanted = lazy.map_or(spec.compressed, |lazy| lazy.mount_size(&spec));
         let missing = wanted.saturating_sub(have);
         match pull.planned_failure {
             Some((_, share)) if pull.failing_layer == Some(usize::from(layer)) => {
@@ -306,6 +307,7 @@ impl World<'_> {
 
     /// All bytes of a layer have arrived.
     pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
         let is_unwritten = pull.failing_layer == Some(at) || self.spec.distribution.lazy.is_some();
         let node = pull.node;
@@ -342,7 +344,7 @@ impl World<'_> {
             self.fail(id, PullError::Broken, queue);
             return;
         }
-        if self.spec.distribution.lazy.is_some() {
+        if is_lazy {
             let Blob::Fetching(have) = *blob else { unreachable!("a downloading blob is being fetched") };
             *blob = Blob::Mounted;
             self.totals.received += have + size;

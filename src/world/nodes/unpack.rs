@@ -61,6 +61,8 @@ impl World<'_> {
     }
 
     fn unpack(&mut self, id: PullId, at: usize, queue: &mut Queue) {
+        // A lazily pulled layer is mounted, not unpacked.
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
         let layer = self.catalog.image(pull.image).layers[at];
         let node = &mut self.nodes[pull.node.index()];
@@ -71,8 +73,6 @@ impl World<'_> {
         let nth = node.unpacks;
         node.unpacks += 1;
         let constant = self.spec.node.unpack_per_layer.draw(&self.streams, node.key, "unpack per layer", nth);
-        // A lazily pulled layer is mounted, not unpacked.
-        let is_lazy = self.spec.distribution.lazy.is_some();
         if node.disk.is_some() && !is_lazy {
             queue.schedule_in(constant, Event::Pull(id, PullEvent::LayerWrites(index)));
         } else {

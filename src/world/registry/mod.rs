@@ -6,12 +6,17 @@
 //! | `host` | one host: token bucket, connections, workers |
 //! | `quota` | images that may be pulled per time window |
 //! | `windows` | outages and brownouts, and egress that falls under load |
+//! | `burst` | an allowance of bytes above a baseline |
+//! | `other_load` | what it sends to clients outside of the fleet |
 //! | `tcp` | the rate of one connection, and slow start |
-//! | `spec`, `presets` | the settings, and published limits of known registries |
+//! | `spec`, `load_spec`, `presets` | the settings, and published limits of known registries |
 //!
-//! Left out: the cost of the responses' own bytes, other clients, and limits that a registry changes while it is used.
+//! Left out: the cost of the responses' own bytes, requests of other clients, and limits that a registry changes while it is used.
 
+pub(crate) mod burst;
 pub(crate) mod host;
+pub(crate) mod load_spec;
+mod other_load;
 pub(super) mod presets;
 mod quota;
 pub(crate) mod request;
@@ -25,7 +30,9 @@ use crate::engine::{EntityKey, Streams};
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use crate::world::ids::{ClusterId, PullId};
 use crate::world::token_bucket::TokenBucket;
+use burst::Burst;
 use host::{Admission, Host, Ticket};
+use other_load::Others;
 use quota::QuotaWindow;
 use request::{HostRole, Request};
 use spec::RegistrySpec;
@@ -44,6 +51,8 @@ pub(crate) struct Registry<'s> {
     shares: (f64, f64),
     /// Blobs that it is sending.
     sending: u32,
+    pub(crate) burst: Option<Burst>,
+    pub(crate) others: Option<Others>,
     /// Hosts of closed connections that have not admitted the next request yet.
     closed: Vec<HostRole>,
     /// Windows that have not begun or not ended.
@@ -51,12 +60,15 @@ pub(crate) struct Registry<'s> {
     pub(crate) requests: u64,
     pub(crate) responses_429: u64,
     pub(crate) responses_503: u64,
-    /// Bytes that left it in transfers that have ended.
+    /// Bytes that left it in transfers that have ended, for the fleet.
     pub(crate) sent: Bytes,
+    /// The same of pulls of another fleet.
+    pub(crate) sent_to_others: Bytes,
 }
 
 impl<'s> Registry<'s> {
-    pub(crate) fn new(spec: &'s RegistrySpec) -> Self {
+    /// A registry with its number.
+    pub(crate) fn new(spec: &'s RegistrySpec, at: usize) -> Self {
         Self {
             spec,
             hosts: [Host::new(&spec.api), Host::new(&spec.token), Host::new(&spec.blobs.host)],
@@ -66,12 +78,15 @@ impl<'s> Registry<'s> {
             down: false,
             shares: (1.0, 1.0),
             sending: 0,
+            burst: spec.burst.map(Burst::new),
+            others: spec.other_load.as_ref().map(|load| Others::new(load, at)),
             closed: Vec::new(),
             windows_ahead: spec.windows.len() * 2,
             requests: 0,
             responses_429: 0,
             responses_503: 0,
             sent: Bytes::ZERO,
+            sent_to_others: Bytes::ZERO,
         }
     }
 
@@ -96,8 +111,23 @@ impl<'s> Registry<'s> {
         request.is_blob() && host == self.blob_host()
     }
 
-    /// The time to serve the `nth` request of a node to this host.
-    pub(crate) fn service_time(&self, host: HostRole, streams: &Streams, node: EntityKey, nth: u64) -> SimDuration {
+    /// Pending events of its burst and of its other load.
+    pub(crate) fn load_events(&self) -> usize {
+        self.burst.as_ref().map_or(0, Burst::pending_events) + self.others.as_ref().map_or(0, Others::pending_events)
+    }
+
+    /// The time to serve the `nth` request of a node to this host; `is_cold`: for a blob that nobody has downloaded.
+    pub(crate) fn service_time(
+        &self,
+        host: HostRole,
+        is_cold: bool,
+        streams: &Streams,
+        node: EntityKey,
+        nth: u64,
+    ) -> SimDuration {
+        if let Some(first_byte) = self.spec.blobs.cold_first_byte.as_ref().filter(|_| is_cold) {
+            return first_byte.draw(streams, node, "cold first byte", nth);
+        }
         let (host, purpose) = match host {
             HostRole::Api => (&self.spec.api, "service time"),
             HostRole::Token => (&self.spec.token, "service time"),

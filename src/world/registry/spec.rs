@@ -12,6 +12,7 @@ use crate::units::serial::{TextVisitor, checked_spread, link, positive, unlimite
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 use crate::world::calibration;
 use crate::world::quantity::DurationModel;
+use crate::world::registry::load_spec::{BurstSpec, OtherLoad};
 
 /// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields that
 /// name no host are those of the API host.
@@ -29,6 +30,10 @@ pub struct RegistrySpec {
     #[serde(with = "unlimited")]
     #[cfg_attr(test, schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
+    /// A burst allowance on bytes: full `egress` for a while, then a baseline. Without it, `egress` lasts.
+    pub burst: Option<BurstSpec>,
+    /// What it sends to clients outside of the fleet. By default nothing.
+    pub other_load: Option<OtherLoad>,
     /// A content delivery network, with slower connections for blobs that nobody has downloaded.
     pub cdn: Option<CdnSpec>,
     /// Effect of round trip and loss on TCP connections.
@@ -73,6 +78,8 @@ impl RegistrySpec {
             preset: None,
             egress,
             per_connection: None,
+            burst: None,
+            other_load: None,
             tcp: TcpSpec::OFF,
             api: host.clone(),
             token: host,
@@ -125,13 +132,21 @@ pub struct BlobHostSpec {
     #[serde(rename = "~host")]
     #[cfg_attr(test, schemars(flatten))]
     pub host: HostSpec,
+    /// Time to the first byte of a layer that nobody has downloaded completely, instead of the service time. Without
+    /// it, such layers are served like others.
+    pub cold_first_byte: Option<DurationModel>,
     /// Loss of egress when many blobs are sent simultaneously.
     pub overload: Option<OverloadSpec>,
 }
 
 impl Default for BlobHostSpec {
     fn default() -> Self {
-        Self { redirect: true, host: HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO)), overload: None }
+        Self {
+            redirect: true,
+            host: HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO)),
+            cold_first_byte: None,
+            overload: None,
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! The registry's limits and outages against hand algebra, and one measured server.
 
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::Event;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::registry::load_spec::{BurstSpec, DailyLoad, LoadSeries, OtherLoad, OtherPulls};
 use crate::world::registry::spec::{
     ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, RegistryPreset, WindowSpec,
 };
-use crate::world::spec::{ImageSpec, WorldSpec};
+use crate::world::spec::{ImageSpec, NamedRegistry, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
@@ -223,4 +224,147 @@ fn every_preset_serves_a_pull() {
         assert!(played.ready_s()[0].is_some(), "{preset:?}");
         assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT], "{preset:?}");
     }
+}
+
+/// One cluster behind 100 MB/s of egress, which lasts for 50 MB above 10 MB/s.
+fn with_burst() -> WorldSpec {
+    let mut world = bare_world(1);
+    world.registry.egress = BytesPerSec::new(100e6);
+    world.registry.burst = Some(BurstSpec { bytes: Bytes::new(50_000_000), baseline: BytesPerSec::new(10e6) });
+    world
+}
+
+#[test]
+fn a_registry_sends_its_burst_and_then_the_baseline() {
+    // All bytes come from the bucket or the baseline: 100 MB = 50 MB + 10 MB/s · 5 s.
+    assert_ready(&play(&with_burst(), 1, DAY), &[5.0], "burst and baseline");
+    // A link of 10 MB/s does not touch the bucket.
+    let mut world = with_burst();
+    world.clusters[0].downlink = BytesPerSec::new(10e6).into();
+    assert_ready(&play(&world, 1, DAY), &[10.0], "at the baseline");
+    // Two clusters share it: 200 MB = 50 MB + 10 MB/s · 15 s.
+    let mut world = with_burst();
+    world
+        .clusters
+        .push(crate::world::clusters::spec::ClusterSpec { name: "other".into(), ..world.clusters[0].clone() });
+    assert_ready(&play(&world, 1, DAY), &[15.0, 15.0], "shared");
+}
+
+#[test]
+fn a_burst_is_refilled_by_what_the_baseline_leaves() {
+    let mut world = with_burst();
+    // The first layer, 50 MB, is sent at 50 MB/s, which takes 40 of the 50 MB in 1 s. While it is unpacked for 3 s, the
+    // bucket is refilled with 30 MB. Of the second layer, 100 MB at 50 MB/s, 40 MB/s leave the bucket: its 40 MB last
+    // for 1 s. The other 50 MB come at 10 MB/s.
+    world.clusters[0].downlink = BytesPerSec::new(50e6).into();
+    world.images[0].layers = vec![layer("first", 50_000_000)];
+    world.node.pull_constant = fixed(secs(0.0));
+    world.images.push(ImageSpec {
+        name: "second".into(),
+        layers: vec![layer("second", 100_000_000)],
+        ..world.images[0].clone()
+    });
+    world.workloads.push(WorkloadSpec { name: "second".into(), image: 1, ..world.workloads[0].clone() });
+    world.node.unpack_per_layer = fixed(secs(3.0));
+    // 1 + 3 + 1 + 5 s, and 3 s of unpacking.
+    assert_ready(&play(&world, 1, DAY), &[13.0], "refilled");
+}
+
+#[test]
+fn both_solvers_follow_a_burst() {
+    // A second registry makes every transfer from it cross the tree of links, so that the general solver is used.
+    let mut world = with_burst();
+    world.registries = vec![NamedRegistry { name: "other".into(), spec: world.registry.clone() }];
+    world.images[0].registry = 1;
+    assert_ready(&play(&world, 1, DAY), &[5.0], "from the second registry");
+}
+
+#[test]
+fn a_burst_and_a_brownout_leave_the_lower_of_both() {
+    let mut world = with_burst();
+    world.registry.windows = vec![WindowSpec { from: secs(0.0), span: secs(2.0), ..brownout(0.05, 1.0) }];
+    // 5 MB/s for 2 s, which leave the bucket full; then 90 MB = 50 MB + 10 MB/s · 4 s.
+    assert_ready(&play(&world, 1, DAY), &[6.0], "brownout first");
+    // A brownout above the baseline: 20 MB/s, of which 10 MB/s leave the bucket. After 2 s it holds 30 MB, and 60 MB
+    // are left: 60 = 30 + 10 · 3.
+    world.registry.windows[0].egress = Share::new(0.2);
+    assert_ready(&play(&world, 1, DAY), &[5.0], "brownout above the baseline");
+}
+
+#[test]
+fn a_steady_load_of_others_leaves_the_rest() {
+    let mut world = bare_world(1);
+    world.registry.egress = BytesPerSec::new(100e6);
+    world.registry.other_load = Some(OtherLoad::Constant(BytesPerSec::new(75e6)));
+    assert_ready(&play(&world, 1, DAY), &[4.0], "a quarter of the egress");
+    // With a burst, the load of others uses the bucket: 100 MB/s in all, of which 90 leave it, for 50/90 s. Then the
+    // fleet has a quarter of 10 MB/s: 100 MB - 25 · 5/9 MB at 2.5 MB/s.
+    world.registry.burst = with_burst().registry.burst;
+    let expected = 5.0 / 9.0 + (100.0 - 25.0 * 5.0 / 9.0) / 2.5;
+    assert_ready(&play(&world, 1, DAY), &[expected], "with a burst");
+}
+
+#[test]
+fn a_daily_load_follows_the_time_of_day() {
+    let mut world = bare_world(1);
+    world.registry.egress = BytesPerSec::new(100e6);
+    let rates = vec![BytesPerSec::ZERO, BytesPerSec::new(90e6)];
+    // The run starts 4 s before noon, when the load begins.
+    let starts = secs(12.0 * 3600.0 - 4.0);
+    world.images[0].layers = vec![layer("app", 500_000_000)];
+    world.clusters[0].downlink = BytesPerSec::new(1e9).into();
+    world.registry.other_load = Some(OtherLoad::Daily(DailyLoad { rates, starts }));
+    // 400 MB in 4 s, and 100 MB at 10 MB/s.
+    assert_ready(&play(&world, 1, DAY), &[14.0], "from noon on");
+}
+
+#[test]
+fn a_series_of_rates_is_followed_and_does_not_keep_a_run_alive() {
+    let mut world = bare_world(1);
+    world.registry.egress = BytesPerSec::new(100e6);
+    let steps =
+        vec![(secs(0.0), BytesPerSec::new(50e6)), (secs(1.0), BytesPerSec::ZERO), (secs(9e3), BytesPerSec::ZERO)];
+    let series = LoadSeries { file: String::new(), column: None, steps };
+    world.registry.other_load = Some(OtherLoad::Series(series));
+    let played = play(&world, 1, DAY);
+    assert_ready(&played, &[1.5], "50 MB/s for a second, then all");
+    let later = |event: &Event| matches!(event, Event::RegistryLoad { .. });
+    assert_eq!(played.times(later), [1.0], "the run is over before the last step");
+}
+
+#[test]
+fn pulls_of_others_share_the_egress_and_are_not_counted() {
+    let mut world = bare_world(1);
+    world.registry.egress = BytesPerSec::new(500e6);
+    world.clusters[0].downlink = BytesPerSec::new(1e9).into();
+    world.images[0].layers = vec![layer("app", 5_000_000_000)];
+    let alone = play(&world, 1, DAY);
+    assert_ready(&alone, &[10.0], "alone");
+    let pulls = |rate: f64| OtherPulls { rate: PerSecond::new(rate), downlink: BytesPerSec::new(1e9) };
+    world.registry.other_load = Some(OtherLoad::Pulls(pulls(1.0)));
+    let played = play(&world, 1, DAY);
+    let ready = played.ready_s()[0].expect("it became ready");
+    // The others ask for about half of the egress, over three connections for each pull.
+    assert!((11.0..25.0).contains(&ready), "{ready}");
+    assert_eq!(played.totals.sent, alone.totals.sent, "bytes of others are not those of the fleet");
+    assert_eq!(played.totals.pulls, 1);
+    assert!(played.egress_peaks.0 <= 500e6);
+    // Pulls that hardly ever come change nothing, and do not keep the run alive.
+    world.registry.other_load = Some(OtherLoad::Pulls(pulls(1e-9)));
+    assert_ready(&play(&world, 1, DAY), &[10.0], "nobody else comes");
+}
+
+#[test]
+fn the_first_byte_of_a_cold_layer_takes_its_own_time() {
+    let mut world = bare_world(2);
+    world.registry.blobs.cold_first_byte = Some(fixed(secs(3.0)));
+    world.clusters[1].rtt = secs(1.0).into();
+    // The layer is cold for the first cluster: 3 s and 1 s of bytes, until 4 s. The other one asks for the layer after 12 round
+    // trips and a half, when it is warm.
+    let played = play(&world, 1, DAY);
+    assert_eq!(played.ready_s()[0].map(|at| (at * 1e3).round()), Some(4000.0));
+    let mut warm = world.clone();
+    warm.registry.blobs.cold_first_byte = None;
+    let second = |world: &WorldSpec| play(world, 1, DAY).ready_s()[1].expect("it became ready");
+    assert!((second(&world) - second(&warm)).abs() < 1e-6, "it is warm for the second");
 }

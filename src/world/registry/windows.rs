@@ -42,10 +42,30 @@ impl Registry<'_> {
         Vec::new()
     }
 
-    /// The current capacity of its egress.
-    fn capacity(&self) -> BytesPerSec {
-        let share = if self.down { 0.0 } else { self.shares.0 * self.load_share() };
-        BytesPerSec::new(self.spec.egress.get() * share)
+    /// The current capacity of its egress for the fleet, and for pulls of another one.
+    pub(crate) fn capacity(&self) -> BytesPerSec {
+        let steady = self.others.as_ref().map_or(0.0, |others| others.steady().get());
+        BytesPerSec::new(self.allowed() * (1.0 - (steady / self.spec.egress.get()).min(1.0)))
+    }
+
+    /// What the steady load of others asks for now.
+    pub(crate) fn steady_load(&self) -> BytesPerSec {
+        let steady = self.others.as_ref().map_or(0.0, |others| others.steady().get());
+        BytesPerSec::new(steady * self.possible() / self.spec.egress.get())
+    }
+
+    /// What it can send now if its burst lasts.
+    fn possible(&self) -> f64 {
+        if self.down { 0.0 } else { self.spec.egress.get() * (self.shares.0 * self.load_share()) }
+    }
+
+    /// What it may send in all now.
+    fn allowed(&self) -> f64 {
+        let egress = self.possible();
+        match self.spec.burst {
+            Some(burst) if self.burst.as_ref().is_some_and(|burst| burst.is_spent) => egress.min(burst.baseline.get()),
+            _ => egress,
+        }
     }
 
     /// The share of the egress that is left while it sends so many blobs.

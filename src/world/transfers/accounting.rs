@@ -55,7 +55,7 @@ impl World<'_> {
         for id in self.transfers.all_in_progress() {
             let (transfer, arrived) = self.transfers.cancel(now, id);
             self.count_transfer(&transfer, arrived);
-            // Bytes for a cache would have been useful to others, and are not counted for any node.
+            // Bytes for a cache, or for another fleet, are not counted for any node.
             self.totals.lost += if transfer.receiver.is_some() { arrived } else { Bytes::ZERO };
         }
     }
@@ -71,6 +71,7 @@ impl World<'_> {
                 self.registries[from].transfer_ends(bytes);
             }
             Sender::RegistryReads(from) => self.registries[from].sent += bytes,
+            Sender::Others(from) => self.registries[from].sent_to_others += bytes,
             Sender::Cache => self.totals.from_caches += bytes,
             Sender::Peers => self.totals.from_peers += bytes,
         }
@@ -103,6 +104,7 @@ impl World<'_> {
             Payload::Fill(fill) => self.fill_ended(fill, queue),
             Payload::Reads(node, image) => self.reads_end(node, image, size, queue),
             Payload::Background(node, blob) => self.background_ends(node, blob, size),
+            Payload::Others => {}
         }
     }
 
@@ -111,6 +113,7 @@ impl World<'_> {
     pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
         self.admit_waiting(queue);
         self.follow_load(queue.now());
+        self.follow_bursts(queue);
         if self.orders.is_none() {
             self.meter.set_egress(self.transfers.egress());
         }

@@ -10,6 +10,7 @@
 use crate::flow::{Connection, LinkId, Network};
 use crate::units::BytesPerSec;
 use crate::world::ids::{ClusterId, NodeId};
+use crate::world::registry::load_spec::OtherLoad;
 use crate::world::spec::WorldSpec;
 
 /// The end of a path from a registry.
@@ -37,6 +38,8 @@ pub(crate) struct Links {
     data_share: f64,
     /// By registry.
     pub(crate) egress: Vec<LinkId>,
+    /// By registry: behind it are the transfers of other clients, if it has any.
+    pub(crate) others: Vec<Option<LinkId>>,
     regions: Vec<LinkId>,
     /// By cluster: its region, and its downlink.
     clusters: Vec<(Option<usize>, LinkId)>,
@@ -52,13 +55,17 @@ impl Links {
         let egress = network.add_link(None, data(spec.registry.egress));
         let region = |bandwidth| network.add_link(Some(egress), data(bandwidth));
         let regions = spec.regions.iter().map(|region| region.bandwidth).map(region).collect();
-        Self { data_share, egress: vec![egress], regions, clusters: Vec::new(), nodes: Vec::new() }
+        Self { data_share, egress: vec![egress], others: Vec::new(), regions, clusters: Vec::new(), nodes: Vec::new() }
     }
 
-    /// Adds the egress of the other registries.
+    /// Adds the egress of the other registries, and the links of other clients.
     pub(crate) fn add_registries(&mut self, spec: &WorldSpec, network: &mut Network) {
         let others = spec.registries.iter().map(|other| network.add_link(None, self.data(other.spec.egress)));
         self.egress.extend(others.collect::<Vec<_>>());
+        for (at, &egress) in self.egress.iter().enumerate() {
+            let has_pulls = matches!(spec.registry_at(at).other_load, Some(OtherLoad::Pulls(_)));
+            self.others.push(has_pulls.then(|| network.add_link(Some(egress), BytesPerSec::UNLIMITED)));
+        }
     }
 
     /// Adds a cluster's downlink, behind `uplink` if that is given, else behind its region or the first registry.
@@ -83,6 +90,11 @@ impl Links {
     /// What a link of this rate carries beside headers.
     pub(crate) fn data(&self, rate: BytesPerSec) -> BytesPerSec {
         BytesPerSec::new(rate.get() * self.data_share)
+    }
+
+    /// The rate that a link needs to carry so much data.
+    pub(crate) fn with_headers(&self, data: BytesPerSec) -> BytesPerSec {
+        BytesPerSec::new(data.get() / self.data_share)
     }
 
     pub(crate) fn downlink(&self, cluster: ClusterId) -> LinkId {

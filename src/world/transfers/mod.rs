@@ -37,6 +37,8 @@ pub(crate) struct Transfers {
     /// The pending event of the next completion.
     next_completion: Option<EventId>,
     dead_links: usize,
+    /// Number of those in progress that are for the fleet.
+    own: usize,
     /// By blob: a download from a registry has completed.
     warm: Vec<bool>,
     /// By node: connections with a weight that it has opened. Empty before the first.
@@ -54,6 +56,7 @@ impl Transfers {
             ended: Vec::new(),
             next_completion: None,
             dead_links: 0,
+            own: 0,
             warm: vec![false; blobs],
             connections: Vec::new(),
         }
@@ -85,6 +88,18 @@ impl Transfers {
         id
     }
 
+    /// Starts a transfer of a registry to another client.
+    pub(crate) fn start_for_others(&mut self, now: SimTime, registry: usize, cap: BytesPerSec, transfer: Transfer) {
+        let link = self.links.others[registry].expect("a registry with pulls of others has a link for them");
+        let id = self.network.start(now, link, transfer.bytes, Some(cap));
+        self.insert(id, transfer);
+    }
+
+    /// The pending events that only concern transfers of others.
+    pub(crate) const fn events_of_others(&self) -> usize {
+        (self.own == 0 && self.next_completion.is_some()) as usize
+    }
+
     /// The number of connections that a node has opened before the next one.
     fn next_connection(&mut self, node: NodeId) -> u64 {
         if self.connections.is_empty() {
@@ -99,12 +114,15 @@ impl Transfers {
         if self.in_progress.len() <= id.slot() {
             self.in_progress.resize_with(id.slot() + 1, || None);
         }
+        self.own += usize::from(!transfer.is_of_others());
         self.in_progress[id.slot()] = Some((id, transfer));
     }
 
     fn remove(&mut self, id: TransferId) -> Option<Transfer> {
         let place = self.in_progress.get_mut(id.slot())?;
-        place.take_if(|(other, _)| *other == id).map(|(_, transfer)| transfer)
+        let (_, transfer) = place.take_if(|(other, _)| *other == id)?;
+        self.own -= usize::from(!transfer.is_of_others());
+        Some(transfer)
     }
 
     /// Ends a transfer early. Returns it with the bytes that have arrived.
@@ -176,12 +194,17 @@ impl Transfers {
         was_dead != is_dead
     }
 
-    /// The current sending rate of each registry, and whether it is at its capacity.
+    /// The current sending rate of each registry to the fleet, and whether it is at its capacity.
     fn egress(&self) -> impl Iterator<Item = (BytesPerSec, bool)> {
-        self.links.egress.iter().map(|&egress| {
+        self.links.egress.iter().zip(&self.links.others).map(|(&egress, others)| {
             let rate = self.network.throughput(egress);
+            let own = match others {
+                None => rate,
+                Some(_) if self.own == 0 => BytesPerSec::ZERO,
+                Some(others) => BytesPerSec::new((rate.get() - self.network.throughput(*others).get()).max(0.0)),
+            };
             // A link that is down carries nothing and is not busy.
-            (rate, rate.get() > 0.0 && self.network.is_saturated(egress))
+            (own, rate.get() > 0.0 && self.network.is_saturated(egress))
         })
     }
 

@@ -27,6 +27,15 @@ pub(crate) enum Payload {
     Reads(NodeId, ImageRef),
     /// The rest of a mounted blob.
     Background(NodeId, u16),
+    /// Something for a client outside of the fleet.
+    Others,
+}
+
+impl Transfer {
+    /// Whether it is for a client outside of the fleet.
+    pub(crate) const fn is_of_others(&self) -> bool {
+        matches!(self.payload, Payload::Others)
+    }
 }
 
 /// The sender of a transfer's bytes.
@@ -38,6 +47,8 @@ pub(crate) enum Sender {
     RegistryFill(usize),
     /// A registry that serves reads on demand; their connections are not counted.
     RegistryReads(usize),
+    /// A registry, to a client outside of the fleet.
+    Others(usize),
     /// A cache or a mirror.
     Cache,
     /// Nodes, or the seeds of a swarm.

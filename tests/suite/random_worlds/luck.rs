@@ -111,7 +111,7 @@ impl Luck {
             },
             api: self.host(0.1),
             token: self.host(0.1),
-            blobs: BlobHostSpec { host: self.host(0.01), redirect: self.chance(0.7), overload },
+            blobs: BlobHostSpec { host: self.host(0.01), redirect: self.chance(0.7), cold_first_byte: None, overload },
             manifest_limit: self.request_limit(),
             blob_limit: self.request_limit(),
             retry_after: self.chance(0.5).then(|| SimDuration::from_secs(3)),

@@ -253,7 +253,7 @@ fn kubefleet_staged(luck: &mut Luck) -> Arc<dyn Strategy> {
         strategy,
         approvals,
         updates,
-        snapshot_delay: SimDuration::ZERO.into(),
+        delay: SimDuration::ZERO.into(),
     })
 }
 
@@ -276,7 +276,7 @@ fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> 
         _ => PlacementPolicy::PickFixed(clusters),
     };
     let (rules, upstream_bugs) = kubefleet_rules(luck);
-    Arc::new(KubeFleetRolling { rules, upstream_bugs, policy, config, snapshot_delay: SimDuration::ZERO.into() })
+    Arc::new(KubeFleetRolling { rules, upstream_bugs, policy, config, delay: SimDuration::ZERO.into() })
 }
 
 fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use fleetsim::engine::dist;
-use fleetsim::units::{Bytes, Share, SimDuration};
+use fleetsim::units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DebounceSpec,
-    DefectKind, DefectSpec, DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec,
-    ImageSpec, LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OutageSpec,
-    OutageWindow, PiecesSpec, PlatformSpec, PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec,
-    RegionalOutageSpec, RegistrySpec, ReleaseKind, Requeue, Restarts, RetrySpec, RuntimeSpec, RuntimeVersion,
-    SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, BurstSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind,
+    DailyLoad, DebounceSpec, DefectKind, DefectSpec, DiskSpec, DistributionKind, DistributionSpec, DurationModel,
+    FactorModel, FaultSpec, ImageSpec, LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec,
+    OfflineSpec, OtherLoad, OtherPulls, OutageSpec, OutageWindow, PiecesSpec, PlatformSpec, PodLimit, PodSpec,
+    PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind,
+    Requeue, Restarts, RetrySpec, RuntimeSpec, RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind,
+    WorkloadSpec, WorldSpec, calibration,
 };
 
 use super::luck::Luck;
@@ -40,7 +41,35 @@ pub(crate) fn world(luck: &mut Luck, extras: &mut Luck, faults: &mut Luck) -> (W
         _ => ReadinessSpec::Looks(LookSpec::KUBEFLEET),
     };
     agent.wait = extras.chance(0.1);
+    loads(extras, &mut world);
     (world, PlatformSpec { agent, restarts: Restarts::KUBELET })
+}
+
+/// Bursts and other loads of the registry, and queues of pods.
+fn loads(luck: &mut Luck, world: &mut WorldSpec) {
+    let egress = world.registry.egress.get();
+    if luck.chance(0.2) {
+        let bytes = Bytes::new(u64::from(luck.number(1, 1000)) * 1_000_000);
+        world.registry.burst = Some(BurstSpec { bytes, baseline: BytesPerSec::new(egress * 0.1) });
+    }
+    world.registry.other_load = match luck.number(0, 9) {
+        0 => Some(OtherLoad::Constant(BytesPerSec::new(egress * 0.5))),
+        1 => {
+            let rates = vec![BytesPerSec::ZERO, BytesPerSec::new(egress * 0.8)];
+            Some(OtherLoad::Daily(DailyLoad { rates, starts: SimDuration::from_mins(715) }))
+        }
+        2 => Some(OtherLoad::Pulls(OtherPulls {
+            // About a tenth of the egress.
+            rate: PerSecond::new(egress * 0.1 / 250e6),
+            downlink: luck.rate(1e6, 1e9),
+        })),
+        _ => None,
+    };
+    if luck.chance(0.3) {
+        let limit = PodLimit { rate: PerSecond::new(2.0), burst: luck.number(1, 5) };
+        world.pods =
+            PodSpec { creation: Some(limit), scheduling: Some(limit), starts_per_second: Some(Factor::new(3.0)) };
+    }
 }
 
 /// What a node may have beside the usual.
@@ -90,6 +119,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             .collect(),
         registry: luck.registry(),
         registries: Vec::new(),
+        pods: PodSpec::IMMEDIATE,
         distribution: DistributionSpec::default(),
         node: NodeSpec {
             version: RuntimeVersion::default(),
@@ -288,6 +318,7 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             connections: luck.number(2, 10),
             effectiveness: Share::new(dist::unit(&mut luck.0)),
             announce: SimDuration::from_millis(u64::from(luck.number(0, 100))),
+            timeouts: None,
         }),
     };
     let lazy = luck.chance(0.15).then(|| LazySpec {
@@ -297,6 +328,7 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
         parallel_reads: luck.number(1, 4),
         toc: Bytes::new(u64::from(luck.number(0, 1_000_000))),
         background: luck.chance(0.7).then(|| luck.rate(1e6, 1e8)),
+        ..LazySpec::default()
     });
     let pre_pull = luck.chance(0.15).then(|| PrePullSpec {
         clusters: CountOrPercent::Count(luck.number(1, clusters)),

@@ -11,6 +11,7 @@ mod argo_cd;
 mod dragonfly;
 mod harbor;
 mod kraken;
+mod pods;
 mod queueing;
 mod sanity;
 mod spegel;

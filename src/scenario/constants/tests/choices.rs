@@ -39,11 +39,17 @@ pub(super) const CHOICES: &[UserSetting] = &[
     UserSetting {
         paths: &[
             "registry.egress",
+            "registry.burst.**",
+            "registry.otherLoad.**",
             "registry.requests.**",
             "registry.connections.**",
             "registry.workers",
             "registry.token.**",
-            "registry.blobs.**",
+            "registry.blobs.requests.**",
+            "registry.blobs.connections.**",
+            "registry.blobs.workers",
+            "registry.blobs.serviceTime",
+            "registry.blobs.overload.**",
             "registry.manifestRequests.**",
             "registry.blobRequests.**",
             "registry.pullQuota.**",
@@ -73,6 +79,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "distribution.kraken.connections",
             "distribution.lazy.prefetch",
             "distribution.lazy.parallelReads",
+            "distribution.lazy.prepared",
             "distribution.prePull.clusters",
             "distribution.prePull.every",
             "distribution.prePull.releaseAfter",
@@ -82,6 +89,8 @@ pub(super) const CHOICES: &[UserSetting] = &[
     },
     UserSetting {
         paths: &[
+            "pods.creation.**",
+            "pods.scheduling.**",
             "node.maxParallelImagePulls",
             "node.registryPullQPS",
             "node.registryBurst",
@@ -139,7 +148,12 @@ pub(super) const CHOICES: &[UserSetting] = &[
         reason: "fixed in the products' agents, or a flag with a documented default",
     },
     UserSetting {
-        paths: &["controller.clientQps", "controller.clientBurst", "strategies.*.kubeFleetStaged.snapshotDelay.**"],
+        paths: &[
+            "controller.clientQps",
+            "controller.clientBurst",
+            "strategies.*.kubeFleetStaged.snapshotDelay.**",
+            "strategies.*.kubeFleetStaged.placementDelay.**",
+        ],
         reason: "flags of the products' controllers, with documented defaults",
     },
     UserSetting {

@@ -94,6 +94,9 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("world/quantity/measured.rs", "MOST_VALUES", "bound of a file"),
     ("world/quantity/mod.rs", "FEWEST", "numerical: draws whose sum is drawn at once"),
     ("world/quantity/mod.rs", "WIDEST", "as above"),
+    ("world/registry/burst.rs", "NOTHING", "numerical: a byte"),
+    ("world/registry/other_load.rs", "MIB", "a unit"),
+    ("world/registry/other_load.rs", "PARTS", "numerical: steps of a sum"),
     ("world/registry/tcp.rs", "INITIAL_SEGMENTS", "RFC 6928"),
     ("world/registry/tcp.rs", "MATHIS", "Mathis et al. (1997)"),
 ];

@@ -86,7 +86,7 @@ impl World<'_> {
         } else {
             // Without a limit the order of arrival has no effect, so one event replaces two.
             self.registries[from].count(host);
-            let service = self.service_time(pull, host);
+            let service = self.service_time(pull, request, host);
             let response = Response::Ok;
             queue.schedule_in(
                 handshake + rtt + service,
@@ -116,7 +116,7 @@ impl World<'_> {
 
     /// A host begins to serve a request.
     fn serve(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
-        let service = self.service_time(pull, host);
+        let service = self.service_time(pull, request, host);
         let from = self.registry_of(pull);
         if self.registries[from].host(host).holds_requests() {
             queue.schedule_in(service, Event::Request(pull, request, RequestEvent::Served(host)));
@@ -160,13 +160,20 @@ impl World<'_> {
         }
     }
 
-    fn service_time(&mut self, pull: PullId, host: HostRole) -> SimDuration {
+    fn service_time(&mut self, pull: PullId, request: Request, host: HostRole) -> SimDuration {
         let from = self.registry_of(pull);
+        let is_cold = match request {
+            Request::Layer(layer) if self.registries[from].sends_bytes(request, host) => {
+                let image = self.catalog.image(self.pulls[pull.index()].image);
+                !self.transfers.is_warm(image.layers[usize::from(layer)].blob)
+            }
+            _ => false,
+        };
         let node = &mut self.nodes[self.pulls[pull.index()].node.index()];
         let requests = if host == HostRole::Blobs { &mut node.blob_requests } else { &mut node.requests };
         let nth = *requests;
         *requests += 1;
-        self.registries[from].service_time(host, &self.streams, node.key, nth)
+        self.registries[from].service_time(host, is_cold, &self.streams, node.key, nth)
     }
 
     fn response_arrives(
