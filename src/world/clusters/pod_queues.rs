@@ -11,7 +11,6 @@
 //! Left out: the slow start of a ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, pods
 //! that fit on no node, and API servers that are slow under load.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Reservations;
@@ -19,7 +18,8 @@ use crate::units::serial::positive;
 use crate::units::{Factor, PerSecond, SimTime};
 
 /// How fast the pods of a cluster are created, scheduled and started. By default they appear immediately.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PodSpec {
     /// Pods that the workload controllers of a cluster create.
@@ -40,7 +40,8 @@ impl PodSpec {
 }
 
 /// A token bucket for pods, who wait for their turn.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct PodLimit {
     /// Pods per time.

@@ -207,7 +207,8 @@ pub struct PiecesSpec {
 
 /// Time-outs of connections between peers: before a node has its last piece, each try fails with this probability, and
 /// costs this time.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PeerTimeouts {
     /// Probability that a try fails, for each node and layer; below 100%.

@@ -1,6 +1,5 @@
 //! Settings of what a registry may send for a while, and of what it sends to others.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::serial::positive;
@@ -9,7 +8,8 @@ use crate::world::calibration;
 
 /// A burst allowance on bytes: `egress` until a bucket is empty, then `baseline`. What is not used of the baseline
 /// refills the bucket.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct BurstSpec {
     /// Bytes above the baseline that a full bucket allows. It is full at the start.
@@ -21,7 +21,8 @@ pub struct BurstSpec {
 }
 
 /// What a registry sends to clients outside of the fleet.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OtherLoad {
     /// The same rate at all times. Below `egress`.
@@ -35,7 +36,8 @@ pub enum OtherLoad {
 }
 
 /// Rates over the day.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DailyLoad {
     /// Rates of equal parts of the day from midnight, such as 24 for its hours. The rollout starts at `startsAt`, or at
@@ -47,7 +49,8 @@ pub struct DailyLoad {
 }
 
 /// Rates over time from a CSV file.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct LoadSeries {
     /// A CSV file whose first column has times in seconds, such as Unix time. The first time is the start of the run,
@@ -65,7 +68,8 @@ pub struct LoadSeries {
 ///
 /// Sizes are those of 145 popular images. An image comes over three connections: its largest layer over one, the others
 /// over two.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OtherPulls {
     /// Pulls that begin per time, on average.
