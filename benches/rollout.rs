@@ -20,7 +20,7 @@ use fleetsim::scenario::{Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, ProbeSpec, PullPolicy,
+    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodSpec, ProbeSpec, PullPolicy,
     RegistrySpec, ReleaseKind, Restarts, Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
@@ -56,6 +56,7 @@ fn world(clusters: usize) -> WorldSpec {
             .collect(),
         regions: Vec::new(),
         registry: RegistrySpec::unlimited(BytesPerSec::from_gbit(10.0), calibration::SERVICE_TIME),
+        pods: PodSpec::IMMEDIATE,
         registries: Vec::new(),
         distribution: fleetsim::world::DistributionSpec::default(),
         node: NodeSpec { registry_pull_qps: 0, ..NodeSpec::default() },

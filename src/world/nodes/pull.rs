@@ -309,7 +309,7 @@ impl World<'_> {
     pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
         let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
-        let is_unwritten = pull.failing_layer == Some(at) || self.spec.distribution.lazy.is_some();
+        let is_unwritten = pull.failing_layer == Some(at) || is_lazy;
         let node = pull.node;
         if let Some(disk) = self.nodes[node.index()].disk.as_mut().filter(|_| !is_unwritten) {
             pull.fetches[at] = Fetch::Syncing(size);
@@ -332,6 +332,7 @@ impl World<'_> {
     }
 
     fn layer_complete(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
+        let is_lazy = self.is_lazy(self.pulls[id.index()].image);
         let pull = &mut self.pulls[id.index()];
         pull.fetches[at] = Fetch::Done;
         let spec = self.catalog.image(pull.image).layers[at];
