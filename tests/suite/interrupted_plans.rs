@@ -137,5 +137,5 @@ fn plan_reports_when_no_setting_ever_completes() {
     assert!(told.contains("did not finish, blocked by"), "{told}");
     assert!(error.ends_with("error: no setting meets every limit and completes in every run\n"), "{error}");
     let provenance = fs::read_to_string(folder.path().join("results/small-plan/provenance.json")).expect("written");
-    assert!(provenance.contains("--seed 4 --replicates 2"), "{provenance}");
+    assert!(provenance.contains("--replicates 2 --seed 4"), "{provenance}");
 }
