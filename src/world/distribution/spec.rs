@@ -265,10 +265,10 @@ pub struct LazySpec {
     pub parallel_reads: u32,
     /// Table of contents of a layer, fetched before it is mounted.
     pub toc: Bytes,
-    /// From the last layer's mount until a container of the image can begin to start: the snapshotter's own time.
+    /// From the last layer's mount until a container can begin to start. The snapshotter's own time.
     pub mount: DurationModel,
-    /// Images that the streaming service has prepared, as a share of images; others are pulled whole. Drawn for each
-    /// image once a run.
+    /// Share of images that the streaming service has prepared; others are pulled whole. Drawn for each image once a
+    /// run.
     pub prepared: Share,
     /// Maximum rate of the background fetch of one layer; 0 MB/s turns it off.
     #[serde(deserialize_with = "zero_is_none", serialize_with = "none_is_zero")]

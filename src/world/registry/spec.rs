@@ -132,8 +132,8 @@ pub struct BlobHostSpec {
     #[serde(rename = "~host")]
     #[cfg_attr(test, schemars(flatten))]
     pub host: HostSpec,
-    /// Time to the first byte of a layer that nobody has downloaded completely, instead of the service time. Without
-    /// it, such layers are served like others.
+    /// Time to the first byte of a layer that nobody has downloaded completely. Without it, such layers are served like
+    /// others.
     pub cold_first_byte: Option<DurationModel>,
     /// Loss of egress when many blobs are sent simultaneously.
     pub overload: Option<OverloadSpec>,
