@@ -32,6 +32,7 @@ mod junit;
 mod limits;
 mod names;
 mod plan;
+#[cfg(not(target_family = "wasm"))]
 mod prelude;
 mod review;
 #[cfg(not(target_family = "wasm"))]
