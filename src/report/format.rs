@@ -8,8 +8,15 @@ const NEVER: &str = "never";
 
 /// A whole number with thousands separators.
 pub(super) fn count(value: f64) -> String {
-    let digits = indicatif::HumanCount(value.abs().round_ties_even() as u64);
-    format!("{}{digits}", if value <= -0.5 { "-" } else { "" })
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::from(if value <= -0.5 { "-" } else { "" });
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A number with about three digits that count, and thousands separators: `0.0123`, `1.23`, `45.6`, `1,234`.
