@@ -57,8 +57,8 @@ pub(crate) struct KubeFleetSettings {
     /// KubeFleet waits 15 to 30 s: it collects changes for 15 s, and makes a snapshot every 30 s at most
     /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`).
     snapshot_delay: Option<DurationModel>,
-    /// First deployments: from the creation of the placement until it has bindings. Its snapshots, and the scheduling of
-    /// clusters. Default: 0 s.
+    /// First deployments: from the creation of the placement until it has bindings. Its snapshots, and the scheduling
+    /// of clusters. Default: 0 s.
     placement_delay: Option<DurationModel>,
 }
 
