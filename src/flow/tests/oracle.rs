@@ -84,8 +84,8 @@ pub(super) enum Route {
 
 #[derive(Clone, Debug)]
 pub(super) enum ScriptStep {
-    /// Layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends. Their connections
-    /// have these weights in turn.
+    /// Layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends. Their
+    /// connections have these weights in turn.
     Pull {
         route: Route,
         layers: Vec<u64>,

@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn gaps_take_their_share_of_a_download() {
-        // 100 MB at 1 MB/s: 100 s of bytes, and as many seconds again when half of the time is a gap. Over 200 clusters the
-        // mean has a standard error of about 1 %.
+        // 100 MB at 1 MB/s: 100 s of bytes, and as many seconds again when half of the time is a gap. Over 200
+        // clusters the mean has a standard error of about 1 %.
         let ready = |share: f64| {
             let mut world = bare_world(200);
             for cluster in &mut world.clusters {

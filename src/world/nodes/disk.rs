@@ -8,11 +8,12 @@
 //! default is 15 % of the memory that can be dirty.
 //!
 //! containerd syncs each blob before it can be unpacked (`fp.Sync()` in containerd/containerd @02e0fef
-//! `plugins/content/local/writer.go`), and its slot is held until then. The kernel has written by then what is older than
-//! [`DIRTY_EXPIRE`]; the rest is written now, before the dirty pages of unpacked layers while the buffer has room.
+//! `plugins/content/local/writer.go`), and its slot is held until then. The kernel has written by then what is older
+//! than [`DIRTY_EXPIRE`]; the rest is written now, before the dirty pages of unpacked layers while the buffer has
+//! room.
 //!
-//! Left out: the gradual onset of the kernel's throttling, a disk's credits for bursts, reading blobs back, and disk use
-//! by pods.
+//! Left out: the gradual onset of the kernel's throttling, a disk's credits for bursts, reading blobs back, and disk
+//! use by pods.
 
 use crate::engine::EventId;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};

@@ -174,11 +174,11 @@ pub enum DiskClass {
     /// Source: the documentation of Compute Engine; container-chonks unpacks at 159 to 182 MB/s to one.
     #[default]
     BootDisk,
-    /// The temporary disk of a machine of Azure with 8 vCPU, on which an ephemeral OS disk is: 500 MB/s, which is 62.5 for
-    /// each vCPU. Source: MicrosoftDocs/azure-docs @017654d `ddv5-ddsv5-series.md`.
+    /// The temporary disk of a machine of Azure with 8 vCPU, on which an ephemeral OS disk is: 500 MB/s, which is 62.5
+    /// for each vCPU. Source: MicrosoftDocs/azure-docs @017654d `ddv5-ddsv5-series.md`.
     EphemeralOs,
-    /// A local NVMe disk: 350 MB/s, the writing rate of one local SSD of Compute Engine. Source: its documentation; disks
-    /// in servers write 1 to 3 GB/s.
+    /// A local NVMe disk: 350 MB/s, the writing rate of one local SSD of Compute Engine. Source: its documentation;
+    /// disks in servers write 1 to 3 GB/s.
     LocalNvme,
     /// eMMC of a small machine: 60 MB/s. A guess: boards are reported with 30 to 150 MB/s.
     Emmc,

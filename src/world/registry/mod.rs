@@ -11,7 +11,8 @@
 //! | `tcp` | the rate of one connection, and slow start |
 //! | `spec`, `load_spec`, `presets` | the settings, and published limits of known registries |
 //!
-//! Left out: the cost of the responses' own bytes, requests of other clients, and limits that a registry changes while it is used.
+//! Left out: the cost of the responses' own bytes, requests of other clients, and limits that a registry changes while
+//! it is used.
 
 pub(crate) mod burst;
 pub(crate) mod host;

@@ -359,8 +359,8 @@ fn the_first_byte_of_a_cold_layer_takes_its_own_time() {
     let mut world = bare_world(2);
     world.registry.blobs.cold_first_byte = Some(fixed(secs(3.0)));
     world.clusters[1].rtt = secs(1.0).into();
-    // The layer is cold for the first cluster: 3 s and 1 s of bytes, until 4 s. The other one asks for the layer after 12 round
-    // trips and a half, when it is warm.
+    // The layer is cold for the first cluster: 3 s and 1 s of bytes, until 4 s. The other one asks for the layer after
+    // 12 round trips and a half, when it is warm.
     let played = play(&world, 1, DAY);
     assert_eq!(played.ready_s()[0].map(|at| (at * 1e3).round()), Some(4000.0));
     let mut warm = world.clone();
