@@ -109,6 +109,11 @@ fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
     let (printed, code) = compared(home.path(), &["results", "new"]);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("maxUnavailable: 10% → 25%"), "{printed}");
+    // The results have six runs; the comparison is about the two that both have.
+    let (printed, code) = compared(home.path(), &["results", "new", "--replicates", "2"]);
+    let (fewer, _) = compared(home.path(), &["old", "new", "--replicates", "2"]);
+    let after_names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!((code, after_names(&printed)), (0, after_names(&fewer)));
     let (printed, code) = compared(home.path(), &["results", "new", "--seed", "4"]);
     assert_eq!(code, 2, "{printed}");
     assert!(printed.contains("results has seed 3, new has seed 4"), "{printed}");

@@ -115,7 +115,7 @@ impl Review {
                 old.name, new.name
             ));
         }
-        let (olds, news) = (old.results.variants(), new.results.variants());
+        let [olds, news] = [old, new].map(|side| side.results.variants());
         let Paired { pairs, only_old, only_new } = pairs::paired(&olds, &news);
         if pairs.is_empty() {
             let names = |names: &[String]| names.join(", ");
@@ -149,7 +149,9 @@ impl Review {
 
 impl VariantReview {
     fn of(old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
-        let both = [old.clone(), new.clone()];
+        // One version may have more runs: what it says is about those that both have.
+        let both = [in_both(old, new), in_both(new, old)];
+        let [old, new] = &both;
         let columns = FilledColumn::shown(&both);
         let measures: Vec<_> = columns.map(|column| MeasureReview::of(column, old, new, seed)).collect();
         let part = |part: &PathPart| {
@@ -160,11 +162,10 @@ impl VariantReview {
         let mut causes: Vec<CauseReview> = PARTS.iter().filter_map(part).collect();
         causes.sort_by(|a, b| b.difference_s.abs().total_cmp(&a.difference_s.abs()));
         let finished = [old, new].map(|variant| variant.finished() as u64);
-        let pairs = new.runs.iter().filter(|run| old.runs.iter().any(|other| other.replicate == run.replicate)).count();
-        let blocks = new.unfinished().filter(|_| new.runs.len() - new.finished() > old.runs.len() - old.finished());
+        let blocks = new.unfinished().filter(|_| new.finished() < old.finished());
         Self {
             variant: new.name().to_owned(),
-            pairs: pairs as u64,
+            pairs: new.runs.len() as u64,
             stages: [old, new].map(stages),
             finished,
             held_by: blocks.map(crate::results::RunRow::held),
@@ -180,6 +181,13 @@ impl VariantReview {
     fn time(&self) -> Option<&MeasureReview> {
         self.measure(READY_TIME)
     }
+}
+
+/// A variant with those of its runs whose replicate the other one has, too.
+fn in_both<'r>(variant: &VariantResults<'r>, other: &VariantResults<'_>) -> VariantResults<'r> {
+    let mut shared = variant.clone();
+    shared.runs.retain(|run| other.runs.iter().any(|other| other.replicate == run.replicate));
+    shared
 }
 
 /// Number of stages of the displayed run.
