@@ -87,7 +87,12 @@ impl ConstantKind {
             (VariedPart::Location, _) => self.location(node),
             (VariedPart::Sigma, Self::Duration) => sigma::<SimDuration>(node),
             (VariedPart::Sigma, Self::Link | Self::Throughput) => sigma::<BytesPerSec>(node),
-            (VariedPart::Sigma, _) => None,
+            (VariedPart::Shape, Self::Duration) => match reader::read::<Distribution<SimDuration>>(node.clone()).value?
+            {
+                Distribution::Weibull { shape, .. } => Some(shape),
+                _ => None,
+            },
+            (VariedPart::Sigma | VariedPart::Shape, _) => None,
         }
     }
 
@@ -145,7 +150,10 @@ fn drawn<Q: Quantity>(node: &Node, part: VariedPart, change: ValueChange) -> Opt
         (VariedPart::Sigma, Distribution::LogNormal { median, sigma }, change) => {
             Distribution::LogNormal { median, sigma: change.of(sigma) }
         }
-        (VariedPart::Sigma, _, _) => return None,
+        (VariedPart::Shape, model @ Distribution::Weibull { shape, .. }, change) => {
+            Distribution::weibull_of_mean(Q::from_number(model.mean()), change.of(shape))
+        }
+        (VariedPart::Sigma | VariedPart::Shape, _, _) => return None,
         (VariedPart::Location, model, ValueChange::Factor(factor)) => model.scaled(factor),
         (VariedPart::Location, _, ValueChange::Value(value)) => Q::from_number(value).into(),
     };

@@ -75,6 +75,8 @@ pub enum VariedPart {
     Location,
     /// The sigma of a lognormal; other quantities have none.
     Sigma,
+    /// The shape of a Weibull distribution, whose mean stays; other quantities have none.
+    Shape,
 }
 
 /// How likely the values of a range are.
@@ -157,13 +159,21 @@ impl Constant {
 
     fn name_of(&self, place: &str) -> String {
         let path = places::plain(place);
-        if self.part == VariedPart::Sigma { format!("{path}.sigma") } else { path }
+        match self.part {
+            VariedPart::Location => path,
+            VariedPart::Sigma => format!("{path}.sigma"),
+            VariedPart::Shape => format!("{path}.shape"),
+        }
+    }
+
+    /// The kind of its own numbers: those of a sigma or a shape have no unit.
+    fn own_kind(&self) -> ConstantKind {
+        if self.part == VariedPart::Location { self.kind } else { ConstantKind::Number }
     }
 
     /// A value as an experiment writes it, as a number. `None`: it is no value of this constant.
     pub(crate) fn parse(&self, text: &str) -> Option<f64> {
-        let kind = if self.part == VariedPart::Sigma { ConstantKind::Number } else { self.kind };
-        kind.parse(text)
+        self.own_kind().parse(text)
     }
 
     /// The ends of the range as numbers.
@@ -207,14 +217,14 @@ impl Constant {
     pub const fn unit(&self) -> &'static str {
         match self.part {
             VariedPart::Location => self.kind.unit(),
-            VariedPart::Sigma => ConstantKind::Number.unit(),
+            VariedPart::Sigma | VariedPart::Shape => ConstantKind::Number.unit(),
         }
     }
 
     /// A number in the base unit as text.
     #[must_use]
     pub fn text(&self, number: f64) -> String {
-        if self.part == VariedPart::Sigma { ConstantKind::Number.text(number) } else { self.kind.text(number) }
+        self.own_kind().text(number)
     }
 }
 

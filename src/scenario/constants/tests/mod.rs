@@ -159,8 +159,8 @@ fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
 #[test]
 fn a_value_is_laid_into_the_document_by_its_path() {
     let (tree, laid_in) = laid("fleet: [{name: a}]", "node.startOverhead", Level::Toward(1.0));
-    // The default has a median of 1.5 s, and the high end is 5 s.
-    assert!(tree.contains("node: {startOverhead: {median: 5 s, sigma: 0.3}}"), "{tree}");
+    // The default has a median of 0.6 s, and the high end is 2 s.
+    assert!(tree.contains("node: {startOverhead: {median: 2 s, sigma: 0.5}}"), "{tree}");
     assert_eq!(laid_in.len(), 1);
     let (_, none) = laid("fleet: [{name: a}]", "distribution.cache.rtt", Level::Toward(1.0));
     assert!(none.is_empty(), "an experiment without a cache has no such constant");
