@@ -10,7 +10,7 @@ use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
 use crate::world::{
     Backoff, ClusterSpec, ConnectionLimit, CutKind, DefectKind, DiskSpec, DistributionKind, DurationModel, Excess,
     FactorModel, OutageWindow, OverLimit, RateModel, ReadinessSpec, RegistrySpec, ReleaseKind, RequestLimit, Requeue,
-    Restarter, RetrySpec, RuntimeSpec, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
+    Restarter, RetrySpec, RuntimeSpec, SiteKind, SizeModel, SlotScope, Uncompressed, WorkloadKind, calibration,
 };
 
 #[test]
@@ -275,8 +275,9 @@ fn the_first_experiment_loads() {
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(world.clusters.len(), 1000);
     assert!(world.clusters.iter().all(|cluster| cluster.nodes == 3 && cluster.registered && !cluster.paused));
-    let mbit = |rate: f64| world.clusters.iter().filter(|c| c.downlink == BytesPerSec::from_mbit(rate).into()).count();
-    assert_eq!((mbit(50.0), mbit(100.0), mbit(10_000.0)), (720, 240, 40), "stores, branches, data centres");
+    let sites = [SiteKind::Store, SiteKind::Branch, SiteKind::DataCentre];
+    let counts = sites.map(|kind| world.clusters.iter().filter(|cluster| cluster.site == Some(kind)).count());
+    assert_eq!(counts, [720, 240, 40], "stores, branches, data centres");
     let image = &world.images[0];
     let shared = image.layers.iter().filter(|layer| image.previous.contains(layer)).count();
     assert_eq!((image.layers.len(), shared), (9, 6));
@@ -364,7 +365,7 @@ fn every_kind_of_failure_can_be_written() {
     let (hours, mins) = (SimDuration::from_hours, SimDuration::from_mins);
     let outages = faults.outages.as_ref().expect("outages");
     assert_eq!((outages.cuts, &outages.repair), (CutKind::Management, &calibration::OUTAGE_REPAIR));
-    assert!((outages.between.mean() - 30.0 * 86_400.0).abs() < 1e-3, "30 d by default");
+    assert!((outages.between.mean() - 15.0 * 86_400.0).abs() < 1e-3, "15 d by default");
     let [eu, staging, narrow] = faults.regional.as_slice() else { panic!("three") };
     assert_eq!((eu.clusters.len(), eu.cuts), (900, CutKind::All));
     let window = |from, lasts| OutageWindow { from, lasts };
