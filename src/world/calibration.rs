@@ -13,7 +13,7 @@
 //!   requests. Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration};
+use crate::units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 use crate::world::quantity::DurationModel;
 
 // ---- clusters and links ----
@@ -232,6 +232,17 @@ pub const TERMINATION: DurationModel = DurationModel::LogNormal { median: SimDur
 
 /// `periodSeconds` of a probe. Source: api, `core/v1` Probe.
 pub const PROBE_PERIOD: SimDuration = SimDuration::from_secs(10);
+
+/// Pods that a cluster's controllers create. Source: `--kube-api-qps` and `--kube-api-burst` of the
+/// kube-controller-manager; 20 pods a second from end to end were measured with it, and 201 with a limit of 200
+/// (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
+pub const POD_CREATION: (PerSecond, u32) = (PerSecond::new(20.0), 30);
+
+/// Pods that a cluster's scheduler binds. Source: `clientConnection` of the kube-scheduler's configuration.
+pub const POD_SCHEDULING: (PerSecond, u32) = (PerSecond::new(50.0), 100);
+
+/// Pods that start on a node in a second. Source: 4.5 to 5 on a spinning disk (agent-sandbox, as above); 1 to 50.
+pub const POD_STARTS: Factor = Factor::new(5.0);
 
 /// `progressDeadlineSeconds` of a Deployment. Source: api, `apps/v1` (`pkg/apis/apps/v1/defaults.go`).
 pub const PROGRESS_DEADLINE: SimDuration = SimDuration::from_secs(600);

@@ -12,20 +12,19 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::own_file::{in_file, object};
+use super::own_file::object;
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
 use crate::products::delay::ApprovalDelay;
-use crate::products::{ControllerChoice, Fleet, Product, ProductFile, Program, Strategy, version};
+use crate::products::{ControllerChoice, FieldPlaces, Fleet, Product, Program, Strategy, version};
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs, KubeFleetVersion,
-    RollingUpdateConfig, RunState, StageConfig, StrategySpec,
+    PlacementSpec, RollingUpdateConfig, RunState, StageConfig, StrategySpec,
 };
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, ReleaseKind};
@@ -67,8 +66,8 @@ pub(crate) struct KubeFleetSettings {
     /// KubeFleet collects changes for 15 s, and makes a snapshot every 30 s at most
     /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`).
     snapshot_delay: Option<DurationModel>,
-    /// In a first deployment, from the creation of the placement until it has bindings: its snapshots, and the
-    /// scheduling of clusters. Default: 9 s.
+    /// First deployments: from the creation of the placement until it has bindings. Its snapshots, and the scheduling
+    /// of clusters. Default: 9 s.
     placement_delay: Option<DurationModel>,
 }
 
@@ -148,13 +147,14 @@ impl Product for StagedConfig {
         let updates = updates.check(fleet, context)?;
         let file = file.as_ref().filter(|_| !context.is_set(&path.key("stages")));
         let strategy = file.map_or_else(|| in_place.clone(), |file| file.value.spec.clone());
-        let place = StagesPlace { path, file };
-        place.check_stages(&strategy, settings.rules, &updates, fleet, context);
+        let document = file.map(|file| &file.document);
+        let places = FieldPlaces { path, file: document, in_file: Self::IN_FILE };
+        check_stages(&places, &strategy, settings.rules, &updates, fleet, context);
         if approvals.is_none()
             && context.is_untouched(&path.key("approvals"))
             && let Some(field) = first_approval(&strategy, settings.rules)
         {
-            let problem = place.at(context, &field, "no time is set at which this approval is given".to_owned());
+            let problem = places.problem(&field, "no time is set at which this approval is given", context);
             let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
             context.problems.push(problem.with_help(help));
         }
@@ -211,51 +211,38 @@ fn approvals_of(strategy: &StrategySpec) -> Vec<(String, bool)> {
     strategy.stages.iter().flat_map(of_stage).collect()
 }
 
-/// Where the stages are: in a file, or else in place.
-struct StagesPlace<'p> {
-    path: &'p Path,
-    file: Option<&'p ProductFile<ClusterStagedUpdateStrategy>>,
-}
-
-impl StagesPlace<'_> {
-    fn at(&self, context: &Context<'_>, field: &str, message: String) -> Problem {
-        match self.file {
-            Some(file) => in_file(file, field, message),
-            None => in_experiment(self.path, field.strip_prefix("spec.").unwrap_or(field), message, context),
+/// Reports what KubeFleet, or a run, refuses of the stages.
+fn check_stages(
+    places: &FieldPlaces<'_>,
+    strategy: &StrategySpec,
+    rules: RuleSet,
+    updates: &UpdateRuns,
+    fleet: Fleet<'_>,
+    context: &mut Context<'_>,
+) {
+    let path = places.path;
+    let is_whole = context.is_untouched(&path.key("stages")) && context.is_untouched(&path.key("file"));
+    let problem = if let Err(InvalidField { at: field, reason }) = strategy.validate() {
+        places.problem(&field, reason, context).with_help(REFUSED)
+    } else if !is_whole {
+        return;
+    } else if strategy.stages.is_empty() {
+        places
+            .problem("spec.stages", "at least one stage is required", context)
+            .with_help("write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`")
+    } else {
+        let error = updates.runs.iter().find_map(|run| {
+            let clusters = picked_by(updates, run.placement, &fleet.world.clusters);
+            explain(strategy, &run_spec(), rules, &clusters).err().filter(|_| !clusters.is_empty())
+        });
+        match error {
+            Some(error) => places
+                .problem(&place_of(strategy, &error), error.to_string(), context)
+                .with_help("KubeFleet takes the strategy, and its run fails for this reason"),
+            None => return,
         }
-    }
-
-    fn check_stages(
-        &self,
-        strategy: &StrategySpec,
-        rules: RuleSet,
-        updates: &UpdateRuns,
-        fleet: Fleet<'_>,
-        context: &mut Context<'_>,
-    ) {
-        let path = self.path;
-        let is_whole = context.is_untouched(&path.key("stages")) && context.is_untouched(&path.key("file"));
-        let problem = if let Err(InvalidField { at: field, reason }) = strategy.validate() {
-            self.at(context, &field, reason).with_help(REFUSED)
-        } else if !is_whole {
-            return;
-        } else if strategy.stages.is_empty() {
-            self.at(context, "spec.stages", "at least one stage is required".to_owned())
-                .with_help("write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`")
-        } else {
-            let error = updates.runs.iter().find_map(|run| {
-                let clusters = picked_by(updates, run.placement, &fleet.world.clusters);
-                explain(strategy, &run_spec(), rules, &clusters).err().filter(|_| !clusters.is_empty())
-            });
-            match error {
-                Some(error) => self
-                    .at(context, &place_of(strategy, &error), error.to_string())
-                    .with_help("KubeFleet takes the strategy, and its run fails for this reason"),
-                None => return,
-            }
-        };
-        context.problems.push(problem);
-    }
+    };
+    context.problems.push(problem);
 }
 
 impl Product for RollingConfig {
@@ -276,8 +263,10 @@ impl Product for RollingConfig {
         let (kinds, base) = (["ClusterResourcePlacement", "ResourcePlacement"], "spec.strategy.rollingUpdate");
         let file = object::<ClusterResourcePlacement>(settings.file.as_deref(), path, &kinds, base, context)?;
         let mut spec = file.as_ref().map(|file| file.value.spec.clone()).unwrap_or_default();
-        if let Some(file) = &file {
-            check_placement(file, fleet, context);
+        let document = file.as_ref().map(|file| &file.document);
+        let places = FieldPlaces { path, file: document, in_file: Self::IN_FILE };
+        if file.is_some() {
+            check_placement(&places, &spec, fleet, context);
         }
         let (written, other) = (in_place.clone(), spec.rolling_update());
         let config = RollingUpdateConfig {
@@ -289,12 +278,7 @@ impl Product for RollingConfig {
             spec.strategy.rolling_update = Some(config.clone());
         }
         if let Err(InvalidField { at: field, reason }) = spec.validate() {
-            let here = field.strip_prefix("spec.strategy.rollingUpdate.").unwrap_or(&field);
-            let is_here = context.is_set(&path.key(here));
-            let problem = match file.as_ref().filter(|_| !is_here) {
-                Some(file) => in_file(file, &field, reason),
-                None => in_experiment(path, here, reason, context),
-            };
+            let problem = places.problem(&field, reason, context);
             context.problems.push(problem.with_help(REFUSED));
         }
         let native = Arc::new(KubeFleetRolling {
@@ -309,17 +293,16 @@ impl Product for RollingConfig {
 }
 
 /// What a placement must not say, because the simulation would not follow it.
-fn check_placement(file: &ProductFile<ClusterResourcePlacement>, fleet: Fleet<'_>, context: &mut Context<'_>) {
-    let spec = &file.value.spec;
+fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<'_>, context: &mut Context<'_>) {
     if spec.is_external() {
-        let message = "the placement's strategy is `External`: its rolling update moves nothing".to_owned();
-        let problem = in_file(file, "spec.strategy.type", message);
+        let message = "the placement's strategy is `External`: its rolling update moves nothing";
+        let problem = places.problem("spec.strategy.type", message, context);
         context.problems.push(problem.with_help("use `kubeFleetStaged` with the strategy of its update runs"));
     }
     let apply = spec.strategy.apply_strategy.as_ref().and_then(|apply| apply.kind.as_deref());
     if apply == Some("ReportDiff") {
-        let message = "a placement that only reports differences rolls nothing out".to_owned();
-        let problem = in_file(file, "spec.strategy.applyStrategy.type", message);
+        let message = "a placement that only reports differences rolls nothing out";
+        let problem = places.problem("spec.strategy.applyStrategy.type", message, context);
         context.problems.push(problem.with_help("write `ClientSideApply` or `ServerSideApply`"));
     }
     let clusters = fleet.len();
@@ -327,13 +310,8 @@ fn check_placement(file: &ProductFile<ClusterResourcePlacement>, fleet: Fleet<'_
     if let Some(asked) = asked.filter(|asked| spec.validate().is_ok() && (*asked as usize) < clusters) {
         let message = format!("the placement asks for {asked} of {clusters} clusters");
         let help = "which clusters KubeFleet picks is not simulated: reduce the fleet to those clusters";
-        context.problems.push(in_file(file, "spec.policy", message).with_help(help));
+        context.problems.push(places.problem("spec.policy", message, context).with_help(help));
     }
-}
-
-/// A problem with a field of a strategy that is written in the experiment file.
-fn in_experiment(path: &Path, field: &str, message: String, context: &Context<'_>) -> Problem {
-    context.at(&path.then(&Path::parse(field).unwrap_or_default()), message)
 }
 
 /// The field that made a run fail as it was initialized.

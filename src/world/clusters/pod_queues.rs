@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Reservations;
 use crate::units::serial::positive;
 use crate::units::{Factor, PerSecond, SimTime};
+use crate::world::calibration;
 
-/// How fast the pods of a cluster are created, scheduled and started. By default they appear immediately.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+/// How fast the pods of a cluster are created, scheduled and started.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PodSpec {
@@ -32,6 +33,17 @@ pub struct PodSpec {
     pub scheduling: Option<PodLimit>,
     /// Pods that start on one node in a second, at most. About 5 on a spinning disk.
     pub starts_per_second: Option<Factor>,
+}
+
+impl Default for PodSpec {
+    fn default() -> Self {
+        let limit = |(rate, burst)| Some(PodLimit { rate, burst });
+        Self {
+            creation: limit(calibration::POD_CREATION),
+            scheduling: limit(calibration::POD_SCHEDULING),
+            starts_per_second: Some(calibration::POD_STARTS),
+        }
+    }
 }
 
 impl PodSpec {
