@@ -201,7 +201,7 @@ pub struct PiecesSpec {
     pub effectiveness: Share,
     /// From a node's request until it asks for its first piece.
     pub announce: SimDuration,
-    /// Time-outs that nodes lose time to. By default there are none.
+    /// Time-outs that nodes lose time to. Dragonfly: none.
     pub timeouts: Option<PeerTimeouts>,
 }
 
@@ -235,7 +235,7 @@ impl Default for PiecesSpec {
             connections: default::KRAKEN_CONNECTIONS,
             effectiveness: default::EFFECTIVENESS,
             announce: default::ANNOUNCE,
-            timeouts: None,
+            timeouts: Some(PeerTimeouts::default()),
         }
     }
 }
@@ -244,7 +244,14 @@ impl PiecesSpec {
     /// Dragonfly's defaults, which use all of the node's network card.
     #[must_use]
     pub fn dragonfly(nic: BytesPerSec) -> Self {
-        Self { seed_out: nic, peer_out: nic, peer_in: nic, connections: default::DRAGONFLY_PARENTS, ..Self::default() }
+        Self {
+            seed_out: nic,
+            peer_out: nic,
+            peer_in: nic,
+            connections: default::DRAGONFLY_PARENTS,
+            timeouts: None,
+            ..Self::default()
+        }
     }
 }
 
