@@ -278,6 +278,8 @@ impl Fleet {
             egress_peak_1s_bytes_per_s: egress_peak,
             egress_peak_60s_bytes_per_s: egress_peak * 0.9,
             egress_busy_share: (egress_peak / link).min(1.0) * 0.4,
+            total_egress_peak_1s_bytes_per_s: egress_peak,
+            other_egress_bytes: 0.0,
             egress_p95_over_time_bytes_per_s: 1e9,
             egress_p99_over_time_bytes_per_s: 1.2e9,
             egress_busy_s: 40.0,

@@ -29,8 +29,9 @@ use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
 
 /// Shorter names of measures, with the column that each stands for. The time of completion leaves out targets that
 /// cannot be updated, in limits and objectives as in the tables: otherwise one paused cluster exceeds every limit.
-pub const SHORT_NAMES: [(&str, &str); 4] = [
+pub const SHORT_NAMES: [(&str, &str); 5] = [
     ("registry.egress", "egress_peak_1s_bytes_per_s"),
+    ("registry.total", "total_egress_peak_1s_bytes_per_s"),
     ("bad_release_exposure", "exposed_targets"),
     ("completion", READY_TIME),
     ("completion_s", READY_TIME),

@@ -181,6 +181,12 @@ run_row! {
     egress_peak_1s_bytes_per_s: f64, "bytes/s";
     /// Highest mean rate of the registry's egress over 60 consecutive seconds.
     egress_peak_60s_bytes_per_s: f64, "bytes/s";
+    /// Highest mean rate over one second that the registries send to the fleet and to others together.
+    #[serde(default)]
+    total_egress_peak_1s_bytes_per_s: f64, "bytes/s";
+    /// Bytes that the registries sent to clients outside of the fleet.
+    #[serde(default)]
+    other_egress_bytes: f64, "bytes";
     /// Rate that the registry's egress exceeded in 5% of the seconds until the end, to within 1.1%.
     #[serde(default)]
     egress_p95_over_time_bytes_per_s: f64, "bytes/s";

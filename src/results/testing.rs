@@ -47,6 +47,8 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         upstream_bytes: 0,
         cache_bytes: 0,
         peer_bytes: 0,
+        total_egress_peak_1s_bytes_per_s: 1.25e9,
+        other_egress_bytes: 0.0,
         egress_peak_1s_bytes_per_s: 1.25e9,
         egress_peak_60s_bytes_per_s: 1e9 / 3.0,
         egress_busy_share: 0.5,

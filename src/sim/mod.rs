@@ -216,6 +216,7 @@ impl<'s> Sim<'s> {
         self.world.assert_littles_law();
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
+        let (total_peak, other_bytes) = meter.totals_with_others();
         let passes = self.control.take_passes();
         let clusters = self.cluster_rows();
         let [update_p50_s, update_p95_s, update_max_s] = update_quantiles(&clusters, [0.5, 0.95, 1.0]);
@@ -275,6 +276,8 @@ impl<'s> Sim<'s> {
             peer_bytes: totals.from_peers.get(),
             egress_peak_1s_bytes_per_s: egress_peak_1s,
             egress_peak_60s_bytes_per_s: egress_peak_60s,
+            total_egress_peak_1s_bytes_per_s: total_peak,
+            other_egress_bytes: other_bytes,
             egress_p95_over_time_bytes_per_s: meter.exceeded_in(0.05),
             egress_p99_over_time_bytes_per_s: meter.exceeded_in(0.01),
             egress_busy_share: self.world.busy_share(end - SimTime::ZERO),

@@ -187,6 +187,11 @@ pub struct Meter {
     peak_minute_bytes: f64,
     egress_rate: f64,
     egress_at_capacity: bool,
+    /// The same to the fleet and to others, with the bytes to others since the start.
+    total_rate: f64,
+    total_second_bytes: f64,
+    total_peak_second_bytes: f64,
+    other_bytes: f64,
     busy: SimDuration,
     /// Busy time of each second of the last hour, as a ring, with its sum.
     last_hour: Vec<SimDuration>,
@@ -229,6 +234,10 @@ impl Meter {
             peak_minute_bytes: 0.0,
             egress_rate: 0.0,
             egress_at_capacity: false,
+            total_rate: 0.0,
+            total_second_bytes: 0.0,
+            total_peak_second_bytes: 0.0,
+            other_bytes: 0.0,
             busy: SimDuration::ZERO,
             last_hour: vec![SimDuration::ZERO; HOUR],
             hour_busy: SimDuration::ZERO,
@@ -262,6 +271,8 @@ impl Meter {
     fn integrate(&mut self, to: SimTime) {
         let span = to - self.now;
         self.second_bytes += self.egress_rate * span.as_secs_f64();
+        self.total_second_bytes += self.total_rate * span.as_secs_f64();
+        self.other_bytes += (self.total_rate - self.egress_rate) * span.as_secs_f64();
         if self.egress_at_capacity {
             self.busy += span;
             self.second_busy += span;
@@ -289,6 +300,8 @@ impl Meter {
 
     fn close_second(&mut self) {
         self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
+        self.total_peak_second_bytes = self.total_peak_second_bytes.max(self.total_second_bytes);
+        self.total_second_bytes = 0.0;
         self.last_minute[self.seconds % MINUTE] = self.second_bytes;
         let of_hour = std::mem::replace(&mut self.last_hour[self.seconds % HOUR], self.second_busy);
         self.hour_busy = (self.hour_busy + self.second_busy).saturating_sub(of_hour);
@@ -339,6 +352,18 @@ impl Meter {
             self.egress_rate += meter.rate;
             self.egress_at_capacity |= at_capacity;
         }
+        self.total_rate = self.egress_rate;
+    }
+
+    /// The registries also send this much to others from now on. Call it after [`Meter::set_egress`].
+    pub(crate) fn add_others(&mut self, rate: f64) {
+        self.total_rate += rate;
+    }
+
+    /// Highest mean egress over a whole second to the fleet and to others, in bytes per second, and the bytes to others.
+    #[must_use]
+    pub fn totals_with_others(&self) -> (f64, f64) {
+        (self.total_peak_second_bytes.max(self.total_second_bytes), self.other_bytes)
     }
 
     /// The egress of each registry.

@@ -61,7 +61,8 @@ pub(crate) struct KubeFleetSettings {
     controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
-    /// In an update, from a change of the resources until the hub has a snapshot of them. Default: 15 s.
+    /// In an update, from a change of the resources until the hub has a snapshot of them. Default: 15 s before a
+    /// rolling update, and none before an update run, which takes a fresh snapshot itself.
     ///
     /// KubeFleet collects changes for 15 s, and makes a snapshot every 30 s at most
     /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`).
@@ -76,10 +77,16 @@ impl KubeFleetSettings {
         context.over(&path.key("upstreamBugs"), KubeFleetBugs::of(self.rules), &[])
     }
 
-    /// From the change that is rolled out until a rollout of it can begin.
-    fn delay(&self, release: ReleaseKind, path: &Path, context: &mut Context<'_>) -> DurationModel {
+    /// From the change that is rolled out until a rollout of it can begin. An update waits for `snapshot` by default.
+    fn delay(
+        &self,
+        release: ReleaseKind,
+        snapshot: SimDuration,
+        path: &Path,
+        context: &mut Context<'_>,
+    ) -> DurationModel {
         let (key, written, default) = match release {
-            ReleaseKind::Update => ("snapshotDelay", &self.snapshot_delay, SNAPSHOT_DELAY),
+            ReleaseKind::Update => ("snapshotDelay", &self.snapshot_delay, snapshot),
             ReleaseKind::Initial => ("placementDelay", &self.placement_delay, PLACEMENT_DELAY),
         };
         let read = written.clone().and_then(|delay| delay.read_values(&path.key(key), context));
@@ -177,7 +184,7 @@ impl Product for StagedConfig {
             strategy: strategy.with_defaults(),
             approvals,
             updates,
-            delay: settings.delay(fleet.world.release, path, context),
+            delay: settings.delay(fleet.world.release, SimDuration::ZERO, path, context),
         });
         settings.controller.apply(program, native, path, context)
     }
@@ -286,7 +293,7 @@ impl Product for RollingConfig {
             upstream_bugs: settings.upstream_bugs(path, context),
             policy: spec.placement_policy(),
             config,
-            delay: settings.delay(fleet.world.release, path, context),
+            delay: settings.delay(fleet.world.release, SNAPSHOT_DELAY, path, context),
         });
         settings.controller.apply(Program::new("kubefleet", settings.file.as_deref()), native, path, context)
     }

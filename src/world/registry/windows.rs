@@ -54,6 +54,12 @@ impl Registry<'_> {
         BytesPerSec::new(steady * self.possible() / self.spec.egress.get())
     }
 
+    /// What it sends to the steady load of others now.
+    pub(crate) fn sent_steadily(&self) -> BytesPerSec {
+        let steady = self.others.as_ref().map_or(0.0, |others| others.steady().get());
+        BytesPerSec::new(steady * self.allowed() / self.spec.egress.get())
+    }
+
     /// What it can send now if its burst lasts.
     fn possible(&self) -> f64 {
         if self.down { 0.0 } else { self.spec.egress.get() * (self.shares.0 * self.load_share()) }

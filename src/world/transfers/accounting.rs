@@ -116,6 +116,8 @@ impl World<'_> {
         self.follow_bursts(queue);
         if self.orders.is_none() {
             self.meter.set_egress(self.transfers.egress());
+            let others: f64 = self.registries.iter().map(|registry| registry.sent_steadily().get()).sum();
+            self.meter.add_others(others + self.transfers.rate_of_others());
         }
         self.transfers.schedule_completion(queue);
     }

@@ -208,6 +208,11 @@ impl Transfers {
         })
     }
 
+    /// The current rate of transfers to other clients.
+    fn rate_of_others(&self) -> f64 {
+        self.links.others.iter().flatten().map(|&link| self.network.throughput(link).get()).sum()
+    }
+
     /// Schedules the event of the next completion.
     fn schedule_completion(&mut self, queue: &mut Queue) {
         match (self.network.next_completion(), self.next_completion) {
