@@ -25,10 +25,8 @@ impl Checker<'_> {
         // An entry of client-go lives for twice the longest wait.
         self.backoff(&path.key("imageBackoff"), &mut node.image_backoff, |max| max * 2);
         node.runtime = self.runtime(&path, node.version.spec());
-        let path = path.key("disk");
-        if let Some(disk) = &mut node.disk {
-            *disk = self.over(&path, disk.class.spec(), &[]);
-        }
+        let disk = node.disk.get_or_insert_default();
+        *disk = self.over(&path.key("disk"), disk.class.spec(), &[]);
         self.without_effect(&Path::of("node"), &node);
         node
     }

@@ -360,7 +360,8 @@ impl Meter {
         self.total_rate += rate;
     }
 
-    /// Highest mean egress over a whole second to the fleet and to others, in bytes per second, and the bytes to others.
+    /// Highest mean egress over a whole second to the fleet and to others, in bytes per second, and the bytes to
+    /// others.
     #[must_use]
     pub fn totals_with_others(&self) -> (f64, f64) {
         (self.total_peak_second_bytes.max(self.total_second_bytes), self.other_bytes)

@@ -46,7 +46,7 @@ release:
   images: [{{name: shop, manifest: {{layers: [{{size: 5 MB}}]}}}}]
   workloads: [{workload}]
 faults: {faults}
-agent: {{instructionDelay: 0 s, apply: {apply}, reportDelay: 0 s}}
+agent: {{instructionDelay: 0 s, apply: {apply}, applySpread: 0, reportDelay: 0 s}}
 controller: {{request: 10 ms, watchDelay: 1 s}}
 strategies:
   tested:

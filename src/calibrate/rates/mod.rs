@@ -75,10 +75,10 @@ impl PullModel {
         if let Some(spread) = self.spread {
             node.unpack_spread = spread.min(2.0);
         }
-        if let Some((rate, buffer)) = self.disk {
+        node.disk = self.disk.map(|(rate, buffer)| {
             let buffer = Bytes::new(buffer.max(0.0) as u64);
-            node.disk = Some(DiskSpec { rate: BytesPerSec::new(rate), buffer, ..DiskSpec::default() });
-        }
+            DiskSpec { rate: BytesPerSec::new(rate), buffer, ..DiskSpec::default() }
+        });
         if let Some(rate) = self.download_rate {
             registry.per_connection = Some(BytesPerSec::new(rate));
         }
@@ -211,6 +211,17 @@ fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: K
     let mut values: Vec<CalibratedValue> =
         record.parameters.iter().filter_map(|parameter| value_of(parameter, pulls, source)).collect();
     values.extend(held(chosen, knowledge, pulls, source));
+    if chosen.disk().is_none() && !values.is_empty() {
+        values.push(CalibratedValue {
+            setting: "node.disk".to_owned(),
+            quantity: "disk".to_owned(),
+            value: "{class: unlimited}".to_owned(),
+            count: pulls,
+            source: format!("pulls in {source}"),
+            note: "the rates above include it".to_owned(),
+            ..CalibratedValue::default()
+        });
+    }
     if record.median_error > MOST_ERROR || is_streamed(chosen) {
         // Values of a model that does not describe the pulls are reported, and not pasted.
         for value in &mut values {

@@ -45,7 +45,7 @@ const PLACEMENT_DELAY: SimDuration = SimDuration::from_secs(9);
 const REFUSED: &str = "KubeFleet refuses this too";
 
 /// What both strategies of KubeFleet have beside the product's own fields.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct KubeFleetSettings {
@@ -61,15 +61,15 @@ pub(crate) struct KubeFleetSettings {
     controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
-    /// In an update, from a change of the resources until the hub has a snapshot of them. Default: 15 s before a
-    /// rolling update, and none before an update run, which takes a fresh snapshot itself.
+    /// In an update, from a change of the resources until the hub has a snapshot of them.
     ///
     /// KubeFleet collects changes for 15 s, and makes a snapshot every 30 s at most
-    /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`).
-    snapshot_delay: Option<DurationModel>,
+    /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run takes a
+    /// fresh snapshot itself, and waits only where this is written.
+    snapshot_delay: DurationModel,
     /// First deployments: from the creation of the placement until it has bindings. Its snapshots, and the scheduling
-    /// of clusters. Default: 9 s.
-    placement_delay: Option<DurationModel>,
+    /// of clusters.
+    placement_delay: DurationModel,
 }
 
 impl KubeFleetSettings {
@@ -77,20 +77,31 @@ impl KubeFleetSettings {
         context.over(&path.key("upstreamBugs"), KubeFleetBugs::of(self.rules), &[])
     }
 
-    /// From the change that is rolled out until a rollout of it can begin. An update waits for `snapshot` by default.
-    fn delay(
-        &self,
-        release: ReleaseKind,
-        snapshot: SimDuration,
-        path: &Path,
-        context: &mut Context<'_>,
-    ) -> DurationModel {
-        let (key, written, default) = match release {
-            ReleaseKind::Update => ("snapshotDelay", &self.snapshot_delay, snapshot),
-            ReleaseKind::Initial => ("placementDelay", &self.placement_delay, PLACEMENT_DELAY),
+    /// From the change that is rolled out until a rollout of it can begin. Update runs take their own snapshot.
+    fn delay(&self, release: ReleaseKind, is_run: bool, path: &Path, context: &mut Context<'_>) -> DurationModel {
+        let (key, delay) = match release {
+            ReleaseKind::Update => ("snapshotDelay", &self.snapshot_delay),
+            ReleaseKind::Initial => ("placementDelay", &self.placement_delay),
         };
-        let read = written.clone().and_then(|delay| delay.read_values(&path.key(key), context));
-        read.unwrap_or(default.into())
+        let path = path.key(key);
+        if is_run && release == ReleaseKind::Update && !context.is_set(&path) {
+            return SimDuration::ZERO.into();
+        }
+        delay.clone().read_values(&path, context).unwrap_or(SimDuration::ZERO.into())
+    }
+}
+
+impl Default for KubeFleetSettings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            version: KubeFleetVersion::default(),
+            rules: RuleSet::default(),
+            controller: ControllerChoice::default(),
+            upstream_bugs: None,
+            snapshot_delay: SNAPSHOT_DELAY.into(),
+            placement_delay: PLACEMENT_DELAY.into(),
+        }
     }
 }
 
@@ -184,7 +195,7 @@ impl Product for StagedConfig {
             strategy: strategy.with_defaults(),
             approvals,
             updates,
-            delay: settings.delay(fleet.world.release, SimDuration::ZERO, path, context),
+            delay: settings.delay(fleet.world.release, true, path, context),
         });
         settings.controller.apply(program, native, path, context)
     }
@@ -293,7 +304,7 @@ impl Product for RollingConfig {
             upstream_bugs: settings.upstream_bugs(path, context),
             policy: spec.placement_policy(),
             config,
-            delay: settings.delay(fleet.world.release, SNAPSHOT_DELAY, path, context),
+            delay: settings.delay(fleet.world.release, false, path, context),
         });
         settings.controller.apply(Program::new("kubefleet", settings.file.as_deref()), native, path, context)
     }

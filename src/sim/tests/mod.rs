@@ -366,6 +366,9 @@ fn a_wrong_rule_does_not_agree() {
 /// every 100 ms whether it is.
 const FIRST_READ: SimDuration = SimDuration::from_millis(100);
 
+/// Recordings begin when snapshots and bindings exist.
+const AT_ONCE: &str = ", snapshotDelay: 0 s, placementDelay: 0 s";
+
 #[test]
 fn kubefleet_follows_its_recordings() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
@@ -387,11 +390,12 @@ fn kubefleet_follows_its_recordings() {
             |nth, revision, offline| KubeFleetAgent::new(nth, revision, offline, (latency.request(), latency.watch()));
         let verdict = unless_it_panics(|| {
             if recording.id.starts_with("staged") {
-                let strategy = format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}}}");
+                let strategy = format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}{AT_ONCE}}}");
                 replay(&recording, &strategy, agent, (SimDuration::from_secs(1) + read, false), &mut shows)
             } else {
-                let strategy = if has_file { "kubeFleetRolling: {file: rollout.yaml}" } else { "kubeFleetRolling: {}" };
-                replay(&recording, strategy, agent, (SimDuration::ZERO, false), &mut shows)
+                let file = if has_file { "file: rollout.yaml" } else { "version: main" };
+                let strategy = format!("kubeFleetRolling: {{{file}{AT_ONCE}}}");
+                replay(&recording, &strategy, agent, (SimDuration::ZERO, false), &mut shows)
             }
         });
         verdicts.insert(recording.id.clone(), verdict);

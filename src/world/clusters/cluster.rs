@@ -27,6 +27,7 @@ use crate::world::ids::ClusterId;
 use crate::world::meter::ClusterPhase;
 use crate::world::nodes::disk::Disk;
 use crate::world::nodes::node::NodeState;
+use crate::world::nodes::spec::DiskSpec;
 use crate::world::quantity::RateModel;
 
 /// The state of one cluster.
@@ -123,7 +124,8 @@ impl World<'_> {
         let usual = draw(&spec.downlink, "downlink");
         let downlink = slowed(usual, draws.slow);
         let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
-        let disk = node.disk.as_ref().map(|disk| (slowed(disk.rate, draws.slow), disk.buffer));
+        let disk = node.disk.as_ref().and_then(DiskSpec::limit);
+        let disk = disk.map(|(rate, buffer)| (slowed(rate, draws.slow), buffer));
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
         let rtt = spec.rtt.correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
         let Transfers { links, network, .. } = &mut self.transfers;

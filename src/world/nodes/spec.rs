@@ -62,7 +62,7 @@ pub struct NodeSpec {
     pub unpack_slots: u32,
     /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster.
     pub unpack_rate: RateModel,
-    /// The disk that downloads and unpacked layers of a node are written to. Without it, the disk is never a limit.
+    /// The disk that downloads and unpacked layers of a node are written to. Default: a `boot-disk`.
     pub disk: Option<DiskSpec>,
     /// Variation of `unpackRate` between nodes, from 0 to 2. It is the sigma of a lognormal factor with median 1.
     #[serde(deserialize_with = "spread")]
@@ -153,6 +153,16 @@ pub struct DiskSpec {
     pub buffer: Bytes,
 }
 
+/// Bytes per second from which a disk is never a limit.
+const UNLIMITED: f64 = 1e15;
+
+impl DiskSpec {
+    /// Its rate and buffer, where it can be a limit.
+    pub(crate) fn limit(&self) -> Option<(BytesPerSec, Bytes)> {
+        (self.rate.get() < UNLIMITED).then_some((self.rate, self.buffer))
+    }
+}
+
 impl Default for DiskSpec {
     fn default() -> Self {
         DiskClass::default().spec()
@@ -182,6 +192,8 @@ pub enum DiskClass {
     LocalNvme,
     /// eMMC of a small machine: 60 MB/s. A guess: boards are reported with 30 to 150 MB/s.
     Emmc,
+    /// A disk that is never a limit. For measured rates of pulls, which include their disk.
+    Unlimited,
 }
 
 impl DiskClass {
@@ -196,6 +208,7 @@ impl DiskClass {
             Self::EphemeralOs => (500e6, 8.0),
             Self::LocalNvme => (350e6, 8.0),
             Self::Emmc => (60e6, 4.0),
+            Self::Unlimited => (UNLIMITED, 8.0),
         };
         let buffer = Bytes::new((0.15 * memory * 1e9) as u64);
         DiskSpec { class: self, rate: BytesPerSec::new(rate), buffer }

@@ -106,7 +106,6 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "node.dialTimeout",
             "node.noProgressTimeout",
             "node.unpackSlots",
-            "node.disk.**",
         ],
         reason: "fixed in the source of the kubelet or the container runtime, or configured by the user with a \
                  documented default",
@@ -151,8 +150,6 @@ pub(super) const CHOICES: &[UserSetting] = &[
         paths: &[
             "controller.clientQps",
             "controller.clientBurst",
-            "strategies.*.kubeFleetStaged.snapshotDelay.**",
-            "strategies.*.kubeFleetStaged.placementDelay.**",
         ],
         reason: "flags of the products' controllers, with documented defaults",
     },
@@ -179,7 +176,9 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "strategies.*.argoCdProposal.**",
             "strategies.*.kubeFleetStaged.stages[*].**",
             "strategies.*.kubeFleetStaged.resourceSnapshots.**",
-            "strategies.*.kubeFleetRolling.**",
+            "strategies.*.kubeFleetRolling.maxSurge",
+            "strategies.*.kubeFleetRolling.maxUnavailable",
+            "strategies.*.kubeFleetRolling.unavailablePeriodSeconds",
             "strategies.*.cloudFoundry.maxInFlight",
             "strategies.*.cloudFoundry.canarySteps",
             "strategies.*.cloudFoundry.quota.**",

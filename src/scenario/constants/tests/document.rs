@@ -57,6 +57,8 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("rollout/kubefleet/control_loop.rs", "CLEAN_UP_WAIT", "the product's source"),
     ("rollout/kubefleet/control_loop.rs", "CLUSTER_UPDATING_WAIT", "the product's source"),
     ("rollout/kubefleet/control_loop.rs", "STAGE_WAIT", "the product's source"),
+    ("products/kubefleet/config.rs", "PLACEMENT_DELAY", "the default of `placementDelay`"),
+    ("products/kubefleet/config.rs", "SNAPSHOT_DELAY", "the default of `snapshotDelay`"),
     ("rollout/kubefleet/control_loop.rs", "STUCK_AFTER", "the product's source"),
     (
         "rollout/kubefleet/rolling/mod.rs",
@@ -88,6 +90,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("world/meter.rs", "SECOND", "definition of a measure"),
     ("world/nodes/catalog.rs", "MOST_BYTES", "numerical bound of a drawn size"),
     ("world/nodes/disk.rs", "DIRTY_EXPIRE", "the kernel's default, `vm.dirty_expire_centisecs`"),
+    ("world/nodes/spec.rs", "UNLIMITED", "a rate that stands for no limit"),
     ("world/nodes/node.rs", "MOST", "numerical: contents that are compared, so that equal ones share memory"),
     ("world/nodes/runtime/request.rs", "FIRST_RETRANSMISSION", "RFC 6298, as Linux has it"),
     ("world/nodes/runtime/spec.rs", "MAX_ATTEMPTS", "bound of a setting"),
