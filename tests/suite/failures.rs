@@ -245,7 +245,7 @@ fn a_defect_stops_a_fleet_with_frequent_failures_like_any_other() {
             ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Horizon, 22, "unhealthy: 3 of 25 new instances are not healthy (3 crashed)"),
+            ("cloud-foundry", Horizon, 27, "unhealthy: 5 of 32 new instances are not healthy (5 crashed)"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
             ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
@@ -288,15 +288,15 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
             ("fleet", Stalled, 18, "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters"),
             // RollingSync never takes back that an application was Healthy, so no step notices.
             ("argo-rolling-sync", Stalled, 91, "applicationStatus: the rollout is complete"),
-            ("argo-proposal", Stalled, 34, "rollingUpdate.steps: in step 1"),
-            ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 1 cluster"),
+            ("argo-proposal", Stalled, 35, "rollingUpdate.steps: in step 1"),
+            ("kubefleet-staged", Stalled, 91, "stages: in stage `prod`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Stalled, 34, "unhealthy: 5 of 39 new instances are not healthy"),
+            ("cloud-foundry", Stalled, 35, "unhealthy: 5 of 40 new instances are not healthy"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 35, "batch: 5 started target(s) not ready"),
             // Waves of 5, 10, 20 and 40 start before the first defect shows; 8 of these 75 clusters are defective.
             ("doubling", Stalled, 67, "doubling: 8 started target(s) not ready"),
-            ("one-by-one", Stalled, 11, "batch: 1 started target(s) not ready"),
+            ("one-by-one", Stalled, 12, "batch: 1 started target(s) not ready"),
         ],
     );
     for ((name, late), (_, at_once)) in late.iter().zip(&at_once) {

@@ -240,6 +240,8 @@ impl Controller for OwnLoopController<'_> {
             || (self.arriving.is_none()
                 && self.session.news.is_empty()
                 && self.session.approvals.next().is_none()
+                // What it knows of counts when it can know of it.
+                && !self.agenda.iter().any(|step| matches!(step, ProcessStep::Knows(_)))
                 && self.quiet_until >= self.horizon)
     }
 

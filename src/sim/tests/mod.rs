@@ -390,7 +390,8 @@ fn kubefleet_follows_its_recordings() {
             |nth, revision, offline| KubeFleetAgent::new(nth, revision, offline, (latency.request(), latency.watch()));
         let verdict = unless_it_panics(|| {
             if recording.id.starts_with("staged") {
-                let strategy = format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}{AT_ONCE}}}");
+                let strategy =
+                    format!("kubeFleetStaged: {{file: rollout.yaml, approvals: {{after: never}}{run}{AT_ONCE}}}");
                 replay(&recording, &strategy, agent, (SimDuration::from_secs(1) + read, false), &mut shows)
             } else {
                 let file = if has_file { "file: rollout.yaml" } else { "version: main" };

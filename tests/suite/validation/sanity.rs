@@ -120,6 +120,8 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
     let time = |count: u64, compressed: u64, uncompressed: u64, downlink_mbit: f64| {
         let mut world = defaults();
         world.node.unpack_spread = 0.0;
+        world.node.unpack_rate = BytesPerSec::new(200e6).into();
+        world.node.disk = None;
         world.clusters[0].downlink = BytesPerSec::from_mbit(downlink_mbit).into();
         world.images[0].layers = layers("image", count, compressed, uncompressed);
         pull_s(&play(&world, 1, DAY))

@@ -147,10 +147,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
         reason: "fixed in the products' agents, or a flag with a documented default",
     },
     UserSetting {
-        paths: &[
-            "controller.clientQps",
-            "controller.clientBurst",
-        ],
+        paths: &["controller.clientQps", "controller.clientBurst"],
         reason: "flags of the products' controllers, with documented defaults",
     },
     UserSetting {
