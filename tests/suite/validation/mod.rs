@@ -13,6 +13,7 @@ mod harbor;
 mod kraken;
 mod pods;
 mod queueing;
+mod rollouts;
 mod sanity;
 mod spegel;
 mod storm;
