@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, IgnoredAny, VariantAccess, Visitor};
 
-use super::{Fleet, PRODUCTS, Product, Strategy};
+use super::{Fleet, PRODUCTS, Product, Strategy, TunedSetting};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -31,6 +31,7 @@ pub struct ProductEntry {
     pub is_bound: bool,
     /// The fields in place that replace those of a file of the product, and where the file has each.
     pub(crate) in_file: &'static [(&'static str, &'static str)],
+    pub(crate) tuned: &'static [TunedSetting],
     /// How the control loop runs where the experiment does not say.
     pub control_loop: ControlLoop,
     /// The agent in each cluster, where the experiment does not say.
@@ -51,6 +52,7 @@ impl ProductEntry {
             target: P::TARGET,
             is_bound: P::IS_BOUND,
             in_file: P::IN_FILE,
+            tuned: P::TUNED,
             control_loop: P::CONTROL_LOOP,
             agent: P::AGENT,
             restarts: P::RESTARTS,

@@ -28,6 +28,8 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     const IS_BOUND: bool = false;
     /// The fields in place that replace those of a file of the product, and where the file has each.
     const IN_FILE: &'static [(&'static str, &'static str)] = &[];
+    /// The settings that a plan searches where the experiment says `auto`.
+    const TUNED: &'static [TunedSetting] = &[];
     /// How the control loop runs where the experiment does not say.
     const CONTROL_LOOP: ControlLoop;
     /// The agent in each cluster, where the experiment does not say.
@@ -39,6 +41,27 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     /// experiment. `None` when no strategy can be made of it; then a problem was reported.
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>>;
 }
+
+/// A setting that a plan searches where the experiment says `auto`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TunedSetting {
+    /// Its path below the product; `*` stands for each entry of a list.
+    pub(crate) path: &'static str,
+    /// Its candidates in rising order, as written in a file.
+    pub(crate) values: &'static [&'static str],
+    /// The list that the strategy must have (`true`) or must not have for this setting to count.
+    pub(crate) list: Option<(&'static str, bool)>,
+}
+
+impl TunedSetting {
+    /// A setting that always counts.
+    pub(crate) const fn of(path: &'static str, values: &'static [&'static str]) -> Self {
+        Self { path, values, list: None }
+    }
+}
+
+/// Candidates for a number of targets that are under way at once.
+pub(crate) const AT_ONCE: &[&str] = &["1", "5%", "10%", "25%", "50%", "100%"];
 
 /// A file of the product that a configuration names with `file`.
 pub(crate) struct ProductFile<T> {

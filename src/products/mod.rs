@@ -35,7 +35,7 @@ pub use fleet::{Fleet, FleetGroup, Run};
 use strategy::yaml_snippet;
 pub use strategy::{Documented, Strategy, StrategyExplanation};
 
-pub(crate) use load::{FieldPlaces, Product, ProductFile};
+pub(crate) use load::{AT_ONCE, FieldPlaces, Product, ProductFile, TunedSetting};
 pub(crate) use upstream::{ControllerChoice, Program};
 
 /// All products, in the order in which the schema and the documentation list them.

@@ -63,8 +63,12 @@ pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) 
 /// # Errors
 /// When the folder has no plan, or the file system fails.
 pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, ResultsError> {
-    let charts = |plan: &PlanRecord, sheet: Sheet<'_>| vec![("front".to_owned(), front::of_plan(plan, sheet))];
-    draw_record((folder, width), PlanRecord::read(folder)?, charts, (PLAN_TEXT_FILE, plan_text as fn(&_, _) -> _))
+    draw_record(
+        (folder, width),
+        PlanRecord::read(folder)?,
+        front::charts,
+        (PLAN_TEXT_FILE, plan_text as fn(&_, _) -> _),
+    )
 }
 
 /// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.

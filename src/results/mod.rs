@@ -56,8 +56,8 @@ pub use objective::{Objective, quantity};
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
 pub use plan::{
-    Candidate, CandidateStatus, Estimate, ExhaustiveSearch, LoadAxis, PLAN_FILE, PlanRecord, Question, Snippet,
-    StrategyAnswer, WithinLimits, plan_tables,
+    Candidate, CandidateStatus, Estimate, ExhaustiveSearch, FrontPlace, LoadAxis, PLAN_FILE, PlanRecord, Question,
+    Snippet, StrategyAnswer, TunedPlan, WithinLimits, plan_tables,
 };
 pub use provenance::{
     BuildInfo, EMULATED, EmulationInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE,

@@ -45,6 +45,9 @@ pub struct PlanRecord {
     pub load: LoadAxis,
     /// One for each world, in the experiment's order.
     pub questions: Vec<Question>,
+    /// The number of tries. `None`: every candidate ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<TunedPlan>,
     /// The result of an exhaustive search, if requested.
     pub exhaustive: Option<ExhaustiveSearch>,
 }
@@ -198,6 +201,38 @@ pub struct Candidate {
     /// The rules that blocked its unfinished runs, each with the number of runs; empty text for no rule.
     #[serde(default)]
     pub unfinished: Vec<(String, u64)>,
+    /// Its place beside the front. `None`: the plan tries all settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub front: Option<FrontPlace>,
+}
+
+/// What a setting has of time, load and exposure in the runs that all tried settings share: medians, apart from the
+/// time, which has the statistic of the objective.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct FrontPlace {
+    /// As [`Candidate::time`], in seconds. `None` if a run did not finish.
+    pub time: Option<f64>,
+    /// The load, in its unit.
+    pub load: f64,
+    /// Targets that received a defective release or, without any, the most clusters that were not ready at a time.
+    pub exposure: f64,
+    /// Whether it is on the front.
+    pub is_optimal: bool,
+    /// Whether it is the setting as it stands in the experiment.
+    pub is_present: bool,
+}
+
+/// A search within a number of tries.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TunedPlan {
+    /// Most settings of each strategy and world that were tried.
+    pub tries: u64,
+    /// All combinations of values.
+    pub settings: u64,
+    /// The runs that all tried settings share.
+    pub runs_each: u64,
+    /// A column of `runs.csv`: the exposure.
+    pub exposure: String,
 }
 
 impl Candidate {
@@ -236,6 +271,8 @@ impl PlanRecord {
     }
 }
 
+const FRONT_HEADER: &str = "variant,strategy,setting,world,standing,time_s,load,exposure,on_front,is_present";
+
 const PLAN_HEADER: &str = "variant,strategy,setting,world,standing,reason,runs,round,time_s,time_min_s,time_max_s,\
 slower_by,slower_by_low,slower_by_high,load,load_min,load_max,value,value_min,value_max";
 
@@ -252,7 +289,19 @@ pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec
             (variant, strategy, candidate.setting(), &question.world, standing, reason, runs, round, estimates)
         })
     });
-    vec![("plan.csv", to_csv(PLAN_HEADER, rows)), ("runs.csv", to_csv("", runs))]
+    let mut tables = vec![("plan.csv", to_csv(PLAN_HEADER, rows)), ("runs.csv", to_csv("", runs))];
+    if plan.tuned.is_some() {
+        let rows = plan.questions.iter().flat_map(|question| {
+            question.candidates.iter().filter_map(move |candidate| {
+                let Candidate { variant, strategy, standing, .. } = candidate;
+                let FrontPlace { time, load, exposure, is_optimal, is_present } = candidate.front?;
+                let place = (time, load, exposure, is_optimal, is_present);
+                Some((variant, strategy, candidate.setting(), &question.world, standing, place))
+            })
+        });
+        tables.push(("front.csv", to_csv(FRONT_HEADER, rows)));
+    }
+    tables
 }
 
 #[cfg(test)]
@@ -277,6 +326,7 @@ mod tests {
             load: span,
             limits: Vec::new(),
             unfinished: Vec::new(),
+            front: Some(FrontPlace { time: None, load: 1.0, exposure: 1.0, is_optimal: true, is_present: true }),
         };
         let question = Question {
             world: "clusters=9".to_owned(),
@@ -305,10 +355,11 @@ mod tests {
                 time_at_most: None,
             },
             questions: vec![question],
+            tuned: Some(TunedPlan { tries: 1, settings: 1, runs_each: 5, exposure: "peak_not_ready".to_owned() }),
             exhaustive: None,
         };
         let tables = plan_tables(&plan, &[run_record(0, 1).run]);
-        assert_eq!(tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["plan.csv", "runs.csv"]);
+        assert_eq!(tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["plan.csv", "runs.csv", "front.csv"]);
         for (name, bytes) in tables {
             assert_documented(name, &bytes);
         }

@@ -22,7 +22,8 @@ pub(crate) struct PlanFile {
     /// `!=` compare every run, without a statistic.
     pub(crate) limits: Option<Vec<String>>,
     /// The candidates: a path below `strategies`, and its values or a range. By default those paths of `sweep`. The
-    /// setting to minimise or maximise may also be one of the world.
+    /// setting to minimise or maximise may also be one of the world. `strategies.NAME: auto` searches the settings of
+    /// its product.
     pub(crate) search: Option<Ordered<SearchFile>>,
     /// A measure with its statistic over the runs, or a swept or searched setting, to minimise. By default
     /// `reachable_ready_median`.
@@ -36,6 +37,10 @@ pub(crate) struct PlanFile {
     /// Runs in which the recommended setting must have met all limits. By default 59, which show with 95% confidence
     /// that 95% of all runs do; with another `confidence` as many as it needs.
     pub(crate) confirm: Option<u32>,
+    /// Most settings of each strategy and world that are tried. The search then chooses which, and the plan shows the
+    /// front of time against load and exposure beside the present setting. By default all are tried, and with `auto`
+    /// 100.
+    pub(crate) tries: Option<u32>,
     /// Maximum number of runs. The search then stops and reports the best setting so far. By default there is no
     /// limit.
     pub(crate) runs: Option<u64>,
@@ -51,10 +56,14 @@ impl Default for PlanFile {
             confidence: Share::new(0.95),
             indifference: Share::new(0.01),
             confirm: None,
+            tries: None,
             runs: None,
         }
     }
 }
+
+/// The word for the settings that a product knows for its strategies.
+pub(super) const AUTO: &str = "auto";
 
 /// The values of a path: a list as in a sweep, or a range. They are taken from the tree, where they know their place;
 /// reading them here finds what is neither.
@@ -83,7 +92,16 @@ impl<'de> Deserialize<'de> for SearchFile {
             type Value = SearchFile;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of values, or a range such as `{from: 1%, to: 100%, steps: 20}`")
+                f.write_str(
+                    "a list of values, a range such as `{from: 1%, to: 100%, steps: 20}`, or `auto` for a strategy",
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SearchFile, E> {
+                match text {
+                    AUTO => Ok(SearchFile),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SearchFile, A::Error> {
@@ -108,6 +126,6 @@ impl JsonSchema for SearchFile {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let range = generator.subschema_for::<RangeFile>();
-        json_schema!({ "anyOf": [{ "type": "array", "minItems": 1, "items": true }, range] })
+        json_schema!({ "anyOf": [{ "type": "array", "minItems": 1, "items": true }, range, { "const": AUTO }] })
     }
 }

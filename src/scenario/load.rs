@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use super::check::{CheckedWorld, Checker};
 use super::clock::clocked_limit;
 use super::constants::{Level, SettingsInForce, StatedRanges, lay_all, product_of};
@@ -13,7 +15,7 @@ use super::import::inventory::InventoryCluster;
 use super::precision::FEWEST_RUNS;
 use super::set::{self, SetValue};
 use super::sweep::{self, Axis, MOST_VARIANTS, Point};
-use super::{Assertion, Experiment, Scenario, Variant};
+use super::{Assertion, Experiment, Plan, Scenario, Variant};
 use crate::document::context::Context;
 use crate::document::files::{Files, InputFile, OpenFile};
 use crate::document::path::{Path, Step};
@@ -249,7 +251,7 @@ impl Loader {
         axes.iter().for_each(|axis| self.put_part_of_file(&axis.path));
     }
 
-    fn put_part_of_file(&mut self, path: &Path) {
+    pub(super) fn put_part_of_file(&mut self, path: &Path) {
         let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] = path.0.as_slice() else {
             return;
         };
@@ -316,7 +318,7 @@ impl Loader {
             worlds.insert(Point::new(), world);
         }
         for name in &strategies {
-            for point in sweep::grid(&axes, name) {
+            for point in self.points(&axes, name, &experiment) {
                 if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
                     let settings = sweep::settings(&axes, &point);
                     let setting = Setting::in_short(&settings);
@@ -331,6 +333,21 @@ impl Loader {
             self.check(&base, |checker| checker.something_to_choose(&experiment, &axes, runs, is_complete));
         }
         Some(experiment)
+    }
+
+    /// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for each
+    /// world.
+    fn points(&self, axes: &[Axis], strategy: &str, experiment: &Experiment) -> Vec<Point> {
+        let grid = sweep::grid(axes, strategy);
+        let is_tuned = |plan: &Plan| plan.tries.is_some() && plan.objective.measure().is_some();
+        let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
+        if !has_own || !experiment.plan.as_ref().is_some_and(is_tuned) {
+            return grid;
+        }
+        let of_world = |point: &Point| -> Point {
+            point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect()
+        };
+        grid.iter().map(of_world).unique().chain(grid.iter().cloned()).collect()
     }
 
     fn axes(&mut self) -> Vec<Axis> {

@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
+
 use super::check::Checker;
 use super::clock::clocked_limit;
 use super::file::ExperimentFile;
 use super::file_plan::PlanFile;
 use super::load::Loader;
-use super::plan::with_candidates;
+use super::plan::{FIRST_RUNS, with_candidates};
 use super::sweep::Axis;
 use super::{Experiment, Plan};
 use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::results::{MeasureError, Objective, Setting};
+
+/// Fewest settings that a search within a number of tries has to begin with.
+const FEWEST_TRIES: u32 = 5;
 
 /// The objective by default.
 const OBJECTIVE: &str = "reachable_ready_median";
@@ -29,6 +34,7 @@ fn runs_to_confirm(confidence: f64) -> u32 {
 impl Loader {
     /// Puts the candidates where the sweep's values are.
     pub(super) fn put_candidates(&mut self) {
+        self.put_auto();
         let (tree, problems) = with_candidates(&self.tree);
         for (path, message, help) in problems {
             self.problems.push(self.source.at(self.tree.key_place(&path), "plan.search", message).with_help(help));
@@ -74,6 +80,10 @@ impl Checker<'_> {
             let message = "`confidence` must be at least 50% and less than 100%";
             self.report(&path.key("confidence"), message, "write e.g. `95%`");
         }
+        if written.tries.is_some_and(|tries| tries < FEWEST_TRIES) {
+            let message = format!("`tries` must be at least {FEWEST_TRIES}");
+            self.report(&path.key("tries"), message, "write e.g. `100`");
+        }
         if written.confirm == Some(0) {
             self.report(&path.key("confirm"), "`confirm` must be at least 1", "write e.g. `59`");
         }
@@ -96,6 +106,7 @@ impl Checker<'_> {
             indifference: written.indifference.get(),
             confirm: written.confirm.unwrap_or_else(|| runs_to_confirm(confidence)),
             most,
+            tries: written.tries.filter(|_| is_search).map(|tries| tries as usize),
             runs: written.runs,
         }
     }
@@ -180,10 +191,26 @@ impl Checker<'_> {
             self.report(&Path::of("plan"), message, &help);
         }
         let candidates = experiment.variants.len() as u64;
-        if let Some(runs) = runs.filter(|runs| *runs < candidates) {
-            let message = format!("`runs` is {runs}, but there are {candidates} candidates");
-            let help = "every candidate runs at least once: allow more runs, or search fewer values";
-            self.report(&Path::of("plan").key("runs"), message, help);
+        let at = Path::of("plan").key("runs");
+        match (runs, experiment.plan.as_ref().and_then(|plan| plan.tries)) {
+            (Some(runs), None) if runs < candidates => {
+                let message = format!("`runs` is {runs}, but there are {candidates} candidates");
+                let help = "every candidate runs at least once: allow more runs, search fewer values, or limit `tries`";
+                self.report(&at, message, help);
+            }
+            (Some(runs), Some(tries)) => {
+                let strategies = experiment.variants.iter().map(|variant| &variant.strategy).unique().count();
+                let tries = (tries * strategies * worlds.len()).min(experiment.variants.len()) as u64;
+                let needed = tries * FIRST_RUNS as u64;
+                if runs < needed {
+                    let message = format!("`runs` is {runs}, but {tries} tries take {needed}");
+                    let help = format!(
+                        "each setting that is tried runs {FIRST_RUNS} times: allow more runs, or fewer `tries`"
+                    );
+                    self.report(&at, message, &help);
+                }
+            }
+            _ => {}
         }
     }
 }

@@ -20,9 +20,14 @@ pub struct Plan {
     pub confirm: u32,
     /// Maximum number of runs per candidate. `None`: as many as the statements need.
     pub most: Option<u32>,
+    /// Most settings of each strategy and world that are tried. `None`: all.
+    pub tries: Option<usize>,
     /// Maximum number of runs. `None`: the search ends when it has its answer.
     pub runs: Option<u64>,
 }
+
+/// Runs of each setting that a search within [`Plan::tries`] tries: the same replicates for all.
+pub const FIRST_RUNS: usize = 5;
 
 /// Most values of one range.
 pub(super) const MOST_STEPS: u32 = 1_000;

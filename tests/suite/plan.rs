@@ -217,6 +217,7 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
         indifference: 0.01,
         confirm: experiment.replicates,
         most: Some(experiment.replicates),
+        tries: None,
         runs: None,
     };
     let recorded = |variant: usize, replicate: u32| {

@@ -19,7 +19,9 @@ use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::reader::{Kind, ReadError};
-use crate::products::{ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, version};
+use crate::products::{
+    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
+};
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
@@ -101,6 +103,7 @@ impl Product for ArgoCdConfig {
     const TITLE: &'static str = "Argo CD";
     const SUMMARY: &'static str = "Argo CD's ApplicationSet: RollingSync, or all at once.";
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
+    const TUNED: &'static [TunedSetting] = &[TunedSetting::of("strategy.rollingSync.steps.*.maxUpdate", AT_ONCE)];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
@@ -175,6 +178,7 @@ impl Product for ProposalConfig {
     const TITLE: &'static str = "Argo CD's proposal";
     const SUMMARY: &'static str = "The RollingUpdate strategy that was proposed for Argo CD and never shipped.";
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
+    const TUNED: &'static [TunedSetting] = &[TunedSetting::of("strategy.rollingUpdate.steps.*.maxUpdate", AT_ONCE)];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 

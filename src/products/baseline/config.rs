@@ -10,7 +10,7 @@ use super::BaselineStrategy;
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::products::{Fleet, Product, Strategy};
+use crate::products::{AT_ONCE, Fleet, Product, Strategy, TunedSetting};
 use crate::rollout::baseline::Baseline;
 use crate::world::CountOrPercent;
 
@@ -80,6 +80,7 @@ impl Product for Batches {
     const KEY: &'static str = "batches";
     const TITLE: &'static str = "Batches";
     const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
+    const TUNED: &'static [TunedSetting] = &[TunedSetting::of("size", AT_ONCE)];
     const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();

@@ -20,7 +20,7 @@ use crate::document::context::Context;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
 use crate::products::delay::UserDelay;
-use crate::products::{Fleet, Product, ProductFile, Strategy};
+use crate::products::{Fleet, Product, ProductFile, Strategy, TunedSetting};
 use crate::rollout::RuleSet;
 #[cfg(test)]
 use crate::rollout::cloud_foundry::DeploymentStrategy;
@@ -77,12 +77,25 @@ type RequestFile = ProductFile<DeploymentRequest>;
 const IN_PLACE: [(&str, &str); 3] =
     [("strategy", "strategy"), ("maxInFlight", "options.max_in_flight"), ("canarySteps", "options.canary.steps")];
 
+/// One pause early or late, and two or three of them.
+const CANARY_STEPS: &[&str] = &[
+    "[{instance_weight: 1}]",
+    "[{instance_weight: 10}]",
+    "[{instance_weight: 10}, {instance_weight: 50}]",
+    "[{instance_weight: 1}, {instance_weight: 10}, {instance_weight: 50}]",
+    "[{instance_weight: 50}]",
+];
+
 impl Product for CloudFoundryConfig {
     const KEY: &'static str = "cloudFoundry";
     const TITLE: &'static str = "Cloud Foundry";
     const SUMMARY: &'static str = "Cloud Foundry's deployment of an app; each entry of the fleet is one instance.";
     const TARGET: Option<&'static str> = Some("instance");
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_PLACE;
+    const TUNED: &'static [TunedSetting] = &[
+        TunedSetting::of("maxInFlight", &["1", "2", "5", "10", "20", "50", "100"]),
+        TunedSetting { list: Some(("canarySteps", true)), ..TunedSetting::of("canarySteps", CANARY_STEPS) },
+    ];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
     const RESTARTS: Restarts = RESTARTS;

@@ -19,7 +19,9 @@ use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::delay::ApprovalDelay;
-use crate::products::{ControllerChoice, FieldPlaces, Fleet, Product, Program, Strategy, version};
+use crate::products::{
+    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, Program, Strategy, TunedSetting, version,
+};
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
 use crate::rollout::kubefleet::{
@@ -148,6 +150,7 @@ impl Product for StagedConfig {
     const SUMMARY: &'static str = "A staged update run of KubeFleet.";
     const TARGET: Option<&'static str> = Some("member cluster");
     const IN_FILE: &'static [(&'static str, &'static str)] = &[("stages", "spec.stages")];
+    const TUNED: &'static [TunedSetting] = &[TunedSetting::of("stages.*.maxConcurrency", AT_ONCE)];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
@@ -273,6 +276,8 @@ impl Product for RollingConfig {
         ("maxSurge", "spec.strategy.rollingUpdate.maxSurge"),
         ("unavailablePeriodSeconds", "spec.strategy.rollingUpdate.unavailablePeriodSeconds"),
     ];
+    const TUNED: &'static [TunedSetting] =
+        &[TunedSetting::of("maxUnavailable", AT_ONCE), TunedSetting::of("maxSurge", &["0", "10%", "25%", "50%"])];
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 

@@ -18,7 +18,8 @@ use crate::document::path::Path;
 use crate::document::problem::{Problem, nearest};
 use crate::document::tree::Value;
 use crate::products::{
-    ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, selection, version,
+    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, selection,
+    version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
@@ -104,11 +105,23 @@ const IN_FILE: [(&str, &str); 6] = [
     ("partitions", "rolloutStrategy.partitions"),
 ];
 
+/// With partitions their limits; without any, how many there are and their common limit.
+const TUNED: [TunedSetting; 4] = [
+    TunedSetting::of("partitions.*.maxUnavailable", AT_ONCE),
+    TunedSetting { list: Some(("partitions", false)), ..TunedSetting::of("maxUnavailable", AT_ONCE) },
+    TunedSetting {
+        list: Some(("partitions", false)),
+        ..TunedSetting::of("autoPartitionSize", &["5%", "10%", "25%", "50%", "100%"])
+    },
+    TunedSetting::of("maxUnavailablePartitions", &["0", "1", "25%", "50%"]),
+];
+
 impl Product for RancherFleetConfig {
     const KEY: &'static str = "rancherFleet";
     const TITLE: &'static str = "Rancher Fleet";
     const SUMMARY: &'static str = "Rancher Fleet's bundle rollout.";
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
+    const TUNED: &'static [TunedSetting] = &TUNED;
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &AgentSpec::HELM;
 

@@ -1,5 +1,6 @@
 //! A plan in words: the answer for each world with its confidence, every candidate, and the settings to paste.
 
+mod front;
 mod table;
 
 use itertools::Itertools;
@@ -25,8 +26,13 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
         }
         text.push_str(&answers(plan, question, width));
         text.push('\n');
-        text.push_str(&table::candidates(plan, question));
-        text.push_str(&losing(question, width));
+        match &plan.tuned {
+            Some(tuned) => text.push_str(&front::front(plan, tuned, question, width)),
+            None => {
+                text.push_str(&table::candidates(plan, question));
+                text.push_str(&losing(question, width));
+            }
+        }
     }
     text.push('\n');
     text.push_str(&how_sure(plan, width));
@@ -65,7 +71,11 @@ fn candidate<'q>(question: &'q Question, variant: &str) -> Option<&'q Candidate>
 
 /// A candidate's name below the heading of its world.
 fn name(candidate: &Candidate) -> String {
-    format!("{} {}", candidate.strategy, candidate.setting()).trim_end().to_owned()
+    let setting = match candidate.front {
+        Some(_) => front::setting(candidate),
+        None => candidate.setting(),
+    };
+    format!("{} {setting}", candidate.strategy).trim_end().to_owned()
 }
 
 fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mark: &str) -> String {
@@ -132,19 +142,20 @@ fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> St
 fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
     let of_strategy = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
     let tried: Vec<&Candidate> = of_strategy.collect();
+    let setting = if plan.tuned.is_some() { "setting that was tried" } else { "setting" };
     if let [only] = tried[..] {
         return format!("{} {}.", name(only), failing(plan, only));
     }
     if tried.iter().all(|candidate| candidate.standing == CandidateStatus::Unfinished) {
         let rules = tried.iter().map(|candidate| candidate.reason.as_str()).filter(|rule| !rule.is_empty());
         let rules = rules.sorted().dedup().join(" or ");
-        return format!("{}: no setting finishes in every run{}.", answer.strategy, blocked_by(&rules));
+        return format!("{}: no {setting} finishes in every run{}.", answer.strategy, blocked_by(&rules));
     }
     let closest = answer.closest.as_ref().and_then(|variant| candidate(question, variant));
     let closest = closest.map(|closest| format!("; the closest, {}, {}", name(closest), failing(plan, closest)));
     let is_open = tried.iter().any(|candidate| candidate.standing == CandidateStatus::Undecided);
     let meets = if is_open { "is shown to meet" } else { "meets" };
-    format!("{}: no setting {meets} all limits{}.", answer.strategy, closest.unwrap_or_default())
+    format!("{}: no {setting} {meets} all limits{}.", answer.strategy, closest.unwrap_or_default())
 }
 
 fn blocked_by(rules: &str) -> String {
@@ -204,7 +215,12 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     if found().any(|answer| answer.is_decided) {
         let whose = if found().all(|answer| answer.is_decided) { "each answer" } else { "each certain answer" };
         let zone = percent(plan.indifference);
-        let meets = if plan.limits.is_empty() { "" } else { " that meets the limits" };
+        let meets = match (plan.tuned.is_some(), plan.limits.is_empty()) {
+            (false, true) => "",
+            (false, false) => " that meets the limits",
+            (true, true) => " of those tried",
+            (true, false) => " of those tried that meets the limits",
+        };
         let better = match (plan.unit.as_str(), plan.is_maximised) {
             ("s", _) => format!("is faster than the best by more than {zone}"),
             ("", false) => format!("has a smaller `{}`", plan.objective),
@@ -236,6 +252,17 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     text
 }
 
+/// The options with which the experiment runs this setting.
+fn run_it(plan: &PlanRecord, variant: &str, width: usize) -> String {
+    let found = plan.questions.iter().find_map(|question| candidate(question, variant));
+    let options = found.map(|found| found.settings.as_slice()).unwrap_or_default().iter();
+    let options = options.map(|setting| format!("--set '{}={}'", setting.path, setting.value)).join(" ");
+    match options.is_empty() {
+        true => wrapped("# It is the present setting.", width, "# "),
+        false => wrapped(&format!("# To simulate it: fleetsim run EXPERIMENT {options}"), width, "#   "),
+    }
+}
+
 /// The statement on a mean is about what so many runs can show.
 const RARE_EVENTS: &str = ", as far as events in at least 5% of the runs decide it; rarer ones may not have occurred";
 
@@ -251,7 +278,14 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
         text.push_str(&format!(" The search stopped at its budget of {} runs.", count(most as f64)));
     }
     let is_open = |question: &Question| question.best.is_some() && !question.is_decided();
-    if plan.questions.iter().any(is_open) {
+    if let Some(tuned) = &plan.tuned {
+        let tried: usize = plan.questions.iter().map(|question| question.candidates.len()).sum();
+        text.push_str(&format!(
+            " {} of {} settings were tried; for more raise `plan.tries`.",
+            count(tried as f64),
+            count(tuned.settings as f64)
+        ));
+    } else if plan.questions.iter().any(is_open) {
         let more = if plan.stopped_at.is_some() { "raise `plan.runs`" } else { "raise `--replicates`" };
         text.push_str(&format!(
             " An answer that is not certain is not offered for pasting; for more runs {more}, or raise \
@@ -286,16 +320,20 @@ fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
 /// The snippets to paste into the products' own files, each once, with the variants that it is for.
 fn snippets(plan: &PlanRecord, width: usize) -> String {
     let answers = plan.questions.iter().flat_map(|question| &question.answers);
-    let certain = answers.filter(|answer| answer.is_decided);
-    let found = grouped(certain.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))));
+    let offered = answers.filter(|answer| answer.is_decided || answer.snippet.is_some());
+    let found = grouped(offered.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))));
     let (mut text, mut bare) = (String::new(), String::new());
     for (snippet, variants) in found {
+        let first = variants[0];
         let variants = variants.join(", ");
         match snippet {
             // Lines that begin with a number sign are comments in YAML, so all can be copied.
             Some(Snippet { place, text: lines }) => {
                 let heading = wrapped(&format!("# {place}: {variants}"), width, "# ");
                 text.push_str(&format!("\n{heading}{lines}"));
+                if plan.tuned.is_some() {
+                    text.push_str(&run_it(plan, first, width));
+                }
             }
             None => {
                 let note = format!("# No product implements these; they are bounds for comparison: {variants}");

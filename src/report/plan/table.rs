@@ -13,11 +13,7 @@ const NAMES_MIN: usize = 16;
 
 /// One line for each candidate, columns aligned.
 pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
-    let rate = RateUnit::for_max(question.candidates.iter().map(|candidate| candidate.load.value).fold(0.0, f64::max));
-    let load = |value: f64| match plan.load.unit.as_str() {
-        "bytes/s" => rate.text(value),
-        _ => count(value),
-    };
+    let load = |value: f64| load_text(plan, question, value);
     let slower = |candidate: &Candidate| match (plan.unit.as_str(), candidate.slower_by) {
         (_, None) => String::new(),
         ("s", Some(by)) if by.low < by.high => time_with_interval(by.value, by.low, by.high),
@@ -62,31 +58,51 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         std::iter::once(head[column].clone()).chain(values).collect()
     });
     let columns: Vec<Vec<String>> = columns.collect();
-    let names = names(question, WIDTH.saturating_sub(columns.iter().map(|column| 2 + widest(column)).sum()));
+    let all: Vec<&Candidate> = question.candidates.iter().collect();
+    let names = named_columns(&all, question.answers.len() > 1, room_beside(&columns), &str::to_owned);
     let first = names.len();
     let columns: Vec<Vec<String>> = names.into_iter().chain(columns).collect();
     // Names and verdicts are words, the rest are numbers.
     joined(&columns, first + 1)
 }
 
+/// A load of the world in its unit.
+pub(super) fn load_text(plan: &PlanRecord, question: &Question, value: f64) -> String {
+    match plan.load.unit.as_str() {
+        "bytes/s" => {
+            let loads = question.candidates.iter().map(|candidate| candidate.load.value);
+            RateUnit::for_max(loads.fold(0.0, f64::max)).text(value)
+        }
+        _ => count(value),
+    }
+}
+
 /// The columns that identify a candidate, with their headings: the strategy where there are several, and each searched
 /// setting.
-fn names(question: &Question, width: usize) -> Vec<Vec<String>> {
+pub(super) fn named_columns(
+    candidates: &[&Candidate],
+    several_strategies: bool,
+    width: usize,
+    heading: &dyn Fn(&str) -> String,
+) -> Vec<Vec<String>> {
     let mut columns: Vec<Vec<String>> = Vec::new();
-    if question.answers.len() > 1 {
-        let strategies = question.candidates.iter().map(|candidate| candidate.strategy.clone());
+    if several_strategies {
+        let strategies = candidates.iter().map(|candidate| candidate.strategy.clone());
         columns.push(std::iter::once("strategy".to_owned()).chain(strategies).collect());
     }
-    for name in
-        question.candidates.iter().flat_map(|candidate| &candidate.settings).map(|setting| &setting.name).unique()
-    {
-        let value = |candidate: &Candidate| {
+    for name in candidates.iter().flat_map(|candidate| &candidate.settings).map(|setting| &setting.name).unique() {
+        let value = |candidate: &&Candidate| {
             let found = candidate.settings.iter().find(|setting| setting.name == *name);
             found.map(|setting| setting.value.clone()).unwrap_or_default()
         };
-        columns.push(std::iter::once(name.clone()).chain(question.candidates.iter().map(value)).collect());
+        columns.push(std::iter::once(heading(name)).chain(candidates.iter().map(value)).collect());
     }
     narrowed(columns, width.max(NAMES_MIN))
+}
+
+/// The width of a line that these columns leave.
+pub(super) fn room_beside(columns: &[Vec<String>]) -> usize {
+    WIDTH.saturating_sub(columns.iter().map(|column| 2 + widest(column)).sum())
 }
 
 fn widest(column: &[String]) -> usize {
@@ -107,7 +123,7 @@ fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
     }
 }
 
-fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candidate) -> String {
+pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candidate) -> String {
     let is_decided = |answer: &StrategyAnswer| answer.strategy == candidate.strategy && answer.is_decided;
     match candidate.standing {
         CandidateStatus::Best if !question.answers.iter().any(is_decided) => "best so far".to_owned(),
@@ -131,7 +147,7 @@ fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
 }
 
 /// The load's name in a column.
-fn load_name(plan: &PlanRecord) -> &'static str {
+pub(super) fn load_name(plan: &PlanRecord) -> &'static str {
     match plan.load.measure.as_str() {
         "peak_pulls" => "peak pulls",
         "egress_peak_1s_bytes_per_s" => "peak egress",

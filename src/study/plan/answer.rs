@@ -5,6 +5,7 @@
 use itertools::Itertools;
 
 use super::Heat;
+use super::front::{self, FrontMeasures};
 use super::overall::{Winner, best};
 use crate::results::{
     Candidate, CandidateStatus, Estimate, ExhaustiveSearch, Limit, LoadAxis, Measure, PlanRecord, Question, READY_TIME,
@@ -15,7 +16,9 @@ use crate::scenario::{Experiment, Plan};
 /// The load that the chart shows against time: that of the first limit on a load, or pulls.
 pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     let is_load = |limit: &&Limit| ["egress_peak", "peak_"].iter().any(|start| limit.measure().name.starts_with(start));
-    let limit = plan.limits.iter().find(is_load);
+    // The clusters that are not ready are the exposure of the front.
+    let is_exposure = |limit: &&Limit| plan.tries.is_some() && limit.measure().name == "peak_not_ready";
+    let limit = plan.limits.iter().find(|limit| is_load(limit) && !is_exposure(limit));
     let measure = limit.map_or_else(|| named("peak_pulls"), Limit::measure);
     let at_most = |limit: &Limit| limit.at_most().map(|most| (most, limit.to_string()));
     let of_time = plan.limits.iter().find(|limit| limit.measure().name == time_of(plan).0.name);
@@ -28,7 +31,7 @@ pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
 }
 
 /// The time that tables and charts show, with its statistic: the objective, or the median time until ready.
-fn time_of(plan: &Plan) -> (&'static Measure, Statistic) {
+pub(super) fn time_of(plan: &Plan) -> (&'static Measure, Statistic) {
     let objective = plan.objective.measure().filter(|_| plan.objective.is_time());
     objective.map_or_else(|| (named(READY_TIME), Statistic::Quantile(0.5)), |measure| (measure, plan.objective.over()))
 }
@@ -37,15 +40,20 @@ fn named(measure: &str) -> &'static Measure {
     Measure::named(measure).expect("a measure of the table")
 }
 
-pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> Vec<Question> {
-    let answered = heats.iter().map(|heat| (heat.world.clone(), answer(heat, experiment, plan, load)));
+/// What the chart shows, and what the front compares in a search within a number of tries.
+type Measures<'a> = (&'a LoadAxis, Option<FrontMeasures>);
+
+pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, measures: Measures<'_>) -> Vec<Question> {
+    let answered = heats.iter().map(|heat| (heat.world.clone(), answer(heat, experiment, plan, measures)));
     let question = |(world, parts): (String, Vec<(StrategyAnswer, Vec<Candidate>)>)| {
         let (answers, candidates): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let heats: Vec<&Heat> = heats.iter().filter(|heat| heat.world == world).collect();
         let best = best_of_all(&answers, &heats, experiment, plan);
         let is_best_shown = best.as_ref().is_some_and(|(_, is_shown)| *is_shown);
         let is_best_shown = is_best_shown && answers.iter().all(|answer| answer.is_decided);
-        Question { world, answers, best: best.map(|(best, _)| best), is_best_shown, candidates: candidates.concat() }
+        let mut candidates = candidates.concat();
+        front::mark(&mut candidates);
+        Question { world, answers, best: best.map(|(best, _)| best), is_best_shown, candidates }
     };
     grouped(answered).into_iter().map(question).collect()
 }
@@ -70,7 +78,17 @@ fn best_of_all(
     Some((best.clone(), is_shown))
 }
 
-fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) -> (StrategyAnswer, Vec<Candidate>) {
+/// What counts as much for each limit: the limit itself.
+pub(super) fn scales(plan: &Plan) -> Vec<f64> {
+    plan.limits.iter().map(|limit| limit.at_most().unwrap_or(1.0).abs()).map(|most| most.max(1e-9)).collect()
+}
+
+fn answer(
+    heat: &Heat,
+    experiment: &Experiment,
+    plan: &Plan,
+    (load, front): Measures<'_>,
+) -> (StrategyAnswer, Vec<Candidate>) {
     let states = heat.race.states();
     let leader = states.iter().position(|state| *state == CandidateStatus::Best);
     let label = |at: usize| experiment.variants[heat.variants[at]].label.clone();
@@ -80,10 +98,10 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
     });
     let is_confirmed = leader.is_none_or(|at| heat.race.is_confirmed(at));
     let is_decided = is_confirmed && states.iter().all(|state| *state != CandidateStatus::Undecided);
-    // What is not certain is not offered for pasting.
-    let snippet = leader.filter(|_| is_decided);
-    let scales: Vec<f64> =
-        plan.limits.iter().map(|limit| limit.at_most().unwrap_or(1.0).abs()).map(|most| most.max(1e-9)).collect();
+    // What is not certain is not offered for pasting. Of many settings, some are as good as the best one, and it is
+    // enough that the limits are met.
+    let snippet = leader.filter(|_| is_decided || (plan.tries.is_some() && is_confirmed));
+    let scales = scales(plan);
     let reach = leader.map(|at| ReachRange::of(&heat.runs[at].iter().collect::<Vec<&RunRow>>()));
     let answer = StrategyAnswer {
         reach: reach.unwrap_or_default(),
@@ -140,6 +158,7 @@ fn answer(heat: &Heat, experiment: &Experiment, plan: &Plan, load: &LoadAxis) ->
                 .map(|verdict| (Some(verdict.value).filter(|value| value.is_finite()), verdict.runs_beyond as u64))
                 .collect(),
             unfinished,
+            front: front.map(|front| front.place(plan, rows, !variant.settings.iter().any(is_own))),
         }
     });
     (answer, candidates.collect())

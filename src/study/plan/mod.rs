@@ -6,20 +6,25 @@
 
 mod answer;
 mod bounds;
+mod front;
 mod means;
 mod overall;
 mod race;
 #[cfg(test)]
 mod tests;
+mod tuner;
 
 use std::sync::atomic::AtomicBool;
 
+use itertools::Itertools;
+
 use super::queue::in_order;
 use super::{StudyError, row_of};
-use crate::results::{Journal, PlanRecord, RunRow, Setting, grouped};
-use crate::scenario::{Experiment, Plan, Variant};
+use crate::results::{Journal, Limit, PlanRecord, RunRow, Setting, Statistic, TunedPlan, grouped};
+use crate::scenario::{Experiment, FIRST_RUNS, Plan, Variant};
 
 pub use race::{Race, RaceRules, Sample};
+pub use tuner::Tuner;
 
 /// The result of a search.
 #[derive(Clone, Debug)]
@@ -34,12 +39,63 @@ pub struct SearchResult {
 struct Heat {
     world: String,
     strategy: String,
-    /// The candidates: numbers of the experiment's variants.
+    /// The candidates of the race: numbers of the experiment's variants.
     variants: Vec<usize>,
+    /// All that may become candidates, and which of them do. `None`: all are.
+    tuner: Option<(Vec<usize>, Tuner)>,
     race: Race,
     runs: Vec<Vec<RunRow>>,
     /// The last round in which each candidate ran.
     rounds: Vec<u32>,
+}
+
+impl Heat {
+    /// Lets further settings take part, up to its tries. Returns them with their number of runs.
+    fn tune(&mut self, experiment: &Experiment, plan: &Plan) -> Vec<(usize, usize)> {
+        let Some((all, mut tuner)) = self.tuner.take() else { return Vec::new() };
+        let place = |variant: usize| all.iter().position(|known| *known == variant).expect("it is one of all");
+        let leading: Vec<usize> = self.leading(plan).into_iter().map(|at| place(self.variants[at])).collect();
+        let from = self.variants.len();
+        for at in tuner.next(&leading) {
+            self.add(all[at], experiment, plan);
+        }
+        self.tuner = Some((all, tuner));
+        let runs = rules(experiment, plan, 1).most.min(FIRST_RUNS);
+        (from..self.variants.len()).map(|candidate| (candidate, runs)).collect()
+    }
+
+    fn add(&mut self, variant: usize, experiment: &Experiment, plan: &Plan) {
+        self.race.enter(plan.objective.rank(&experiment.variants[variant].settings));
+        self.variants.push(variant);
+        self.runs.push(Vec::new());
+        self.rounds.push(0);
+    }
+
+    /// The candidates whose neighbours may be better: the best that meets the limits, or exceeds them least, and those
+    /// on the front.
+    fn leading(&self, plan: &Plan) -> Vec<usize> {
+        let measures = front::FrontMeasures::of(&answer::load_axis(plan), std::slice::from_ref(self));
+        let places = self.runs.iter().map(|rows| front::steps(&measures.place(plan, rows, false)));
+        let optimal = front::optimal(&places.collect::<Vec<_>>());
+        let scales = answer::scales(plan);
+        let beyond = |rows: &[RunRow]| -> f64 {
+            let excess = |(limit, scale): (&Limit, &f64)| {
+                let over = limit.demand().unwrap_or(Statistic::Every);
+                (over.of(&rows.iter().map(|row| limit.excess(row)).collect::<Vec<_>>()) / scale).max(0.0)
+            };
+            plan.limits.iter().zip(&scales).map(excess).sum()
+        };
+        let value =
+            |rows: &[RunRow]| plan.objective.over().of(&rows.iter().map(|row| value(plan, row)).collect::<Vec<_>>());
+        let order = |at: &usize| (beyond(&self.runs[*at]), value(&self.runs[*at]));
+        let by_order = |a: &usize, b: &usize| {
+            let ((a, time_a), (b, time_b)) = (order(a), order(b));
+            a.total_cmp(&b).then(time_a.total_cmp(&time_b))
+        };
+        let sorted: Vec<usize> = (0..self.runs.len()).sorted_by(by_order).collect();
+        let front = sorted.iter().copied().skip(1).filter(|at| optimal[*at]);
+        sorted.first().copied().into_iter().chain(front).collect()
+    }
 }
 
 /// Searches the settings of an experiment whose variants are the candidates, on the current rayon pool.
@@ -82,8 +138,10 @@ pub fn search_among(
     for round in 1.. {
         // Heat, candidate, variant, replicate.
         let mut jobs: Vec<(usize, usize, (usize, u32))> = Vec::new();
-        for (heat, of) in heats.iter().enumerate() {
-            for (candidate, up_to) in of.race.next() {
+        let tuned: Vec<Vec<(usize, usize)>> = heats.iter_mut().map(|heat| heat.tune(experiment, plan)).collect();
+        let is_tuning = tuned.iter().any(|new| !new.is_empty());
+        for (heat, (of, tuned)) in heats.iter().zip(tuned).enumerate() {
+            for (candidate, up_to) in if is_tuning { tuned } else { of.race.next() } {
                 let new = of.race.runs(candidate)..up_to;
                 jobs.extend(new.map(|replicate| (heat, candidate, (of.variants[candidate], replicate as u32))));
             }
@@ -110,7 +168,8 @@ pub fn search_among(
         }
     }
     let load = answer::load_axis(plan);
-    let questions = answer::questions(&heats, experiment, plan, &load);
+    let measures = plan.tries.map(|_| front::FrontMeasures::of(&load, &heats));
+    let questions = answer::questions(&heats, experiment, plan, (&load, measures));
     let runs = heats.iter().flat_map(|heat| &heat.runs).flatten().cloned().collect();
     let most = experiment.replicates as usize;
     let mut record = PlanRecord {
@@ -128,9 +187,23 @@ pub fn search_among(
         stopped_at,
         load,
         questions,
+        tuned: plan.tries.zip(measures).map(|(tries, measures)| TunedPlan {
+            tries: tries as u64,
+            settings: experiment.variants.len() as u64,
+            runs_each: FIRST_RUNS as u64,
+            exposure: measures.exposure.name.to_owned(),
+        }),
         exhaustive: None,
     };
     if exhaustive {
+        for heat in &mut heats {
+            let all = heat.tuner.as_ref().map_or_else(Vec::new, |(all, _)| all.clone());
+            for variant in all {
+                if !heat.variants.contains(&variant) {
+                    heat.add(variant, experiment, plan);
+                }
+            }
+        }
         let mut jobs: Vec<(usize, usize, (usize, u32))> = Vec::new();
         for (heat, of) in heats.iter().enumerate() {
             for (candidate, &variant) in of.variants.iter().enumerate() {
@@ -151,7 +224,8 @@ pub fn search_among(
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
     let races = grouped(experiment.variants.iter().map(|variant| (race_of(variant, plan), ())));
-    let of_race = |candidates: usize| candidates * rules(experiment, plan, candidates).most;
+    let of_race =
+        |candidates: usize| plan.tries.unwrap_or(candidates).min(candidates) * rules(experiment, plan, candidates).most;
     let all = races.iter().map(|(_, candidates)| of_race(candidates.len())).sum::<usize>() as u64;
     if exhaustive { all } else { plan.runs.map_or(all, |most| most.min(all)) }
 }
@@ -165,7 +239,21 @@ fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
             Some(ranks) => Race::of_settings(ranks, rules),
             None => Race::new(candidates, rules),
         };
-        Heat { world, strategy, variants, race, runs: vec![Vec::new(); candidates], rounds: vec![0; candidates] }
+        match plan.tries {
+            Some(tries) => {
+                let own = |variant: &usize| -> Vec<&Setting> {
+                    let settings = &experiment.variants[*variant].settings;
+                    settings.iter().filter(|s| s.is_of_strategy() || plan.objective.is_setting(s)).collect()
+                };
+                let tuner = Tuner::new(&variants.iter().map(own).collect::<Vec<_>>(), tries);
+                let (race, tuner) = (race.emptied(), Some((variants, tuner)));
+                Heat { world, strategy, variants: Vec::new(), tuner, race, runs: Vec::new(), rounds: Vec::new() }
+            }
+            None => {
+                let (runs, rounds) = (vec![Vec::new(); candidates], vec![0; candidates]);
+                Heat { world, strategy, variants, tuner: None, race, runs, rounds }
+            }
+        }
     };
     grouped(experiment.variants.iter().map(|variant| race_of(variant, plan)).zip(0..)).into_iter().map(heat).collect()
 }

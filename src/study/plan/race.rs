@@ -118,6 +118,8 @@ impl Errors {
 pub struct Race {
     rules: RaceRules,
     errors: Errors,
+    /// All candidates that may take part, over which the error is split.
+    candidates: usize,
     runs: Vec<Vec<Sample>>,
     /// Ranks of the objective's bounds. `None`: it is a mean, or a setting.
     ranks: Option<QuantileRanks>,
@@ -142,6 +144,7 @@ impl Race {
         };
         Self {
             errors,
+            candidates,
             runs: vec![Vec::new(); candidates],
             ranks: ranks(rules.objective, errors.low, errors.high),
             paired_ranks: match rules.objective {
@@ -160,6 +163,22 @@ impl Race {
     pub fn of_settings(values: Vec<f64>, rules: RaceRules) -> Self {
         let race = Self::new(values.len(), rules);
         Self { settings: Some(values), ..race }
+    }
+
+    /// The race before any of its candidates has entered.
+    #[must_use]
+    pub fn emptied(self) -> Self {
+        let settings = self.settings.map(|_| Vec::new());
+        Self { runs: Vec::new(), bounds: Vec::new(), settings, ..self }
+    }
+
+    /// Adds a candidate to an emptied race, with the value of the setting to minimise.
+    pub fn enter(&mut self, setting: Option<f64>) {
+        self.runs.push(Vec::new());
+        self.bounds.push((f64::NEG_INFINITY, f64::INFINITY));
+        if let (Some(settings), Some(setting)) = (&mut self.settings, setting) {
+            settings.push(setting);
+        }
     }
 
     /// Adds the next replicate of a candidate.
@@ -268,7 +287,7 @@ impl Race {
         let runs = &self.runs[candidate];
         let keeps = |run: &&Sample| run.value.is_finite() && run.excess.iter().all(|excess| *excess <= 0.0);
         let kept = runs.iter().filter(keeps).count();
-        let error = (1.0 - self.rules.confidence) / self.runs.len() as f64;
+        let error = (1.0 - self.rules.confidence) / self.candidates as f64;
         // A limit on every run ends with the first run that exceeds it, so n of n runs are a single look.
         let looks = looks_to(self.rules.most).filter(|look| *look <= runs.len()).count().max(1) as f64;
         let error = if kept == runs.len() { error } else { error / (looks * (looks + 1.0)) };

@@ -17,8 +17,26 @@ const BELOW: f64 = 66.0;
 /// Room above a panel: its world, and the title of its value axis.
 const ABOVE: f64 = 46.0;
 
+/// The charts of a plan with their names. A search within a number of tries shows the exposure, too.
+pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
+    let mut charts = vec![("front".to_owned(), of_plan(plan, "Completion time against load", sheet))];
+    if let Some(tuned) = &plan.tuned {
+        let unit = "clusters".to_owned();
+        let load = LoadAxis { measure: tuned.exposure.clone(), unit, at_most: None, time_at_most: None };
+        let mut exposed = PlanRecord { load, ..plan.clone() };
+        for candidate in exposed.questions.iter_mut().flat_map(|question| &mut question.candidates) {
+            let span = |value: f64| Estimate { value, low: value, high: value };
+            if let Some(place) = candidate.front {
+                (candidate.time, candidate.load) = (place.time.map(span), span(place.exposure));
+            }
+        }
+        charts.push(("exposure".to_owned(), of_plan(&exposed, "Completion time against exposure", sheet)));
+    }
+    charts
+}
+
 /// The chart of a plan.
-pub(in crate::report) fn of_plan(plan: &PlanRecord, sheet: Sheet<'_>) -> Canvas {
+fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
     let all = plan.questions.iter().flat_map(|question| &question.candidates);
     let naming =
         Naming::of(all.map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())), |_| true);
@@ -45,7 +63,7 @@ pub(in crate::report) fn of_plan(plan: &PlanRecord, sheet: Sheet<'_>) -> Canvas 
         "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
         count(plan.runs as f64)
     );
-    let head = Head { subject: "Completion time against load", findings: chosen(&panels), note: subtitle };
+    let head = Head { subject, findings: chosen(&panels), note: subtitle };
     let mut canvas = draw(&panels, &axes, sheet, &head, TOP + if sheet.is_narrow() { 24.0 } else { 8.0 });
     explain(&mut canvas);
     canvas

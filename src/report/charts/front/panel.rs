@@ -117,6 +117,7 @@ fn load_words(measure: &str) -> &'static str {
         "peak_downloads" => "peak concurrent layer downloads",
         "peak_pulling_clusters" => "peak number of clusters pulling",
         "peak_not_ready" => "peak number of clusters not ready",
+        "exposed_targets" => "clusters that receive the defective release",
         "peak_promotions_per_pass" => "most clusters updated in one pass",
         "egress_peak_60s_bytes_per_s" => "registry egress, peak over 60 s",
         _ => "registry egress, peak over 1 s",

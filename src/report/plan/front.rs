@@ -1,0 +1,152 @@
+//! The front of a search within a number of tries in words: its settings, and how far the present one is from it.
+//!
+//! All values are of the few runs that the tried settings share. Left out where there are many: settings between
+//! others on the front, which `front.csv` has.
+
+use itertools::Itertools;
+
+use super::name;
+use super::table::{load_name, load_text, named_columns, room_beside, verdict};
+use crate::report::format::{count, percent, time};
+use crate::report::wrap::{joined, wrapped};
+use crate::results::{Candidate, CandidateStatus, FrontPlace, PlanRecord, Question, Setting, TunedPlan};
+
+/// Most settings of the front that are listed.
+const ROWS: usize = 16;
+
+/// The front of a world, and where the present settings are.
+pub(super) fn front(plan: &PlanRecord, tuned: &TunedPlan, question: &Question, width: usize) -> String {
+    let tried = question.candidates.len();
+    let on_front = || placed(question).filter(|(_, place)| place.is_optimal);
+    let exposure = exposure_words(&tuned.exposure);
+    let head = format!(
+        "Front: {} of {} tried settings, which no other beats in time, {} and exposure ({exposure}) together, from the \
+         same {} runs of each.",
+        on_front().count(),
+        count(tried as f64),
+        load_name(plan),
+        tuned.runs_each,
+    );
+    wrapped(&head, width, "") + &table(plan, question) + &present(plan, question, width)
+}
+
+/// What the exposure counts.
+pub(in crate::report) fn exposure_words(measure: &str) -> &'static str {
+    match measure {
+        "exposed_targets" => "clusters that receive the defective release",
+        _ => "most clusters that are not ready at a time",
+    }
+}
+
+/// The settings that finished.
+fn placed(question: &Question) -> impl Iterator<Item = (&Candidate, FrontPlace)> {
+    let place = |candidate: &FrontPlace| candidate.time.map(|_| *candidate);
+    question.candidates.iter().filter_map(move |candidate| Some((candidate, candidate.front.as_ref().and_then(place)?)))
+}
+
+fn table(plan: &PlanRecord, question: &Question) -> String {
+    let by_time = |(_, place): &(&Candidate, FrontPlace)| place.time.map(f64::to_bits);
+    let all: Vec<(&Candidate, FrontPlace)> = placed(question)
+        .filter(|(candidate, place)| place.is_optimal || place.is_present || is_best(candidate))
+        .sorted_by_key(by_time)
+        .collect();
+    let step = all.len().saturating_sub(1).max(1) as f64 / (ROWS - 1) as f64;
+    let kept = |at: usize| all.len() <= ROWS || (at as f64 / step).floor() != ((at as f64 - 1.0) / step).floor();
+    let rows: Vec<(&Candidate, FrontPlace)> = all
+        .iter()
+        .enumerate()
+        .filter(|(at, (candidate, place))| kept(*at) || place.is_present || is_best(candidate))
+        .map(|(_, row)| *row)
+        .collect();
+    let candidates: Vec<&Candidate> = rows.iter().map(|(candidate, _)| *candidate).collect();
+    let column = |head: &str, value: &dyn Fn(&(&Candidate, FrontPlace)) -> String| -> Vec<String> {
+        std::iter::once(head.to_owned()).chain(rows.iter().map(value)).collect()
+    };
+    let mut values = vec![column("", &|(candidate, place)| {
+        let verdict = verdict(plan, question, candidate);
+        if place.is_present { format!("present, {verdict}") } else { verdict }
+    })];
+    values.push(column("time", &|(_, place)| place.time.map(time).unwrap_or_default()));
+    values.push(column(load_name(plan), &|(_, place)| load_text(plan, question, place.load)));
+    values.push(column("exposure", &|(_, place)| count(place.exposure)));
+    let paths: Vec<&str> = rows.iter().flat_map(|(of, _)| &of.settings).map(|s| s.name.as_str()).unique().collect();
+    let mut columns =
+        named_columns(&candidates, question.answers.len() > 1, room_beside(&values), &|path| heading(path, &paths));
+    let first = columns.len();
+    columns.extend(values);
+    let mut text = joined(&columns, first + 1);
+    if rows.len() < all.len() {
+        text.push_str(&format!("{} more are in front.csv.\n", all.len() - rows.len()));
+    }
+    text
+}
+
+fn is_best(candidate: &Candidate) -> bool {
+    candidate.standing == CandidateStatus::Best
+}
+
+/// The settings of a candidate in one text, without the paths that all share.
+pub(super) fn setting(candidate: &Candidate) -> String {
+    let text = |setting: &Setting| format!("{}={}", short(&setting.name), setting.value);
+    candidate.settings.iter().map(text).join("; ")
+}
+
+/// A path without its strategy and product.
+fn short(path: &str) -> &str {
+    match path.splitn(4, '.').collect::<Vec<_>>()[..] {
+        ["strategies", _, _, rest] => rest,
+        _ => path,
+    }
+}
+
+/// The heading of a setting: the entry of a list alone, such as a partition or a step, where one setting of each is
+/// searched.
+fn heading(path: &str, all: &[&str]) -> String {
+    let entry = |path: &str| {
+        let path = short(path);
+        let end = path.rfind("].").map(|end| end + 1)?;
+        let start = path[..end].rfind('.').map_or(0, |dot| dot + 1);
+        Some(path[start..end].to_owned())
+    };
+    let alike = all.iter().filter(|other| entry(other) == entry(path)).count();
+    entry(path).filter(|_| alike == 1).unwrap_or_else(|| short(path).to_owned())
+}
+
+/// How far each present setting is from the front.
+fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
+    let own = question.candidates.iter().filter_map(|candidate| Some((candidate, candidate.front?)));
+    let sentence = |(candidate, place): (&Candidate, FrontPlace)| {
+        let whose = format!("The present setting of {}", candidate.strategy);
+        let Some(took) = place.time else { return format!("{whose} does not finish in every run.") };
+        if place.is_optimal {
+            return format!("{whose} is on the front.");
+        }
+        let better: Vec<(&Candidate, FrontPlace)> = placed(question)
+            .filter(|(_, other)| other.is_optimal && is_at_most(other.time.unwrap_or(f64::INFINITY), took))
+            .filter(|(_, other)| is_at_most(other.load, place.load) && is_at_most(other.exposure, place.exposure))
+            .collect();
+        let most = |of: &dyn Fn(&FrontPlace) -> f64, own: f64| {
+            let saves = |other: &FrontPlace| if own > 0.0 { 1.0 - of(other) / own } else { 0.0 };
+            let found = better.iter().max_by(|(_, a), (_, b)| saves(a).total_cmp(&saves(b)))?;
+            let share = saves(&found.1);
+            (share >= 0.01).then(|| (name(found.0), percent((share * 100.0).round() / 100.0)))
+        };
+        let time = most(&|other| other.time.unwrap_or(f64::INFINITY), took)
+            .map(|(name, share)| format!("{name} takes {share} less time at no more load and exposure"));
+        let load = most(&|other| other.load, place.load)
+            .map(|(name, share)| format!("{name} has {share} less load ({}) in no more time", load_name(plan)));
+        let exposure = most(&|other| other.exposure, place.exposure)
+            .map(|(name, share)| format!("{name} has {share} less exposure in no more time"));
+        let distances = [time, load, exposure].into_iter().flatten().collect::<Vec<_>>();
+        match distances.is_empty() {
+            true => format!("{whose} is as good as a setting on the front."),
+            false => format!("{whose} is not on the front: {}.", distances.join("; ")),
+        }
+    };
+    own.filter(|(_, place)| place.is_present).map(|own| wrapped(&sentence(own), width, "  ")).collect()
+}
+
+/// At most as large, where values within 1% are equal.
+fn is_at_most(value: f64, other: f64) -> bool {
+    value <= other * 1.01
+}
