@@ -54,6 +54,10 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<(Path, String, String)>
             problems.push((here, message, help.to_owned()));
             continue;
         }
+        if matches!(node.value, Value::Text(_)) && key.text.split('.').count() == 2 {
+            // No `auto`: reading the plan reports it.
+            continue;
+        }
         match range(node) {
             Ok(values) => entries.push((key.clone(), values)),
             Err((message, help)) => problems.push((here, message, help)),

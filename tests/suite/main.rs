@@ -47,5 +47,6 @@ mod secrets;
 mod sensitivity;
 mod shards;
 mod strangers;
+mod tuned_plans;
 mod upstream_controllers;
 mod validation;

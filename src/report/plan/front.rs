@@ -117,9 +117,9 @@ fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
     let own = question.candidates.iter().filter_map(|candidate| Some((candidate, candidate.front?)));
     let sentence = |(candidate, place): (&Candidate, FrontPlace)| {
         let whose = format!("The present setting of {}", candidate.strategy);
-        let Some(took) = place.time else { return format!("{whose} does not finish in every run.") };
+        let Some(took) = place.time else { return format!("{whose} does not finish in every run.\n") };
         if place.is_optimal {
-            return format!("{whose} is on the front.");
+            return format!("{whose} is on the front.\n");
         }
         let better: Vec<(&Candidate, FrontPlace)> = placed(question)
             .filter(|(_, other)| other.is_optimal && is_at_most(other.time.unwrap_or(f64::INFINITY), took))
@@ -131,19 +131,22 @@ fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
             let share = saves(&found.1);
             (share >= 0.01).then(|| (name(found.0), percent((share * 100.0).round() / 100.0)))
         };
-        let time = most(&|other| other.time.unwrap_or(f64::INFINITY), took)
-            .map(|(name, share)| format!("{name} takes {share} less time at no more load and exposure"));
-        let load = most(&|other| other.load, place.load)
-            .map(|(name, share)| format!("{name} has {share} less load ({}) in no more time", load_name(plan)));
-        let exposure = most(&|other| other.exposure, place.exposure)
-            .map(|(name, share)| format!("{name} has {share} less exposure in no more time"));
-        let distances = [time, load, exposure].into_iter().flatten().collect::<Vec<_>>();
-        match distances.is_empty() {
+        let saved = [
+            (most(&|other| other.time.unwrap_or(f64::INFINITY), took), "time".to_owned()),
+            (most(&|other| other.load, place.load), load_name(plan).to_owned()),
+            (most(&|other| other.exposure, place.exposure), "exposure".to_owned()),
+        ];
+        let lines: Vec<String> = saved
+            .into_iter()
+            .filter_map(|(found, what)| found.map(|(name, share)| format!("  {share} less {what}: {name}.")))
+            .collect();
+        let head = match lines.is_empty() {
             true => format!("{whose} is as good as a setting on the front."),
-            false => format!("{whose} is not on the front: {}.", distances.join("; ")),
-        }
+            false => format!("{whose} is not on the front. Without more time, load or exposure:"),
+        };
+        std::iter::once(head).chain(lines).map(|line| wrapped(&line, width, "    ")).collect()
     };
-    own.filter(|(_, place)| place.is_present).map(|own| wrapped(&sentence(own), width, "  ")).collect()
+    own.filter(|(_, place)| place.is_present).map(sentence).collect()
 }
 
 /// At most as large, where values within 1% are equal.

@@ -241,11 +241,7 @@ fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
         };
         match plan.tries {
             Some(tries) => {
-                let own = |variant: &usize| -> Vec<&Setting> {
-                    let settings = &experiment.variants[*variant].settings;
-                    settings.iter().filter(|s| s.is_of_strategy() || plan.objective.is_setting(s)).collect()
-                };
-                let tuner = Tuner::new(&variants.iter().map(own).collect::<Vec<_>>(), tries);
+                let (variants, tuner) = tuner(experiment, plan, variants, tries);
                 let (race, tuner) = (race.emptied(), Some((variants, tuner)));
                 Heat { world, strategy, variants: Vec::new(), tuner, race, runs: Vec::new(), rounds: Vec::new() }
             }
@@ -256,6 +252,23 @@ fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
         }
     };
     grouped(experiment.variants.iter().map(|variant| race_of(variant, plan)).zip(0..)).into_iter().map(heat).collect()
+}
+
+/// The variants of a race that may become candidates, and the search among them. Where the setting as it stands is that
+/// of a point of the grid, it takes its place.
+fn tuner(experiment: &Experiment, plan: &Plan, mut variants: Vec<usize>, tries: usize) -> (Vec<usize>, Tuner) {
+    let own = |variant: usize| -> Vec<&Setting> {
+        let settings = &experiment.variants[variant].settings;
+        settings.iter().filter(|setting| setting.is_of_strategy() || plan.objective.is_setting(setting)).collect()
+    };
+    let strategy = |variant: usize| format!("{:?}", experiment.variants[variant].scenario.strategy);
+    let present = variants.first().copied().filter(|&variant| variants.len() > 1 && own(variant).is_empty());
+    let same =
+        present.map(strategy).and_then(|wanted| variants[1..].iter().copied().find(|&at| strategy(at) == wanted));
+    variants.retain(|variant| Some(*variant) != same);
+    let settings = |&variant: &usize| own(same.filter(|_| Some(variant) == present).unwrap_or(variant));
+    let tuner = Tuner::new(&variants.iter().map(settings).collect::<Vec<_>>(), present.map(|_| 0), tries);
+    (variants, tuner)
 }
 
 /// The world and the strategy of a variant. A setting that is the objective distinguishes candidates, not worlds.

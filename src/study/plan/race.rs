@@ -120,6 +120,8 @@ pub struct Race {
     errors: Errors,
     /// All candidates that may take part, over which the error is split.
     candidates: usize,
+    /// Whether settings with the same runs are equal: of many combinations, some differ in what never matters.
+    same_is_equal: bool,
     runs: Vec<Vec<Sample>>,
     /// Ranks of the objective's bounds. `None`: it is a mean, or a setting.
     ranks: Option<QuantileRanks>,
@@ -145,6 +147,7 @@ impl Race {
         Self {
             errors,
             candidates,
+            same_is_equal: false,
             runs: vec![Vec::new(); candidates],
             ranks: ranks(rules.objective, errors.low, errors.high),
             paired_ranks: match rules.objective {
@@ -165,11 +168,12 @@ impl Race {
         Self { settings: Some(values), ..race }
     }
 
-    /// The race before any of its candidates has entered.
+    /// The race before any of its candidates has entered. In it, settings count as equal whose runs are the same in
+    /// every one of at least ten replicates.
     #[must_use]
     pub fn emptied(self) -> Self {
         let settings = self.settings.map(|_| Vec::new());
-        Self { runs: Vec::new(), bounds: Vec::new(), settings, ..self }
+        Self { runs: Vec::new(), bounds: Vec::new(), settings, same_is_equal: true, ..self }
     }
 
     /// Adds a candidate to an emptied race, with the value of the setting to minimise.
@@ -439,6 +443,9 @@ impl Race {
             return CandidateStatus::Undecided;
         }
         let (base, other) = (self.values(leader, pairs), self.values(other, pairs));
+        if self.same_is_equal && base == other {
+            return CandidateStatus::Equal;
+        }
         let is_greater =
             |scale: f64| self.is_greater(&base, &other.iter().map(|value| value / scale).collect::<Vec<_>>());
         match (is_greater(1.0), self.rules.indifference > 0.0 && is_greater(within)) {

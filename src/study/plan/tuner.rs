@@ -5,7 +5,7 @@
 //! present setting, the two corners and points that fill the space evenly: half of the tries. The points are an additive
 //! recurrence with the powers of the generalised golden ratio (Roberts, "The unreasonable effectiveness of
 //! quasirandom sequences", 2018), which needs no random numbers. Then it refines: it tries the neighbours, one step of
-//! one setting away, of the best setting so far and of those on the front, until there are none left. Tries that remain
+//! one setting away, of the best setting so far until there are none left, and after that of those on the front. Tries that remain
 //! fill the space further. With as many tries as combinations, every combination is tried.
 //!
 //! Left out: any assumption about how time or load depend on a setting. So a narrow optimum far from all points can be
@@ -22,9 +22,11 @@ use crate::results::Setting;
 pub struct Tuner {
     /// Number of values of each setting.
     sizes: Vec<usize>,
-    /// The point of each candidate. `None`: the setting as it stands, which may be outside of the grid.
+    /// The point of each candidate. `None`: it is outside of the grid.
     points: Vec<Option<Vec<usize>>>,
     at: BTreeMap<Vec<usize>, usize>,
+    /// The setting as it stands.
+    present: Option<usize>,
     tried: BTreeSet<usize>,
     tries: usize,
     /// Points that were drawn from the sequence.
@@ -32,9 +34,10 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// A search among candidates with these searched settings, which form a grid; those without any are as they stand.
+    /// A search among candidates with these searched settings, which form a grid; one without any is outside of it.
+    /// `present` is tried first.
     #[must_use]
-    pub fn new(candidates: &[Vec<&Setting>], tries: usize) -> Self {
+    pub fn new(candidates: &[Vec<&Setting>], present: Option<usize>, tries: usize) -> Self {
         let mut axes: Vec<(&str, Vec<&str>)> = Vec::new();
         for setting in candidates.iter().flatten() {
             match axes.iter_mut().find(|(path, _)| *path == setting.path) {
@@ -56,6 +59,7 @@ impl Tuner {
             sizes: axes.iter().map(|(_, values)| values.len()).collect(),
             at: of_grid.collect(),
             points,
+            present,
             tried: BTreeSet::new(),
             tries,
             drawn: 0,
@@ -69,19 +73,14 @@ impl Tuner {
         let chosen: Vec<usize> = if self.points.len() <= self.tries {
             (0..self.points.len()).filter(|at| !self.tried.contains(at)).collect()
         } else if self.tried.is_empty() {
-            let present = self.points.iter().position(Option::is_none);
             let corners = [self.sizes.iter().map(|_| 0).collect(), self.sizes.iter().map(|size| size - 1).collect()];
             let corners = corners.iter().filter_map(|corner: &Vec<usize>| self.at.get(corner).copied());
-            let mut begin: Vec<usize> = present.into_iter().chain(corners).unique().collect();
+            let mut begin: Vec<usize> = self.present.into_iter().chain(corners).unique().collect();
             let more = (self.tries / 2).saturating_sub(begin.len());
             begin.extend(self.spread(more, &begin.iter().copied().collect()));
             begin
         } else {
-            // As many of the front as of the best: the answer is refined first.
-            let mut lists = leading.iter().map(|&at| self.neighbours(at)).filter(|list| !list.is_empty());
-            let best = lists.next().unwrap_or_default();
-            let room = 2 * best.len();
-            let near: Vec<usize> = best.into_iter().chain(lists.flatten()).unique().take(room).collect();
+            let near = leading.iter().map(|&at| self.neighbours(at)).find(|list| !list.is_empty()).unwrap_or_default();
             if near.is_empty() { self.spread(left.min(2 * self.sizes.len()), &BTreeSet::new()) } else { near }
         };
         let chosen: Vec<usize> = chosen.into_iter().take(left).collect();
@@ -151,7 +150,7 @@ mod tests {
     /// All that is tried when the neighbours of the least value so far are followed.
     fn tried(sizes: &[usize], tries: usize, value: impl Fn(&[usize]) -> f64) -> (Vec<usize>, Tuner) {
         let all = grid(sizes);
-        let mut tuner = Tuner::new(&all.iter().map(|point| point.iter().collect()).collect::<Vec<_>>(), tries);
+        let mut tuner = Tuner::new(&all.iter().map(|point| point.iter().collect()).collect::<Vec<_>>(), Some(0), tries);
         let (mut order, mut leading) = (Vec::new(), Vec::new());
         loop {
             let new = tuner.next(&leading);
@@ -191,7 +190,7 @@ mod tests {
     #[test]
     fn the_first_points_fill_the_space_evenly() {
         let all = grid(&[8, 8]);
-        let mut tuner = Tuner::new(&all.iter().map(|point| point.iter().collect()).collect::<Vec<_>>(), 40);
+        let mut tuner = Tuner::new(&all.iter().map(|point| point.iter().collect()).collect::<Vec<_>>(), Some(0), 40);
         let begin: Vec<Vec<usize>> = tuner.next(&[]).iter().filter_map(|at| tuner.points[*at].clone()).collect();
         let quarter = |x: usize, y: usize| begin.iter().filter(|point| point[0] / 4 == x && point[1] / 4 == y).count();
         let counts = [quarter(0, 0), quarter(0, 1), quarter(1, 0), quarter(1, 1)];

@@ -22,6 +22,7 @@ pub(super) enum MarkStyle {
 
 /// One setting.
 pub(super) struct Mark {
+    /// Empty: it has no label.
     pub(super) name: String,
     /// `None`: a run did not finish.
     pub(super) time: Option<Estimate>,
@@ -124,7 +125,7 @@ pub(super) fn label_marks<'m>(
     let chosen = (0..marks.len()).filter(|&at| marks[at].style == MarkStyle::Chosen);
     for at in chosen.chain(best.iter().copied()).chain(0..marks.len()).unique() {
         let mark = &marks[at];
-        let Some(time) = mark.time else { continue };
+        let Some(time) = mark.time.filter(|_| !mark.name.is_empty()) else { continue };
         let (px, py) = (x.at(time.value), y.at(mark.load.value));
         let is_bold = mark.style == MarkStyle::Chosen;
         let weight = if is_bold { Weight::Bold } else { Weight::Regular };

@@ -10,7 +10,7 @@ mod panel;
 use self::mark::{Mark, MarkStyle};
 use self::panel::{FrontAxes, NOTE_LINE, WorldPanel, draw_panel};
 use crate::report::prelude::*;
-use crate::results::{CandidateStatus, Estimate, LoadAxis, PlanRecord, Setting, SummaryRow, grouped};
+use crate::results::{Candidate, CandidateStatus, Estimate, LoadAxis, PlanRecord, Setting, SummaryRow, grouped};
 
 /// Room below a panel's axis: tick labels, title, note.
 const BELOW: f64 = 66.0;
@@ -38,12 +38,26 @@ pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(Str
 /// The chart of a plan.
 fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
     let all = plan.questions.iter().flat_map(|question| &question.candidates);
-    let naming =
-        Naming::of(all.map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())), |_| true);
+    let is_present = |candidate: &Candidate| candidate.front.is_some_and(|place| place.is_present);
+    let naming = Naming::of(
+        all.filter(|candidate| !is_present(candidate))
+            .map(|candidate| (candidate.strategy.as_str(), candidate.settings.as_slice())),
+        |_| true,
+    );
     let panels = plan.questions.iter().map(|question| {
         let most = question.candidates.iter().map(|candidate| candidate.runs).max().unwrap_or(1).max(1);
+        // Of many settings, only those on the front have room for a name.
+        let is_named = |candidate: &Candidate| {
+            let is_optimal = candidate.front.is_none_or(|place| place.is_optimal || place.time.is_none());
+            is_optimal || candidate.standing == CandidateStatus::Best
+        };
+        let name = |candidate: &Candidate| match (is_present(candidate), is_named(candidate)) {
+            (true, _) => format!("present {}", candidate.strategy),
+            (false, true) => naming.name(&candidate.strategy, &candidate.settings),
+            (false, false) => String::new(),
+        };
         let marks = question.candidates.iter().map(|candidate| Mark {
-            name: naming.name(&candidate.strategy, &candidate.settings),
+            name: name(candidate),
             time: candidate.time,
             load: candidate.load,
             style: style_of(candidate.standing),
@@ -63,7 +77,11 @@ fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
         "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
         count(plan.runs as f64)
     );
-    let head = Head { subject, findings: chosen(&panels), note: subtitle };
+    let mut findings = chosen(&panels);
+    if plan.tuned.is_some() {
+        findings.iter_mut().for_each(|finding| *finding = finding.replace("best setting", "best tried setting"));
+    }
+    let head = Head { subject, findings, note: subtitle };
     let mut canvas = draw(&panels, &axes, sheet, &head, TOP + if sheet.is_narrow() { 24.0 } else { 8.0 });
     explain(&mut canvas);
     canvas
