@@ -45,7 +45,8 @@ fn the_commands_of_the_pages_run_and_print_what_they_show() {
 }
 
 /// Pages whose own tests run their commands: the language of the block, and how the commands begin.
-const OWN_TESTS: [(&str, &str, &str); 6] = [
+const OWN_TESTS: [(&str, &str, &str); 7] = [
+    ("docs/plan.md", "console", "fleetsim plan "),
     ("docs/scale-out.md", "console", ""),
     ("docs/first-hour.md", "console", ""),
     ("docs/how-do-i.md", "console", ""),

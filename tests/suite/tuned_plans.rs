@@ -8,7 +8,7 @@ use fleetsim::results::{Candidate, CandidateStatus, Journal, PlanRecord};
 use fleetsim::scenario::{Overrides, load, load_plan};
 use fleetsim::study::plan::search;
 
-use super::common::{fleetsim, folder_with, text};
+use super::common::{blocks, fleetsim, folder_with, root, text, with_outputs};
 
 fn searched(written: &str, exhaustive: bool) -> PlanRecord {
     let folder = folder_with(&[("experiment.yaml", written)]);
@@ -188,6 +188,42 @@ fn the_program_writes_the_same_bytes_on_any_number_of_threads() {
     }
     let front = fs::read_to_string(results.join("front.csv")).expect("text");
     assert_eq!(front.lines().count(), 25, "a row for each setting that was tried");
+}
+
+#[test]
+fn the_page_shows_what_the_program_prints() {
+    let path = root().join("docs/plan.md");
+    let page = fs::read_to_string(&path).expect("the page");
+    let file = blocks(&page).into_iter().find(|block| block.text.starts_with("name: tiers")).expect("its file").text;
+    let folder = folder_with(&[("tiers.yaml", &file)]);
+    let printed = |language: &str, command: &str| {
+        let arguments = command.strip_prefix("fleetsim ").filter(|_| language == "console")?;
+        let output = fleetsim(folder.path()).args(arguments.split(' ')).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        Some(text(&output.stdout))
+    };
+    let (now, commands) = with_outputs(&page, printed);
+    assert_eq!(commands, 1);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, now).expect("written");
+    } else {
+        assert!(now == page, "UPDATE_DOCS=1 writes the page anew. Now:\n{now}");
+    }
+    // The settings of a file of the product are the same as those in place.
+    let in_place = file.split("      maxUnavailablePartitions").nth(1).and_then(|rest| rest.split("plan:").next());
+    let own = format!("rolloutStrategy:\n  maxUnavailablePartitions{}", in_place.expect("its strategy"));
+    let own = own.replace("\n      partitions", "\n  partitions");
+    let (before, after) = file.split_once("rancherFleet:\n").expect("its strategy");
+    let after = after.split_once("plan:").expect("its plan").1;
+    let named = format!("{before}rancherFleet: {{file: fleet.yaml}}\nplan:{after}");
+    let folder = folder_with(&[("place.yaml", &file), ("file.yaml", &named), ("fleet.yaml", &own)]);
+    let settings = |name: &str| {
+        let experiment = load_plan(&folder.path().join(name), &Overrides::default());
+        let experiment = experiment.unwrap_or_else(|error| panic!("{}", error.render(false)));
+        experiment.variants.into_iter().map(|variant| variant.label).collect::<Vec<_>>()
+    };
+    assert_eq!(settings("file.yaml").len(), 865, "6 · 6 · 6 · 4, and the present setting");
+    assert_eq!(settings("file.yaml"), settings("place.yaml"));
 }
 
 #[test]

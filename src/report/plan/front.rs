@@ -50,8 +50,9 @@ fn table(plan: &PlanRecord, question: &Question) -> String {
         .filter(|(candidate, place)| place.is_optimal || place.is_present || is_best(candidate))
         .sorted_by_key(by_time)
         .collect();
-    let step = all.len().saturating_sub(1).max(1) as f64 / (ROWS - 1) as f64;
-    let kept = |at: usize| all.len() <= ROWS || (at as f64 / step).floor() != ((at as f64 - 1.0) / step).floor();
+    // Evenly chosen, with the first and the last.
+    let place = |at: usize| at * (ROWS - 1) / all.len().saturating_sub(1).max(1);
+    let kept = |at: usize| at == 0 || all.len() <= ROWS || place(at) > place(at - 1);
     let rows: Vec<(&Candidate, FrontPlace)> = all
         .iter()
         .enumerate()
@@ -138,7 +139,7 @@ fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
         ];
         let lines: Vec<String> = saved
             .into_iter()
-            .filter_map(|(found, what)| found.map(|(name, share)| format!("  {share} less {what}: {name}.")))
+            .filter_map(|(found, what)| found.map(|(name, share)| format!("- {share} less {what}: {name}.")))
             .collect();
         let head = match lines.is_empty() {
             true => format!("{whose} is as good as a setting on the front."),

@@ -234,6 +234,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     }
     let difference = "difference from the best setting over the same replicates, with the range of single replicates. ";
     let difference = match plan.unit.as_str() {
+        _ if plan.tuned.is_some() => String::new(),
         "" => String::new(),
         "s" => format!("Slower by: {difference}"),
         _ => format!("Worse by: {difference}"),
@@ -253,13 +254,13 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
 }
 
 /// The options with which the experiment runs this setting.
-fn run_it(plan: &PlanRecord, variant: &str, width: usize) -> String {
+fn run_it(plan: &PlanRecord, variant: &str) -> String {
     let found = plan.questions.iter().find_map(|question| candidate(question, variant));
     let options = found.map(|found| found.settings.as_slice()).unwrap_or_default().iter();
-    let options = options.map(|setting| format!("--set '{}={}'", setting.path, setting.value)).join(" ");
+    let options = options.map(|setting| format!(" \\\n#   --set '{}={}'", setting.path, setting.value)).join("");
     match options.is_empty() {
-        true => wrapped("# It is the present setting.", width, "# "),
-        false => wrapped(&format!("# To simulate it: fleetsim run EXPERIMENT {options}"), width, "#   "),
+        true => "# It is the present setting.\n".to_owned(),
+        false => format!("# To simulate it: fleetsim run EXPERIMENT{options}\n"),
     }
 }
 
@@ -332,7 +333,7 @@ fn snippets(plan: &PlanRecord, width: usize) -> String {
                 let heading = wrapped(&format!("# {place}: {variants}"), width, "# ");
                 text.push_str(&format!("\n{heading}{lines}"));
                 if plan.tuned.is_some() {
-                    text.push_str(&run_it(plan, first, width));
+                    text.push_str(&run_it(plan, first));
                 }
             }
             None => {
