@@ -335,8 +335,8 @@ impl Loader {
         Some(experiment)
     }
 
-    /// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for each
-    /// world.
+    /// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for
+    /// each world.
     fn points(&self, axes: &[Axis], strategy: &str, experiment: &Experiment) -> Vec<Point> {
         let grid = sweep::grid(axes, strategy);
         let is_tuned = |plan: &Plan| plan.tries.is_some() && plan.objective.measure().is_some();

@@ -1,4 +1,5 @@
-//! `strategies.NAME: auto` in `plan.search`: the settings that the strategy's product has for a plan, with their values.
+//! `strategies.NAME: auto` in `plan.search`: the settings that the strategy's product has for a plan, with their
+//! values.
 //!
 //! Each product lists its own (`TUNED`); lists such as partitions, steps or stages have the setting in every entry, as
 //! many as the strategy has. The entries themselves, their selectors and their order are not varied: which cluster is

@@ -31,7 +31,7 @@ pub(super) fn front(plan: &PlanRecord, tuned: &TunedPlan, question: &Question, w
 }
 
 /// What the exposure counts.
-pub(in crate::report) fn exposure_words(measure: &str) -> &'static str {
+fn exposure_words(measure: &str) -> &'static str {
     match measure {
         "exposed_targets" => "clusters that receive the defective release",
         _ => "most clusters that are not ready at a time",
@@ -71,8 +71,11 @@ fn table(plan: &PlanRecord, question: &Question) -> String {
     values.push(column(load_name(plan), &|(_, place)| load_text(plan, question, place.load)));
     values.push(column("exposure", &|(_, place)| count(place.exposure)));
     let paths: Vec<&str> = rows.iter().flat_map(|(of, _)| &of.settings).map(|s| s.name.as_str()).unique().collect();
-    let mut columns =
-        named_columns(&candidates, question.answers.len() > 1, room_beside(&values), &|path| heading(path, &paths));
+    let heads = headings(&paths);
+    let mut columns = named_columns(&candidates, question.answers.len() > 1, room_beside(&values), &|path| {
+        let at = paths.iter().position(|other| *other == path);
+        at.map_or_else(|| path.to_owned(), |at| heads[at].clone())
+    });
     let first = columns.len();
     columns.extend(values);
     let mut text = joined(&columns, first + 1);
@@ -100,17 +103,20 @@ fn short(path: &str) -> &str {
     }
 }
 
-/// The heading of a setting: the entry of a list alone, such as a partition or a step, where one setting of each is
-/// searched.
-fn heading(path: &str, all: &[&str]) -> String {
+/// The headings of settings with these paths: the entry of a list alone, such as a partition or a step, where one
+/// setting of each is searched.
+pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
     let entry = |path: &str| {
         let path = short(path);
         let end = path.rfind("].").map(|end| end + 1)?;
         let start = path[..end].rfind('.').map_or(0, |dot| dot + 1);
         Some(path[start..end].to_owned())
     };
-    let alike = all.iter().filter(|other| entry(other) == entry(path)).count();
-    entry(path).filter(|_| alike == 1).unwrap_or_else(|| short(path).to_owned())
+    let heading = |path: &&str| {
+        let alike = paths.iter().filter(|other| entry(other) == entry(path)).count();
+        entry(path).filter(|_| alike == 1).unwrap_or_else(|| short(path).to_owned())
+    };
+    paths.iter().map(heading).collect()
 }
 
 /// How far each present setting is from the front.

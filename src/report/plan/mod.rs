@@ -1,15 +1,17 @@
 //! A plan in words: the answer for each world with its confidence, every candidate, and the settings to paste.
 
 mod front;
+mod snippets;
 mod table;
+
+pub(in crate::report) use front::headings;
 
 use itertools::Itertools;
 
 use super::format::{count, in_unit, percent, time};
 use super::wrap::wrapped;
 use crate::results::{
-    Candidate, CandidateStatus, ExhaustiveSearch, Limit, PlanRecord, Question, Snippet, Statistic, StrategyAnswer,
-    grouped,
+    Candidate, CandidateStatus, ExhaustiveSearch, Limit, PlanRecord, Question, Statistic, StrategyAnswer,
 };
 
 /// Most candidates with unfinished runs that are listed.
@@ -37,7 +39,7 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
     text.push('\n');
     text.push_str(&how_sure(plan, width));
     text.push_str(&effort(plan, width));
-    text.push_str(&snippets(plan, width));
+    text.push_str(&snippets::snippets(plan, width));
     text
 }
 
@@ -253,17 +255,6 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     text
 }
 
-/// The options with which the experiment runs this setting.
-fn run_it(plan: &PlanRecord, variant: &str) -> String {
-    let found = plan.questions.iter().find_map(|question| candidate(question, variant));
-    let options = found.map(|found| found.settings.as_slice()).unwrap_or_default().iter();
-    let options = options.map(|setting| format!(" \\\n#   --set '{}={}'", setting.path, setting.value)).join("");
-    match options.is_empty() {
-        true => "# It is the present setting.\n".to_owned(),
-        false => format!("# To simulate it: fleetsim run EXPERIMENT{options}\n"),
-    }
-}
-
 /// The statement on a mean is about what so many runs can show.
 const RARE_EVENTS: &str = ", as far as events in at least 5% of the runs decide it; rarer ones may not have occurred";
 
@@ -316,31 +307,4 @@ fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
         }
     }
     text + "."
-}
-
-/// The snippets to paste into the products' own files, each once, with the variants that it is for.
-fn snippets(plan: &PlanRecord, width: usize) -> String {
-    let answers = plan.questions.iter().flat_map(|question| &question.answers);
-    let offered = answers.filter(|answer| answer.is_decided || answer.snippet.is_some());
-    let found = grouped(offered.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))));
-    let (mut text, mut bare) = (String::new(), String::new());
-    for (snippet, variants) in found {
-        let first = variants[0];
-        let variants = variants.join(", ");
-        match snippet {
-            // Lines that begin with a number sign are comments in YAML, so all can be copied.
-            Some(Snippet { place, text: lines }) => {
-                let heading = wrapped(&format!("# {place}: {variants}"), width, "# ");
-                text.push_str(&format!("\n{heading}{lines}"));
-                if plan.tuned.is_some() {
-                    text.push_str(&run_it(plan, first));
-                }
-            }
-            None => {
-                let note = format!("# No product implements these; they are bounds for comparison: {variants}");
-                bare = format!("\n{}", wrapped(&note, width, "# "));
-            }
-        }
-    }
-    text + &bare
 }

@@ -6,26 +6,26 @@
 //!
 //! Left out: how certain it is that a setting is on the front. It rests on [`FIRST_RUNS`] runs.
 
-use super::answer::time_of;
 use super::{Heat, Plan};
 use crate::results::{Candidate, FrontPlace, LoadAxis, Measure, RunRow, Statistic};
 use crate::scenario::FIRST_RUNS;
 
-/// The measures of the front beside the time.
+/// The measures of the front.
 #[derive(Clone, Copy)]
 pub(super) struct FrontMeasures {
+    time: (&'static Measure, Statistic),
     load: &'static Measure,
     pub(super) exposure: &'static Measure,
 }
 
 impl FrontMeasures {
-    /// The load of the plan, and as exposure the targets that receive a defective release. Without a defect, the
-    /// clusters that are not ready at the same time.
-    pub(super) fn of(load: &LoadAxis, heats: &[Heat]) -> Self {
+    /// The time and the load of the plan, and as exposure the targets that receive a defective release. Without a
+    /// defect, the clusters that are not ready at the same time.
+    pub(super) fn of(time: (&'static Measure, Statistic), load: &LoadAxis, heats: &[Heat]) -> Self {
         let mut runs = heats.iter().flat_map(|heat| &heat.runs).flatten();
         let exposure = if runs.any(|row| row.exposed_targets > 0) { "exposed_targets" } else { "peak_not_ready" };
         let named = |name: &str| Measure::named(name).expect("a measure of the table");
-        Self { load: named(&load.measure), exposure: named(exposure) }
+        Self { time, load: named(&load.measure), exposure: named(exposure) }
     }
 
     /// The place of a setting, before it is compared with the others. `is_present`: it is the setting as it stands.
@@ -35,7 +35,7 @@ impl FrontMeasures {
             let values: Vec<f64> = rows.iter().map(|row| (measure.of)(row).unwrap_or(f64::INFINITY)).collect();
             over.of(&values)
         };
-        let (time, over) = time_of(plan);
+        let (time, over) = self.time;
         let is_done = rows.iter().all(|row| super::value(plan, row).is_finite());
         FrontPlace {
             time: Some(median(time, over)).filter(|time| is_done && time.is_finite()),

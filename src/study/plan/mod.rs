@@ -2,7 +2,8 @@
 //!
 //! A round simulates the runs that all races request, in parallel, and then decides from all results in index order.
 //! So the same file and seed give the same runs and the same answer on any number of threads. A variant and replicate
-//! is the same run as in `fleetsim run`.
+//! is the same run as in `fleetsim run`. Within a number of tries, a [`Tuner`] chooses the candidates of each race
+//! before it begins.
 
 mod answer;
 mod bounds;
@@ -74,7 +75,8 @@ impl Heat {
     /// The candidates whose neighbours may be better: the best that meets the limits, or exceeds them least, and those
     /// on the front.
     fn leading(&self, plan: &Plan) -> Vec<usize> {
-        let measures = front::FrontMeasures::of(&answer::load_axis(plan), std::slice::from_ref(self));
+        let measures =
+            front::FrontMeasures::of(answer::time_of(plan), &answer::load_axis(plan), std::slice::from_ref(self));
         let places = self.runs.iter().map(|rows| front::steps(&measures.place(plan, rows, false)));
         let optimal = front::optimal(&places.collect::<Vec<_>>());
         let scales = answer::scales(plan);
@@ -168,7 +170,7 @@ pub fn search_among(
         }
     }
     let load = answer::load_axis(plan);
-    let measures = plan.tries.map(|_| front::FrontMeasures::of(&load, &heats));
+    let measures = plan.tries.map(|_| front::FrontMeasures::of(answer::time_of(plan), &load, &heats));
     let questions = answer::questions(&heats, experiment, plan, (&load, measures));
     let runs = heats.iter().flat_map(|heat| &heat.runs).flatten().cloned().collect();
     let most = experiment.replicates as usize;

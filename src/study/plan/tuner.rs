@@ -2,11 +2,11 @@
 //! too many to run.
 //!
 //! The space is the grid of the candidates' values, in the order in which they are written. The search begins with the
-//! present setting, the two corners and points that fill the space evenly: half of the tries. The points are an additive
-//! recurrence with the powers of the generalised golden ratio (Roberts, "The unreasonable effectiveness of
+//! present setting, the two corners and points that fill the space evenly: half of the tries. The points are an
+//! additive recurrence with the powers of the generalised golden ratio (Roberts, "The unreasonable effectiveness of
 //! quasirandom sequences", 2018), which needs no random numbers. Then it refines: it tries the neighbours, one step of
-//! one setting away, of the best setting so far until there are none left, and after that of those on the front. Tries that remain
-//! fill the space further. With as many tries as combinations, every combination is tried.
+//! one setting away, of the best setting so far until there are none left, and after that of those on the front. Tries
+//! that remain fill the space further. With as many tries as combinations, every combination is tried.
 //!
 //! Left out: any assumption about how time or load depend on a setting. So a narrow optimum far from all points can be
 //! missed, and the answer is about the settings that were tried. Tests compare it with an exhaustive search.

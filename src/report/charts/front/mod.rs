@@ -9,6 +9,7 @@ mod panel;
 
 use self::mark::{Mark, MarkStyle};
 use self::panel::{FrontAxes, NOTE_LINE, WorldPanel, draw_panel};
+use crate::report::plan::headings;
 use crate::report::prelude::*;
 use crate::results::{Candidate, CandidateStatus, Estimate, LoadAxis, PlanRecord, Setting, SummaryRow, grouped};
 
@@ -66,13 +67,13 @@ fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
         WorldPanel { title: question.world.clone(), marks: marks.collect() }
     });
     let panels: Vec<WorldPanel> = panels.collect();
-    let key = naming.key();
+    let key = if plan.tuned.is_some() { naming.short().key() } else { naming.key() };
     let time = match plan.objective.strip_prefix("reachable_ready_").filter(|_| plan.unit == "s") {
         Some(statistic) => format!("time until ready ({statistic})"),
         None if plan.unit == "s" => plan.objective.replace('_', " "),
         None => "time until ready (median)".to_owned(),
     };
-    let axes = FrontAxes { load: &plan.load, time };
+    let axes = FrontAxes { load: &plan.load, time, lists_unlabelled: plan.tuned.is_none() };
     let subtitle = format!(
         "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
         count(plan.runs as f64)
@@ -143,7 +144,7 @@ pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     }
     let key = naming.key();
     let load = LoadAxis { measure: measure.to_owned(), unit: unit.to_owned(), at_most: None, time_at_most: None };
-    let axes = FrontAxes { load: &load, time: "completion time".to_owned() };
+    let axes = FrontAxes { load: &load, time: "completion time".to_owned(), lists_unlabelled: true };
     let subtitle = format!("{}; {key}medians; lines: 95% CI of the median time, p5–p95 of the load", extent(&variants));
     let optimal: Vec<(usize, usize)> =
         panels.iter().map(|panel| (mark::pareto_front(&panel.marks).len(), panel.marks.len())).collect();
@@ -188,6 +189,14 @@ impl Naming {
         let firsts = all.unique_by(|(strategy, _)| *strategy);
         let keys: Vec<_> = firsts.map(|(strategy, settings)| (strategy.to_owned(), names(settings))).collect();
         Self { several_strategies: keys.len() > 1, keys, shows }
+    }
+
+    /// With names that leave out what all paths share.
+    fn short(mut self) -> Self {
+        for (_, names) in &mut self.keys {
+            *names = headings(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        self
     }
 
     /// The values of the settings, with the strategy where there are several.

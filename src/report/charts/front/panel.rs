@@ -37,6 +37,8 @@ pub(super) struct FrontAxes<'f> {
     pub(super) load: &'f LoadAxis,
     /// `completion median`, in words.
     pub(super) time: String,
+    /// Whether the note below lists the settings that have no room for a label.
+    pub(super) lists_unlabelled: bool,
 }
 
 pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &WorldPanel, area: Area) {
@@ -96,7 +98,10 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
     for (at, text, is_load) in edges {
         taken.push(label_limit(canvas, area, text, at, is_load, &taken));
     }
-    let unnamed = label_marks(canvas, &panel.marks, &best, &x, &y, area, &mut taken);
+    let mut unnamed = label_marks(canvas, &panel.marks, &best, &x, &y, area, &mut taken);
+    if !axes.lists_unlabelled {
+        unnamed.clear();
+    }
     let never = panel.never();
     let lists = [("did not finish", &never), ("unlabelled", &unnamed)];
     let lists = lists.iter().filter(|(_, names)| !names.is_empty());
