@@ -91,6 +91,9 @@ fn is_best(candidate: &Candidate) -> bool {
 
 /// The settings of a candidate in one text, without the paths that all share.
 pub(super) fn setting(candidate: &Candidate) -> String {
+    if candidate.front.is_some_and(|place| place.is_present) {
+        return "as it stands".to_owned();
+    }
     let text = |setting: &Setting| format!("{}={}", short(&setting.name), setting.value);
     candidate.settings.iter().map(text).join("; ")
 }

@@ -142,3 +142,19 @@ fn the_best_value_of_a_setting_that_meets_the_limits_is_the_answer() {
     assert_eq!(found.states(), [Breaks, Breaks, Best, Slower, Slower]);
     assert_eq!((0..5).map(|at| found.runs(at)).collect::<Vec<_>>(), [1, 1, 10, 1, 1]);
 }
+
+#[test]
+fn settings_with_the_same_runs_are_equal_where_candidates_enter_one_by_one() {
+    let state = |mut race: Race, runs: usize| {
+        for (candidate, run) in (0..2).flat_map(|candidate| (0..runs).map(move |run| (candidate, run))) {
+            race.add(candidate, Sample { value: 100.0 + 7.0 * (run % 5) as f64, excess: Vec::new() });
+        }
+        race.states()[1]
+    };
+    let all = Race::new(2, RaceRules { indifference: 0.0, ..rules(Vec::new()) });
+    let mut entered = all.clone().emptied();
+    (0..2).for_each(|_| entered.enter(None));
+    assert_eq!(state(entered.clone(), 10), CandidateStatus::Equal);
+    assert_eq!(state(entered, 9), CandidateStatus::Undecided, "fewer than ten runs show nothing");
+    assert_eq!(state(all, 10), CandidateStatus::Undecided);
+}
