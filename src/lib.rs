@@ -32,6 +32,7 @@
 //! | [`sim`] | one run: a product's scheduler drives a world |
 //! | [`study`] | many runs in parallel, and the search of a plan |
 //! | [`calibrate`] | constants of the model from recorded events and metrics |
+//! | [`forecast`] | when a rollout in progress will be done, from what its product shows |
 //! | [`report`] | charts, tables and pages, from recorded results alone |
 //! | [`explore`] | questions about an experiment while a reader looks, and the local server for them |
 //!
@@ -68,6 +69,8 @@ pub mod document;
 pub mod engine;
 pub mod explore;
 pub mod flow;
+#[cfg(not(target_family = "wasm"))]
+pub mod forecast;
 #[cfg(not(target_family = "wasm"))]
 pub mod import;
 pub mod io;

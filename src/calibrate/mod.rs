@@ -32,7 +32,7 @@ mod prometheus;
 mod rates;
 mod run;
 mod snippet;
-mod time;
+pub(crate) mod time;
 
 pub use inputs::{CalibrationInputs, DurationColumn, Predict};
 pub use prometheus::MetricKind;

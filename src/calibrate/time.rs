@@ -3,12 +3,12 @@
 //! The `jiff` crate reads the former.
 
 /// Nanoseconds since 1970 in UTC.
-pub(super) type Nanos = i64;
+pub(crate) type Nanos = i64;
 
 const SECOND: i64 = 1_000_000_000;
 
 /// Seconds from one point in time to another.
-pub(super) fn seconds_between(from: Nanos, to: Nanos) -> f64 {
+pub(crate) fn seconds_between(from: Nanos, to: Nanos) -> f64 {
     (to - from) as f64 / 1e9
 }
 
@@ -17,7 +17,7 @@ const YEARS: std::ops::Range<i64> = 0..8_835_955_200 * SECOND;
 
 /// A point in time as RFC 3339 writes it: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. The second
 /// value: whether it has a fraction of a second. `None` from 2250 on, and before 1970: Go's zero time is of the year 1.
-pub(super) fn rfc3339(text: &str) -> Option<(Nanos, bool)> {
+pub(crate) fn rfc3339(text: &str) -> Option<(Nanos, bool)> {
     let time: jiff::Timestamp = text.trim().parse().ok()?;
     let nanos = i64::try_from(time.as_nanosecond()).ok().filter(|nanos| YEARS.contains(nanos))?;
     Some((nanos, text.contains('.')))

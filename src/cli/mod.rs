@@ -11,6 +11,7 @@ mod compare;
 mod explain;
 mod explore;
 mod export;
+mod forecast;
 mod generated;
 mod import;
 mod init;
@@ -51,6 +52,7 @@ Examples:
   fleetsim explore my-experiment.yaml               change settings on a page in the browser
   fleetsim plan my-experiment.yaml                  find the fastest setting that meets the limits
   fleetsim compare main:rollout.yaml rollout.yaml   show what a change makes different
+  fleetsim forecast my-experiment.yaml status.json  say when a rollout in progress will be done
   fleetsim sensitivity experiments/08-bad-release   find the constants that decide
   fleetsim merge results/my-experiment.shards       merge what several machines simulated with --shard
   fleetsim check my-experiment.yaml                 report every error in an experiment file
@@ -86,6 +88,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Show what a change of an experiment makes different, e.g. for a pull request
     Compare(compare::CompareArgs),
+    /// Forecast when a rollout in progress will be done, from what the product shows now
+    Forecast(forecast::ForecastArgs),
     /// Show how much each constant of the model matters, and which decisions it changes
     Sensitivity(sensitivity::SensitivityArgs),
     /// Write the results of a study whose runs were simulated as shards, on one machine or several
@@ -276,6 +280,7 @@ impl Command {
             Self::Explore(args) => explore::explore(args),
             Self::Plan(args) => plan::plan(args),
             Self::Compare(args) => compare::compare(args),
+            Self::Forecast(args) => forecast::forecast(args),
             Self::Sensitivity(args) => sensitivity::sensitivity(args),
             Self::Merge(args) => merge::merge(args),
             Self::Calibrate(args) => calibrate::calibrate(args),

@@ -40,7 +40,7 @@ mod pace;
 mod page;
 mod placement;
 mod site;
-mod sources;
+pub(crate) mod sources;
 mod strategy;
 mod summary;
 mod target;

@@ -78,7 +78,7 @@ pub struct ImportSources {
 
 /// The texts of the files of an import.
 #[derive(Default)]
-pub(super) struct Texts {
+pub(crate) struct Texts {
     read: BTreeMap<PathBuf, Arc<Source>>,
 }
 
@@ -96,7 +96,7 @@ impl Texts {
     ///
     /// # Errors
     /// When it cannot be read, is too large, is not text or is empty.
-    pub(super) fn read(&mut self, path: &Path, command: &str) -> OrProblems<Arc<Source>> {
+    pub(crate) fn read(&mut self, path: &Path, command: &str) -> OrProblems<Arc<Source>> {
         let is_stdin = is_stdin(path);
         let name = if is_stdin { "<standard input>".to_owned() } else { path.display().to_string() };
         let fail = |message: String, help: String| vec![Problem::of_file(&name, message).with_help(help)];

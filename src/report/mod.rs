@@ -23,6 +23,7 @@ mod data;
 mod draw;
 mod export;
 mod findings;
+mod forecast;
 mod format;
 #[cfg(not(target_family = "wasm"))]
 mod frame;
@@ -55,6 +56,7 @@ pub use data::Results;
 #[cfg(not(target_family = "wasm"))]
 pub use draw::{CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity};
 pub use export::{write_metrics, write_trace};
+pub use forecast::forecast_text;
 pub use guesses::deciding_links;
 pub use html::{EXPLORED, ExploredPage, PAGE_FILE, explore_page, explored};
 pub use junit::junit;

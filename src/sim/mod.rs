@@ -11,6 +11,7 @@
 
 mod draws;
 mod emulated;
+mod past;
 mod path;
 mod progress;
 mod reach;
@@ -28,6 +29,8 @@ use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterFacts, ClusterPhase, DistributionEvent, Event, Meter, PullError, Queue, World};
 pub use draws::draw_shares;
 pub use emulated::{Laboratory, Moment, run_emulated};
+use past::Past;
+pub use past::{Continuation, RolloutSoFar, SeenState, SeenTarget, run_from};
 use path::{PeoplesWaits, RolloutPath};
 use progress::Progress;
 use reach::{Obstacle, Reach};
@@ -119,6 +122,8 @@ struct Sim<'s> {
     is_world_over: bool,
     /// A process decides.
     has_process: bool,
+    /// What was seen of a rollout in progress, which this run follows until now.
+    past: Option<Past<'s>>,
 }
 
 impl<'s> Sim<'s> {
@@ -147,6 +152,7 @@ impl<'s> Sim<'s> {
             released: None,
             is_world_over: false,
             has_process: scenario.strategy.command().is_some(),
+            past: None,
         };
         // A pre-pull comes before the release.
         if scenario.world.distribution.pre_pull.is_none() {
@@ -387,6 +393,9 @@ impl engine::Model for Sim<'_> {
         if self.is_world_over && !matches!(event, Event::Driver(_)) {
             return;
         }
+        if let Some(past) = &mut self.past {
+            past.reaches(queue.now(), &*self.control.controller);
+        }
         match event {
             Event::Distribution(DistributionEvent::Released) => self.release(queue),
             Event::Driver(event) => {
@@ -395,6 +404,9 @@ impl engine::Model for Sim<'_> {
                 }
             }
             event => {
+                if self.past.as_mut().is_some_and(|past| past.withholds(event, queue)) {
+                    return;
+                }
                 let is_fault = matches!(event, Event::Fault(_));
                 self.world.handle(event, queue);
                 if is_fault {

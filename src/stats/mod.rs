@@ -5,10 +5,11 @@
 //! for runs that are later or earlier than all others. Sums run in the order of the slice, so the same values in the
 //! same order give the same bits.
 //!
-//! Left out: weights, fits and tests of significance; comparisons are reported as intervals.
+//! Left out: weights, tests of significance, and fits but for [`CensoredFit`]; comparisons are reported as intervals.
 
 mod best;
 mod bootstrap;
+mod censored;
 mod interval;
 mod order;
 mod sample;
@@ -18,6 +19,7 @@ pub(crate) mod tests;
 
 pub use best::{Contender, with_the_best};
 pub use bootstrap::{Indices, MOST_RESAMPLED, bootstrap_interval};
+pub use censored::CensoredFit;
 pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};

@@ -47,12 +47,30 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("results", &["io", "units", "stats", "rollout"], &["rand"]),
     (
         "sim",
-        &["units", "engine", "world", "rollout", "control_plane", "products", "scenario", "results", "process"],
+        // A run that follows a rollout draws the rest of an update from the durations of others.
+        &[
+            "units",
+            "stats",
+            "engine",
+            "world",
+            "rollout",
+            "control_plane",
+            "products",
+            "scenario",
+            "results",
+            "process",
+        ],
         &["std::fs", "std::time"],
     ),
     ("study", &["sim", "scenario", "results", "stats", "units", "process"], &["std::fs", "std::time"]),
     // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do.
     ("calibrate", &["io", "units", "stats", "engine", "document", "world", "scenario", "sim", "results"], &["rand"]),
+    // It reads exports as `import` does, and times as `calibrate` does.
+    (
+        "forecast",
+        &["units", "stats", "engine", "document", "calibrate", "import", "scenario", "sim", "study", "results"],
+        &["rand", "std::fs", "std::time"],
+    ),
     ("report", &["io", "results", "stats", "units"], &["rand"]),
     // It answers with the page's data, which `report` draws from results.
     ("explore", &["scenario", "sim", "study", "results", "report"], &["rand", "std::fs"]),

@@ -24,6 +24,7 @@ mod external_processes;
 mod external_scheduler;
 mod failures;
 mod figures;
+mod forecast;
 mod imports;
 mod init;
 mod interrupted_plans;

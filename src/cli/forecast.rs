@@ -1,0 +1,139 @@
+//! `fleetsim forecast`: when a rollout in progress will be done, from what the product shows now.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use fleetsim::forecast::{ForecastInputs, Forecaster};
+use fleetsim::report::forecast_text;
+use fleetsim::results::to_json;
+use fleetsim::scenario::VariedExperiment;
+use fleetsim::study::StudyError;
+use indicatif::ProgressBar;
+
+use super::simulation::Simulation;
+use super::{ExperimentArgs, Failure, output, progress};
+
+/// Time between two looks at watched files.
+const LOOK: Duration = Duration::from_millis(500);
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kubectl get bundles,bundledeployments -A -o json --show-managed-fields > status.json
+  fleetsim forecast my-rollout.yaml status.json
+  fleetsim forecast my-rollout.yaml status.json --watch")]
+pub(super) struct ForecastArgs {
+    /// Folder of the experiment, or its experiment.yaml
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: PathBuf,
+    /// What the product shows now, from `kubectl -o json`, `kubectl -o yaml` or `cf curl`; `-` is standard input
+    #[arg(value_name = "STATUS", required = true)]
+    status: Vec<PathBuf>,
+    /// Time of the export, such as 2026-03-01T15:04:05Z [default: the newest time in it, or the clock]
+    #[arg(long, value_name = "TIME")]
+    now: Option<String>,
+    /// When the rollout began [default: as the export says]
+    #[arg(long, value_name = "TIME")]
+    released: Option<String>,
+    /// Forecast again whenever a file changes, with the clock as the time; Ctrl-C ends the program
+    #[arg(long, conflicts_with = "now")]
+    watch: bool,
+    /// The variant of the experiment whose name contains this text, if it has several
+    #[arg(long, value_name = "TEXT")]
+    variant: Option<String>,
+    /// Number of draws of the model's constants
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(20..=10_000))]
+    draws: u32,
+    /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Seed for all random numbers [default: from the experiment]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Number of threads; does not affect results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Print JSON for programs, with a `schema_version`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
+    let asked = ExperimentArgs {
+        experiment: args.experiment.clone(),
+        seed: args.seed,
+        replicates: None,
+        set: args.set.clone(),
+        allow_commands: false,
+    };
+    let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
+    asked.allow_commands(varied.base())?;
+    let variant = args.variant(&varied)?;
+    if !args.watch {
+        return args.once(&varied, variant);
+    }
+    let mut before = None;
+    loop {
+        let changed: Vec<Option<SystemTime>> = args.status.iter().map(|path| modified(path)).collect();
+        if before.as_ref() != Some(&changed) {
+            // A file that is being written may be cut off: it is read again when it changes.
+            match args.once(&varied, variant) {
+                Err(failure @ Failure::Input(_)) => failure.print(),
+                other => other?,
+            }
+            output::out("\n")?;
+            before = Some(changed);
+        }
+        Simulation::begin(Some(1))?.work(|stop: &AtomicBool| {
+            std::thread::sleep(LOOK);
+            if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { Ok(()) }
+        })?;
+    }
+}
+
+impl ForecastArgs {
+    /// The number of the variant that is asked for.
+    fn variant(&self, varied: &VariedExperiment) -> Result<usize, Failure> {
+        let variants = &varied.base().variants;
+        let is_asked = |label: &str| self.variant.as_ref().is_none_or(|text| label.contains(text.as_str()));
+        let mut asked = (0..variants.len()).filter(|at| is_asked(&variants[*at].label));
+        match (asked.next(), asked.next()) {
+            (Some(only), None) => Ok(only),
+            (found, _) => {
+                let labels: Vec<&str> = variants.iter().map(|variant| variant.label.as_str()).collect();
+                let wrong = if found.is_some() { "name one variant" } else { "there is no such variant" };
+                Err(Failure::Usage(format!("{wrong} with --variant; they are {}", labels.join(", "))))
+            }
+        }
+    }
+
+    fn once(&self, varied: &VariedExperiment, variant: usize) -> Result<(), Failure> {
+        let inputs = ForecastInputs {
+            status: self.status.clone(),
+            now: self.now.clone().or_else(|| self.watch.then(clock)),
+            released: self.released.clone(),
+            clock: clock(),
+            draws: self.draws,
+        };
+        let forecaster = Forecaster::new(varied, variant, &inputs)?;
+        let bar = progress::bar(ProgressBar::new(forecaster.runs()), "forecasting {wide_bar} {pos}/{len} runs");
+        let work = |stop: &AtomicBool| forecaster.forecast(|| bar.inc(1), stop);
+        let record = Simulation::behind(&bar, self.threads, work)?;
+        output::out(&if self.json {
+            String::from_utf8_lossy(&to_json(&record)).into_owned()
+        } else {
+            forecast_text(&record, output::width())
+        })
+    }
+}
+
+/// The present time in RFC 3339.
+fn clock() -> String {
+    jiff::Timestamp::now().to_string()
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
+}

@@ -1,0 +1,395 @@
+//! What a product shows of a rollout now, as facts about each target.
+//!
+//! | product | objects | waiting | instructed | ready |
+//! |---|---|---|---|---|
+//! | Fleet | BundleDeployment | `deploymentID` is not `stagedDeploymentID` | no time | `Ready` with its time, if any |
+//! | Argo CD | rows of the ApplicationSet | `Waiting` | `Pending`, `Progressing` since | `Healthy` since |
+//! | KubeFleet | staged update run | not `Started` | `Started` since | `Succeeded` since |
+//! | KubeFleet | bindings | `RolloutStarted` is false | `RolloutStarted` since | `Available` since |
+//! | Cloud Foundry | stats of the new process | no instance | no time | `RUNNING`, routable, for its uptime |
+//!
+//! Fields that decide nothing are not read. Sources: fleet.cattle.io `BundleDeploymentStatus`, argoproj.io
+//! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and the V3 API's processes.
+//!
+//! Left out: objects of several rollouts in one export; approvals and waits, which the rules compute themselves.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::calibrate::time::{Nanos, rfc3339};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
+use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::objects::{ExportObject, objects};
+use crate::sim::SeenState;
+
+/// Commands that write such exports.
+pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
+
+/// A target as an export shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ShownTarget {
+    /// Its name, or the number of its instance.
+    pub(super) name: String,
+    pub(super) state: SeenState,
+    pub(super) told: Option<Nanos>,
+    pub(super) ready: Option<Nanos>,
+    /// Seconds that it has been ready for, where the product shows this in place of a time.
+    pub(super) uptime: Option<f64>,
+}
+
+/// A rollout as exports show it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ShownRollout {
+    pub(super) targets: Vec<ShownTarget>,
+    /// When it began, if an object says so.
+    pub(super) released: Option<Nanos>,
+    /// The newest time of all targets and conditions.
+    pub(super) newest: Option<Nanos>,
+    /// Targets are instances, by number.
+    pub(super) is_numbered: bool,
+}
+
+/// Reads the objects of all exports.
+///
+/// # Errors
+/// Every field that is wrong, with its place; or that nothing is of a rollout.
+pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
+    let (mut shown, mut problems, mut others) = (ShownRollout::default(), Vec::new(), Vec::new());
+    for source in sources {
+        match objects(source) {
+            Ok(found) => {
+                for object in &found {
+                    match shown.object(object) {
+                        Ok(None) => {}
+                        Ok(Some(kind)) if !others.contains(&kind) => others.push(kind),
+                        Ok(Some(_)) => {}
+                        Err(more) => problems.extend(more),
+                    }
+                }
+            }
+            Err(more) => problems.extend(more),
+        }
+    }
+    problems.truncate(20);
+    if problems.is_empty() && shown.targets.is_empty() {
+        let name = sources.first().map_or("", |source| source.name.as_str());
+        let found =
+            if others.is_empty() { "there is none".to_owned() } else { format!("there are {}", some_of(&others)) };
+        let message = format!("no object shows a rollout; {found}");
+        let help = "export BundleDeployments, an ApplicationSet, a staged update run or bindings with `-o json`, or \
+                    the deployment and `cf curl /v3/processes/GUID/stats`";
+        problems.push(Problem::of_file(name, message).with_help(help));
+    }
+    if problems.is_empty() { Ok(shown) } else { Err(problems) }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct KindMark {
+    kind: Option<String>,
+    resources: Value,
+    strategy: Value,
+    spec: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ShownCondition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    last_transition_time: Option<String>,
+    last_update_time: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DeploymentIds {
+    #[serde(rename = "deploymentID")]
+    deployment: Option<String>,
+    #[serde(rename = "stagedDeploymentID")]
+    staged: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DeploymentStatus {
+    #[serde(rename = "appliedDeploymentID")]
+    applied: Option<String>,
+    ready: bool,
+    #[serde(deserialize_with = "or_default")]
+    display: DisplayedState,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<ShownCondition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DisplayedState {
+    state: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SetStatus {
+    #[serde(deserialize_with = "or_default")]
+    application_status: Vec<SetRow>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SetRow {
+    application: String,
+    status: String,
+    last_transition_time: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RunStatus {
+    #[serde(deserialize_with = "or_default")]
+    stages_status: Vec<StageStatus>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StageStatus {
+    #[serde(deserialize_with = "or_default")]
+    clusters: Vec<StageCluster>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StageCluster {
+    cluster_name: String,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<ShownCondition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct BindingTarget {
+    target_cluster: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ConditionsOnly {
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<ShownCondition>,
+}
+
+/// Dates of an object that `KubeObject` leaves out.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Dated {
+    #[serde(deserialize_with = "or_default")]
+    metadata: DatedMetadata,
+    created_at: Option<String>,
+    updated_at: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DatedMetadata {
+    creation_timestamp: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    managed_fields: Vec<ManagedField>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ManagedField {
+    time: Option<String>,
+    #[serde(rename = "fieldsV1")]
+    fields: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct InstanceStats {
+    index: u64,
+    state: String,
+    uptime: Option<f64>,
+    routable: Option<bool>,
+}
+
+impl ShownRollout {
+    /// Takes an object in. Returns the kind of one that shows nothing.
+    fn object(&mut self, object: &ExportObject<'_>) -> OrProblems<Option<String>> {
+        let mark: KindMark = object.try_read().unwrap_or_default();
+        match mark.kind.as_deref() {
+            Some("Bundle") => self.bundle(object)?,
+            Some("BundleDeployment") => self.bundle_deployment(object)?,
+            Some("ApplicationSet") => self.application_set(object)?,
+            Some("ClusterStagedUpdateRun" | "StagedUpdateRun") => self.staged_run(object)?,
+            Some("ClusterResourceBinding" | "ResourceBinding") => self.binding(object)?,
+            Some(other) => return Ok(Some(other.to_owned())),
+            None if mark.spec.get("generators").is_some() => self.application_set(object)?,
+            None if mark.resources.is_array() => self.stats(object)?,
+            None if !mark.strategy.is_null() => {
+                let dated: Dated = object.read()?;
+                self.released = self.time(object, "created_at", dated.created_at.as_deref())?;
+                self.time(object, "updated_at", dated.updated_at.as_deref())?;
+            }
+            None => return Ok(Some("object of no known kind".to_owned())),
+        }
+        Ok(None)
+    }
+
+    /// A time of an object; `None` for none.
+    fn time(&mut self, object: &ExportObject<'_>, field: &str, text: Option<&str>) -> OrProblems<Option<Nanos>> {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+        let Some((at, _)) = rfc3339(text) else {
+            let problem = object.problem(field, format!("`{text}` is not a time"));
+            return Err(vec![problem.with_help("write e.g. `2026-03-01T15:04:05Z`")]);
+        };
+        self.newest = self.newest.max(Some(at));
+        Ok(Some(at))
+    }
+
+    /// Since when a condition has a status, if it has it.
+    fn since(
+        &mut self,
+        object: &ExportObject<'_>,
+        (at, conditions): (&str, &[ShownCondition]),
+        (kind, status): (&str, &str),
+    ) -> OrProblems<Option<Option<Nanos>>> {
+        let is_it = |condition: &ShownCondition| condition.kind == kind && condition.status == status;
+        let Some(place) = conditions.iter().position(is_it) else { return Ok(None) };
+        let (name, text) = match &conditions[place] {
+            ShownCondition { last_transition_time: Some(time), .. } => ("lastTransitionTime", Some(time)),
+            condition => ("lastUpdateTime", condition.last_update_time.as_ref()),
+        };
+        let field = format!("{at}[{place}].{name}");
+        self.time(object, &field, text.map(String::as_str)).map(Some)
+    }
+
+    /// The specification was last written when the rollout began; `kubectl --show-managed-fields` has that.
+    fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
+        let dated: Dated = object.read()?;
+        for (at, field) in dated.metadata.managed_fields.iter().enumerate() {
+            if field.fields.get("f:spec").is_some() {
+                let name = format!("metadata.managedFields[{at}].time");
+                let written = self.time(object, &name, field.time.as_deref())?;
+                self.released = self.released.max(written);
+            }
+        }
+        Ok(())
+    }
+
+    fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
+        let read: KubeObject<DeploymentIds, DeploymentStatus> = object.read()?;
+        let label = read.metadata.labels.get("fleet.cattle.io/cluster");
+        let Some(name) = label.cloned() else {
+            let problem = object.problem("metadata.labels", "the label `fleet.cattle.io/cluster` is missing");
+            return Err(vec![problem.with_help(format!("export it with its labels: `{COMMAND}`"))]);
+        };
+        let DeploymentIds { deployment, staged } = read.spec;
+        let status = read.status;
+        let ready = self.since(object, ("status.conditions", &status.conditions), ("Ready", "True"))?;
+        let is_applied = status.applied.is_some() && status.applied == deployment;
+        let state = if deployment.is_none() || (staged.is_some() && staged != deployment) {
+            SeenState::Waiting
+        } else if is_applied && status.ready {
+            SeenState::Ready
+        } else if status.display.state == "ErrApplied" {
+            SeenState::Failed
+        } else {
+            SeenState::Updating
+        };
+        let ready = ready.flatten().filter(|_| state == SeenState::Ready);
+        self.targets.push(ShownTarget { name, state, ready, ..ShownTarget::default() });
+        Ok(())
+    }
+
+    fn application_set(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
+        let read: KubeObject<Value, SetStatus> = object.read()?;
+        for (at, row) in read.status.application_status.into_iter().enumerate() {
+            let field = format!("status.applicationStatus[{at}]");
+            let since = self.time(object, &format!("{field}.lastTransitionTime"), row.last_transition_time.as_deref());
+            let since = since?;
+            let mut target = ShownTarget { name: row.application, ..ShownTarget::default() };
+            match row.status.as_str() {
+                "Waiting" => {
+                    target.state = SeenState::Waiting;
+                    let earliest = self.released.into_iter().chain(since).min();
+                    self.released = earliest;
+                }
+                "Pending" | "Progressing" => (target.state, target.told) = (SeenState::Updating, since),
+                "Healthy" => (target.state, target.ready) = (SeenState::Ready, since),
+                other => {
+                    let problem = object.problem(&format!("{field}.status"), format!("unknown status `{other}`"));
+                    let help = "a row is `Waiting`, `Pending`, `Progressing` or `Healthy`";
+                    return Err(vec![problem.with_help(help)]);
+                }
+            }
+            self.targets.push(target);
+        }
+        Ok(())
+    }
+
+    fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
+        let dated: Dated = object.read()?;
+        self.released =
+            self.time(object, "metadata.creationTimestamp", dated.metadata.creation_timestamp.as_deref())?;
+        let read: KubeObject<Value, RunStatus> = object.read()?;
+        for (nth, stage) in read.status.stages_status.into_iter().enumerate() {
+            for (at, cluster) in stage.clusters.into_iter().enumerate() {
+                let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");
+                let conditions = (field.as_str(), cluster.conditions.as_slice());
+                let told = self.since(object, conditions, ("Started", "True"))?;
+                let done = self.since(object, conditions, ("Succeeded", "True"))?;
+                let failed = self.since(object, conditions, ("Succeeded", "False"))?;
+                let state = match (told, done, failed) {
+                    (_, Some(_), _) => SeenState::Ready,
+                    (_, _, Some(_)) => SeenState::Failed,
+                    (Some(_), ..) => SeenState::Updating,
+                    _ => SeenState::Waiting,
+                };
+                let (told, ready) = (told.flatten(), done.flatten());
+                self.targets.push(ShownTarget { name: cluster.cluster_name, state, told, ready, uptime: None });
+            }
+        }
+        Ok(())
+    }
+
+    fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
+        let read: KubeObject<BindingTarget, ConditionsOnly> = object.read()?;
+        let conditions = ("status.conditions", read.status.conditions.as_slice());
+        let waits = self.since(object, conditions, ("RolloutStarted", "False"))?;
+        let told = self.since(object, conditions, ("RolloutStarted", "True"))?;
+        let ready = self.since(object, conditions, ("Available", "True"))?;
+        let state = match (told, ready) {
+            (None, _) => SeenState::Waiting,
+            (_, Some(_)) => SeenState::Ready,
+            _ => SeenState::Updating,
+        };
+        self.released = self.released.into_iter().chain(waits.flatten()).min();
+        let (told, ready) = (told.flatten(), ready.flatten());
+        self.targets.push(ShownTarget { name: read.spec.target_cluster, state, told, ready, uptime: None });
+        Ok(())
+    }
+
+    /// `cf curl /v3/processes/GUID/stats` of the new process.
+    fn stats(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
+        #[derive(Deserialize)]
+        struct Stats {
+            resources: Vec<InstanceStats>,
+        }
+        let stats: Stats = object.read()?;
+        self.is_numbered = true;
+        for instance in stats.resources {
+            let is_ready = instance.state == "RUNNING" && instance.routable != Some(false);
+            self.targets.push(ShownTarget {
+                name: instance.index.to_string(),
+                state: if is_ready { SeenState::Ready } else { SeenState::Updating },
+                uptime: instance.uptime.filter(|_| is_ready),
+                ..ShownTarget::default()
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! A run that follows what was seen of a rollout in progress, and goes on by itself from there.
+//!
+//! The run begins at the release. Until now, the product's own rules decide on what was seen, in the order and at the
+//! times at which it happened:
+//!
+//! | seen | in the run |
+//! |---|---|
+//! | ready, with its time | its report of readiness arrives at that time, or when it is instructed if that is later |
+//! | ready at an unknown time | its report arrives when simulated, and now at the latest |
+//! | updating | a report before now is withheld; the rest is drawn from the longer durations of this run |
+//! | waiting | an instruction does not arrive before now |
+//! | failed | it never reports readiness |
+//!
+//! So a product needs no code for this: waits, timers and queues of its controllers are as old as the rollout. The
+//! duration that the run itself would have given each target is kept; a forecast judges its constants by it.
+//!
+//! Left out: bytes that a target has received when its report comes earlier or later than its simulated pulls; targets
+//! that were ready and are not any more.
+
+use super::{Sim, conclude};
+use crate::control_plane::Controller;
+use crate::engine::{self, EntityKey, EventQueue, Streams, dist};
+use crate::process::ProcessError;
+use crate::results::RunRecord;
+use crate::rollout::Hold;
+use crate::scenario::Variant;
+use crate::stats::CensoredFit;
+use crate::units::{SimDuration, SimTime};
+use crate::world::{AgentEvent, ClusterId, Event, NEW, Queue, Report};
+
+/// What was seen of a target.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SeenState {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It runs the old revision, and was not instructed.
+    Waiting,
+    /// It was instructed and is not ready.
+    Updating,
+    /// It is ready on the new revision.
+    Ready,
+    /// Its update has failed, and stays so.
+    Failed,
+}
+
+/// A target, with times since the release.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SeenTarget {
+    /// What was seen.
+    pub state: SeenState,
+    /// When it was instructed, if that is known.
+    pub told: Option<SimTime>,
+    /// When it became ready, if that is known.
+    pub ready: Option<SimTime>,
+}
+
+/// A rollout in progress.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RolloutSoFar {
+    /// The time since the release.
+    pub now: SimTime,
+    /// Every target, in the order of the fleet.
+    pub targets: Vec<SeenTarget>,
+}
+
+/// A run that followed a rollout and went on.
+#[derive(Clone, Debug)]
+pub struct Continuation {
+    /// The whole run.
+    pub record: RunRecord,
+    /// When each target was instructed. `None`: never.
+    pub told: Vec<Option<SimTime>>,
+    /// When each target would have been ready by itself. `None`: not before the end.
+    pub own: Vec<Option<SimTime>>,
+    /// The rule that held the rollout now.
+    pub hold: Option<Hold>,
+}
+
+/// Runs a variant from the release, following a rollout in progress until now.
+///
+/// # Errors
+/// When the strategy is a process that fails.
+pub fn run_from(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+    seen: &RolloutSoFar,
+) -> Result<Continuation, ProcessError> {
+    let scenario = &variant.scenario;
+    let mut queue = EventQueue::new();
+    let mut sim = Sim::new(scenario, &variant.label, seed, replicate, &mut queue);
+    sim.past = Some(Past {
+        seen,
+        streams: Streams::new(seed, replicate),
+        targets: vec![FollowedTarget::default(); seen.targets.len()],
+        fit: None,
+        hold: None,
+        is_now: false,
+    });
+    let horizon = SimTime::ZERO + scenario.horizon;
+    let end = engine::run(&mut sim, &mut queue, &mut (), horizon, Sim::is_over);
+    let past = sim.past.take();
+    let record = conclude(sim, &mut queue, end, variant, replicate)?;
+    let (targets, hold) = past.map(|past| (past.targets, past.hold)).unwrap_or_default();
+    Ok(Continuation {
+        record,
+        told: targets.iter().map(|target| target.told).collect(),
+        own: targets.iter().map(|target| target.own).collect(),
+        hold,
+    })
+}
+
+/// What a run follows, and how far it has.
+pub(super) struct Past<'s> {
+    seen: &'s RolloutSoFar,
+    streams: Streams,
+    targets: Vec<FollowedTarget>,
+    /// The durations of the run's own updates until now.
+    fit: Option<CensoredFit>,
+    hold: Option<Hold>,
+    is_now: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FollowedTarget {
+    /// When its instruction arrived.
+    told: Option<SimTime>,
+    /// When its own report of readiness arrived.
+    own: Option<SimTime>,
+    /// When its report arrives in place of its own.
+    due: Option<SimTime>,
+    /// That report has arrived.
+    is_ready: bool,
+}
+
+impl Past<'_> {
+    /// An event is about to happen: the first one after now sees what holds the rollout.
+    pub(super) fn reaches(&mut self, now: SimTime, controller: &dyn Controller) {
+        if !self.is_now && now > self.seen.now {
+            (self.is_now, self.hold) = (true, controller.hold());
+        }
+    }
+
+    /// Whether an event must not happen now, because something else was seen.
+    pub(super) fn withholds(&mut self, event: Event, queue: &mut Queue) -> bool {
+        match event {
+            Event::Agent(AgentEvent::InstructionArrives(cluster)) => self.withholds_instruction(cluster, queue),
+            Event::Agent(AgentEvent::ReportArrives(report)) if report.applied == NEW => {
+                self.withholds_report(report, queue)
+            }
+            _ => false,
+        }
+    }
+
+    fn withholds_instruction(&mut self, cluster: ClusterId, queue: &mut Queue) -> bool {
+        let seen = self.seen.targets[cluster.index()];
+        if seen.state == SeenState::Waiting && queue.now() < self.seen.now {
+            queue.schedule(self.seen.now, Event::Agent(AgentEvent::InstructionArrives(cluster)));
+            return true;
+        }
+        let target = &mut self.targets[cluster.index()];
+        target.told.get_or_insert(queue.now());
+        if seen.state == SeenState::Ready && target.due.is_none() {
+            let at = seen.ready.unwrap_or(self.seen.now).max(queue.now());
+            target.due = Some(at);
+            reports(cluster, at, queue);
+        }
+        false
+    }
+
+    fn withholds_report(&mut self, report: Report, queue: &mut Queue) -> bool {
+        let (now, seen) = (queue.now(), self.seen.targets[report.cluster.index()]);
+        let target = &mut self.targets[report.cluster.index()];
+        if target.is_ready {
+            // Until its own update has caught up, what it reports is old.
+            let has_caught_up = target.own.is_some();
+            if report.ready {
+                target.own.get_or_insert(now);
+            }
+            return !has_caught_up;
+        }
+        if !report.ready {
+            return false;
+        }
+        if target.due == Some(now) {
+            target.is_ready = true;
+            return false;
+        }
+        let is_own = target.own.is_none();
+        target.own.get_or_insert(now);
+        match seen.state {
+            SeenState::Unknown | SeenState::Waiting => false,
+            SeenState::Failed => true,
+            SeenState::Ready => {
+                target.is_ready = seen.ready.is_none();
+                !target.is_ready
+            }
+            SeenState::Updating if is_own && now > self.seen.now => {
+                target.is_ready = true;
+                false
+            }
+            SeenState::Updating if now < self.seen.now => {
+                if is_own {
+                    reports(report.cluster, self.seen.now, queue);
+                }
+                true
+            }
+            SeenState::Updating => {
+                if target.due.is_none() {
+                    let at = now + self.rest(report.cluster);
+                    self.targets[report.cluster.index()].due = Some(at);
+                    reports(report.cluster, at, queue);
+                }
+                true
+            }
+        }
+    }
+
+    /// How long an update goes on that the run has finished too early.
+    fn rest(&mut self, cluster: ClusterId) -> SimDuration {
+        let now = self.seen.now;
+        let began = |at: usize| self.seen.targets[at].told.or(self.targets[at].told);
+        let elapsed = now.saturating_since(began(cluster.index()).unwrap_or(now)).as_secs_f64();
+        let durations = || -> Vec<(f64, bool)> {
+            let own = self.targets.iter().filter_map(|target| {
+                let told = target.told?;
+                Some((target.own.unwrap_or(now).saturating_since(told).as_secs_f64(), target.own.is_some()))
+            });
+            own.collect()
+        };
+        let fit = self.fit.or_else(|| CensoredFit::of(&durations()));
+        self.fit = fit;
+        let key = EntityKey::of("update in progress").part(u64::from(cluster.0));
+        let share = 1.0 - dist::unit(&mut self.streams.stream(key, "rest"));
+        let whole = fit.map_or(elapsed, |fit| fit.beyond(elapsed, share));
+        // A report at the very instant would count as seen.
+        SimDuration::from_secs_f64((whole - elapsed).clamp(1e-3, 1e8))
+    }
+}
+
+/// Has a report of readiness arrive at a time.
+fn reports(cluster: ClusterId, at: SimTime, queue: &mut Queue) {
+    let report = Report { cluster, applied: NEW, ready: true, degraded: false };
+    queue.schedule(at, Event::Agent(AgentEvent::ReportArrives(report)));
+}

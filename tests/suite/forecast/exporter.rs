@@ -1,0 +1,161 @@
+//! What each product shows of a simulated rollout at an instant, as its own client exports it.
+//!
+//! Times are whole seconds, as Kubernetes writes them. Fields that no reader looks at are left out, but for a few that
+//! every export has.
+
+use fleetsim::results::{ClusterRow, RunRecord};
+use serde_json::{Value, json};
+
+/// The release: 2026-03-01T15:00:00Z.
+const RELEASE: i64 = 1_772_377_200;
+
+/// A product whose exports are written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Exported {
+    Fleet,
+    ArgoCd,
+    KubeFleet,
+    CloudFoundry,
+}
+
+pub(super) const ALL: [Exported; 4] = [Exported::Fleet, Exported::ArgoCd, Exported::KubeFleet, Exported::CloudFoundry];
+
+/// A time of a run in RFC 3339.
+pub(super) fn time(seconds: f64) -> String {
+    jiff::Timestamp::from_second(RELEASE + seconds.floor() as i64).expect("a time of this century").to_string()
+}
+
+/// A target at an instant: when it was instructed and ready, as far as that has happened.
+struct Shown<'r> {
+    cluster: &'r str,
+    stage: &'r str,
+    told: Option<f64>,
+    ready: Option<f64>,
+}
+
+impl Exported {
+    /// The strategy of the experiment.
+    pub(super) const fn strategy(self) -> &'static str {
+        match self {
+            Self::Fleet => "rancherFleet: {maxUnavailable: 20%}",
+            Self::ArgoCd => {
+                "argoCd: {strategy: {type: RollingSync, rollingSync: {steps: [{matchExpressions: [{key: ring, operator: \
+                 In, values: [canary]}]}, {matchExpressions: [{key: ring, operator: In, values: [rest]}], maxUpdate: \
+                 6}]}}}"
+            }
+            Self::KubeFleet => {
+                "kubeFleetStaged: {stages: [{name: canary, labelSelector: {matchLabels: {ring: canary}}, maxConcurrency: \
+                 2, afterStageTasks: [{type: TimedWait, waitTime: 2m}]}, {name: rest, labelSelector: {matchLabels: \
+                 {ring: rest}}, maxConcurrency: 20%}]}"
+            }
+            Self::CloudFoundry => "cloudFoundry: {strategy: rolling, maxInFlight: 5}",
+        }
+    }
+
+    /// The exports of a run at an instant, by file name.
+    pub(super) fn export(self, run: &RunRecord, now: f64) -> Vec<(&'static str, String)> {
+        let until = |at: Option<f64>| at.filter(|at| *at <= now);
+        let shown = |row: &'_ ClusterRow| (until(row.told_s), until(row.ready_s));
+        let targets: Vec<Shown<'_>> = run
+            .clusters
+            .iter()
+            .map(|row| {
+                let (told, ready) = shown(row);
+                Shown { cluster: &row.cluster, stage: &row.stage, told, ready: ready.filter(|_| told.is_some()) }
+            })
+            .collect();
+        match self {
+            Self::Fleet => vec![("status.json", fleet(&targets).to_string())],
+            Self::ArgoCd => vec![("status.json", application_set(&targets).to_string())],
+            Self::KubeFleet => vec![("status.json", staged_run(&targets).to_string())],
+            Self::CloudFoundry => {
+                vec![("deployment.json", deployment(now).to_string()), ("stats.json", stats(&targets, now).to_string())]
+            }
+        }
+    }
+}
+
+fn fleet(targets: &[Shown<'_>]) -> Value {
+    let bundle = json!({
+        "apiVersion": "fleet.cattle.io/v1alpha1",
+        "kind": "Bundle",
+        "metadata": {"name": "shop", "namespace": "fleet-default", "managedFields": [
+            {"manager": "fleet", "operation": "Update", "time": time(0.0), "fieldsV1": {"f:spec": {"f:resources": {}}}},
+        ]},
+    });
+    let deployment = |target: &Shown<'_>| {
+        let current = if target.told.is_some() { "s-new:o" } else { "s-old:o" };
+        let is_current = target.told.is_none() || target.ready.is_some();
+        let mut conditions = vec![json!({"type": "Ready", "status": if is_current { "True" } else { "False" }})];
+        if let Some(ready) = target.ready {
+            conditions[0]["lastUpdateTime"] = time(ready).into();
+        }
+        json!({
+            "apiVersion": "fleet.cattle.io/v1alpha1",
+            "kind": "BundleDeployment",
+            "metadata": {
+                "name": "shop",
+                "namespace": format!("cluster-fleet-default-{}", target.cluster),
+                "labels": {"fleet.cattle.io/cluster": target.cluster, "fleet.cattle.io/bundle-name": "shop"},
+            },
+            "spec": {"deploymentID": current, "stagedDeploymentID": "s-new:o"},
+            "status": {
+                "appliedDeploymentID": if is_current { current } else { "s-old:o" },
+                "ready": is_current,
+                "conditions": conditions,
+                "display": {"state": if is_current { "Ready" } else { "WaitApplied" }},
+            },
+        })
+    };
+    let items: Vec<Value> = std::iter::once(bundle).chain(targets.iter().map(deployment)).collect();
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+fn application_set(targets: &[Shown<'_>]) -> Value {
+    let row = |target: &Shown<'_>| {
+        let (status, since) = match (target.told, target.ready) {
+            (_, Some(ready)) => ("Healthy", ready),
+            (Some(told), None) => ("Progressing", told),
+            (None, _) => ("Waiting", 0.0),
+        };
+        json!({"application": target.cluster, "status": status, "lastTransitionTime": time(since), "step": "1",
+            "message": "", "targetRevisions": ["v2"]})
+    };
+    let rows: Vec<Value> = targets.iter().map(row).collect();
+    json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "shop"},
+        "spec": {"generators": []}, "status": {"applicationStatus": rows}})
+}
+
+fn staged_run(targets: &[Shown<'_>]) -> Value {
+    let condition = |kind: &str, at: Option<f64>| {
+        at.map(|at| json!({"type": kind, "status": "True", "lastTransitionTime": time(at)}))
+    };
+    let stage = |name: &str| {
+        let clusters = targets.iter().filter(|target| target.stage == name).map(|target| {
+            let conditions: Vec<Value> =
+                condition("Started", target.told).into_iter().chain(condition("Succeeded", target.ready)).collect();
+            json!({"clusterName": target.cluster, "conditions": conditions})
+        });
+        json!({"stageName": name, "clusters": clusters.collect::<Vec<Value>>()})
+    };
+    json!({"apiVersion": "placement.kubernetes-fleet.io/v1beta1", "kind": "ClusterStagedUpdateRun",
+        "metadata": {"name": "shop", "creationTimestamp": time(0.0)},
+        "status": {"stagesStatus": [stage("canary"), stage("rest")]}})
+}
+
+fn deployment(now: f64) -> Value {
+    json!({"guid": "d-1", "strategy": "rolling", "created_at": time(0.0), "updated_at": time(now),
+        "status": {"value": "ACTIVE", "reason": "DEPLOYING"}, "new_processes": [{"guid": "p-2", "type": "web"}]})
+}
+
+fn stats(targets: &[Shown<'_>], now: f64) -> Value {
+    let instances = targets.iter().enumerate().filter(|(_, target)| target.told.is_some());
+    let resources: Vec<Value> = instances
+        .map(|(index, target)| match target.ready {
+            Some(ready) => json!({"type": "web", "index": index, "state": "RUNNING", "routable": true,
+                "uptime": (now - ready).floor()}),
+            None => json!({"type": "web", "index": index, "state": "STARTING", "uptime": 0}),
+        })
+        .collect();
+    json!({"resources": resources})
+}
