@@ -44,7 +44,7 @@ pub(super) struct ForecastArgs {
     #[arg(long, value_name = "TEXT")]
     variant: Option<String>,
     /// Number of draws of the model's constants
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(20..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(19..=10_000))]
     draws: u32,
     /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times
     #[arg(long, value_name = "PATH=VALUE")]

@@ -19,13 +19,11 @@ use crate::study::{StudyError, in_order};
 use crate::units::{SimDuration, SimTime};
 
 /// Metropolis moves of each draw.
-pub(super) const MOVES: u32 = 2;
+pub(super) const MOVES: u32 = 4;
 
-/// Steps of a move, as shares of a range: a move takes one of them.
-const STEPS: [f64; 3] = [0.03, 0.1, 0.3];
-
-/// The share of the constants that a move changes.
-const MOVED: f64 = 0.4;
+/// The share of the constants that a move changes, and its step as a share of a range. `None`: they are drawn again,
+/// which reaches all values of constants that the updates seen say nothing about.
+const WAYS: [(f64, Option<f64>); 4] = [(0.15, None), (0.3, None), (0.4, Some(0.1)), (0.4, Some(0.3))];
 
 /// Most independent durations that those seen count for.
 const MOST_WEIGHT: f64 = 25.0;
@@ -92,7 +90,6 @@ impl DrawnRollout<'_> {
                 Ok(if libm::log(chance.max(1e-300)) < moved.weight - draw.weight { moved } else { draw.clone() })
             })?;
         }
-        eprintln!("DISTINCT {}", draws.iter().map(|d| format!("{:?}", d.shares)).collect::<std::collections::BTreeSet<_>>().len());
         Ok(draws)
     }
 
@@ -136,11 +133,12 @@ fn resampled(draws: Vec<PaceDraw>, seed: u64) -> Vec<PaceDraw> {
 
 /// Shares a step away, reflected at 0 and 1.
 fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
-    let size = STEPS[dist::uniform(stream, 0.0, STEPS.len() as f64) as usize % STEPS.len()];
+    let (moved, step) = WAYS[dist::uniform(stream, 0.0, WAYS.len() as f64) as usize % WAYS.len()];
     let mut step = |share: f64| {
-        if !dist::bernoulli(stream, MOVED) {
+        if !dist::bernoulli(stream, moved) {
             return share;
         }
+        let Some(size) = step else { return dist::unit(stream) };
         let to = (share + size * libm::log(dist::lognormal(stream, 1.0, 1.0))).abs() % 2.0;
         if to > 1.0 { 2.0 - to } else { to }
     };

@@ -172,8 +172,10 @@ impl<'s> Forecaster<'s> {
         ForecastTime { at: rfc(at), s: seconds }
     }
 
+    /// Exports tell times to the second, so an interval is not sharper than that.
     fn span(&self, seconds: &[f64]) -> ForecastSpan {
         let ForecastEstimate { median, low, high } = estimate(seconds.iter().copied());
+        let (low, high) = ((low - 1.0).max(self.seen.now.as_secs_f64()), high + 1.0);
         let at = |seconds: f64| seconds.is_finite().then(|| self.at(seconds));
         ForecastSpan { median: at(median), low: at(low), high: at(high) }
     }

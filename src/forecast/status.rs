@@ -27,6 +27,9 @@ use crate::sim::SeenState;
 /// Commands that write such exports.
 pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
 
+/// In nanoseconds.
+const HALF_A_SECOND: Nanos = 500_000_000;
+
 /// A target as an export shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ShownTarget {
@@ -242,10 +245,12 @@ impl ShownRollout {
     /// A time of an object; `None` for none.
     fn time(&mut self, object: &ExportObject<'_>, field: &str, text: Option<&str>) -> OrProblems<Option<Nanos>> {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
-        let Some((at, _)) = rfc3339(text) else {
+        let Some((at, is_exact)) = rfc3339(text) else {
             let problem = object.problem(field, format!("`{text}` is not a time"));
             return Err(vec![problem.with_help("write e.g. `2026-03-01T15:04:05Z`")]);
         };
+        // Kubernetes cuts fractions of a second off.
+        let at = if is_exact { at } else { at + HALF_A_SECOND };
         self.newest = self.newest.max(Some(at));
         Ok(Some(at))
     }

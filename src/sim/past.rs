@@ -11,11 +11,14 @@
 //! | waiting | an instruction does not arrive before now |
 //! | failed | it never reports readiness |
 //!
+//! A target that is ready is online: the run's own failures begin now at the earliest, and it is not offline at the start.
+//!
 //! So a product needs no code for this: waits, timers and queues of its controllers are as old as the rollout. The
 //! duration that the run itself would have given each target is kept; a forecast judges its constants by it.
 //!
 //! Left out: bytes that a target has received when its report comes earlier or later than its simulated pulls; targets
-//! that were ready and are not any more.
+//! that were ready and are not any more; outages that stand at the start of a run, which may cut off a target that was
+//! seen ready.
 
 use super::{Sim, conclude};
 use crate::control_plane::Controller;
@@ -26,7 +29,7 @@ use crate::rollout::Hold;
 use crate::scenario::Variant;
 use crate::stats::CensoredFit;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{AgentEvent, ClusterId, Event, NEW, Queue, Report};
+use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report};
 
 /// What was seen of a target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -98,6 +101,7 @@ pub fn run_from(
         hold: None,
         is_now: false,
     });
+    sim.reconnect(&mut queue);
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, &mut (), horizon, Sim::is_over);
     let past = sim.past.take();
@@ -132,6 +136,26 @@ struct FollowedTarget {
     due: Option<SimTime>,
     /// That report has arrived.
     is_ready: bool,
+    /// It was offline at the start of the run.
+    is_reconnected: bool,
+}
+
+impl Sim<'_> {
+    /// Connects targets that the run's own failures have cut off from the start, but that are ready.
+    fn reconnect(&mut self, queue: &mut Queue) {
+        let Some(past) = &mut self.past else { return };
+        let faults = &self.scenario.world.faults;
+        if faults.outages.is_some() || !faults.regional.is_empty() {
+            return;
+        }
+        let offline: Vec<bool> = self.world.facts().map(|facts| facts.offline).collect();
+        for (at, is_offline) in offline.into_iter().enumerate() {
+            if is_offline && past.seen.targets[at].state == SeenState::Ready {
+                past.targets[at].is_reconnected = true;
+                self.world.handle(Event::Fault(FaultEvent::OfflineEnds(ClusterId(at as u32))), queue);
+            }
+        }
+    }
 }
 
 impl Past<'_> {
@@ -148,6 +172,13 @@ impl Past<'_> {
             Event::Agent(AgentEvent::InstructionArrives(cluster)) => self.withholds_instruction(cluster, queue),
             Event::Agent(AgentEvent::ReportArrives(report)) if report.applied == NEW => {
                 self.withholds_report(report, queue)
+            }
+            Event::Fault(FaultEvent::OfflineEnds(cluster)) => self.targets[cluster.index()].is_reconnected,
+            Event::Fault(FaultEvent::OutageBegins(cluster))
+                if queue.now() < self.seen.now && self.seen.targets[cluster.index()].state == SeenState::Ready =>
+            {
+                queue.schedule(self.seen.now, event);
+                true
             }
             _ => false,
         }

@@ -54,11 +54,12 @@ fn truth(varied: &VariedExperiment, world: u32) -> RunRecord {
     sim::run(&experiment.variants[0], seed, 0).expect("no process")
 }
 
-/// When a share of the targets was ready.
+/// When a share of the targets was ready, but before the end: the last targets may be ready together.
 fn cut(run: &RunRecord, share: f64) -> f64 {
     let mut ready: Vec<f64> = run.clusters.iter().filter_map(|row| row.ready_s).collect();
     ready.sort_by(f64::total_cmp);
-    ready[(share * ready.len() as f64) as usize - 1] + 1.0
+    let end = run.run.reachable_ready_s.expect("it completes");
+    (ready[(share * ready.len() as f64) as usize - 1] + 1.0).min(end - 2.0)
 }
 
 /// Writes the exports of a run, and reads them for a forecast.
@@ -130,4 +131,104 @@ fn coverage_of_cut_rollouts() {
         let held: u32 = found.iter().map(|(held, _)| held).sum();
         assert!(f64::from(held) >= 0.8 * f64::from(4 * worlds), "{product:?}: {found:?}");
     }
+}
+
+/// One cut of one rollout of each product. The seeds are fixed, so this is no proof of coverage; the run above is.
+#[test]
+fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
+    for product in ALL {
+        let (folder, varied) = experiment(product);
+        let (low, high) = unconditioned(&varied, 19);
+        let run = truth(&varied, 3);
+        let end = run.run.reachable_ready_s.expect("it completes");
+        let inputs = inputs(folder.path(), product, &run, cut(&run, 0.3), 19);
+        let forecaster = Forecaster::new(&varied, 0, &inputs).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let record = forecast(&forecaster);
+        let (from, to) = interval(&record);
+        assert!(from <= end && end <= to, "{product:?}: {end} is not from {from} to {to}");
+        assert!(to - from < 0.3 * (high - low), "{product:?}: {from} to {to}, and {low} to {high} before");
+        assert!(record.is_conditioned && record.seen.ready >= 7, "{product:?}: {record:?}");
+        assert!(record.next.is_some() && record.hold.is_some(), "{product:?}: {record:?}");
+    }
+}
+
+/// The folder of an experiment with the exports of a rollout that is cut at 30 %.
+fn cut_folder(product: Exported) -> TempDir {
+    let (folder, varied) = experiment(product);
+    let run = truth(&varied, 3);
+    inputs(folder.path(), product, &run, cut(&run, 0.3), 19);
+    folder
+}
+
+/// What the program prints, with its exit code.
+fn printed(folder: &Path, arguments: &[&str]) -> (String, i32) {
+    let output = fleetsim(folder).arg("forecast").args(arguments).output().expect("it starts");
+    (text(&output.stdout) + &text(&output.stderr), output.status.code().expect("it ends"))
+}
+
+#[test]
+fn the_program_prints_a_forecast_that_depends_on_no_thread() {
+    let folder = cut_folder(Exported::KubeFleet);
+    let arguments = ["experiment.yaml", "status.json", "--draws", "19", "--threads"];
+    let (one, code) = printed(folder.path(), &[&arguments[..], &["1"]].concat());
+    assert_eq!(code, 0, "{one}");
+    let (three, _) = printed(folder.path(), &[&arguments[..], &["3"]].concat());
+    assert_eq!(one, three);
+    for part in
+        ["Done at 15:", " UTC (90%: 15:", "8 of 24 member clusters ready", "Load to come: ", "Based on 19 draws"]
+    {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+    let (json, _) = printed(folder.path(), &[&arguments[..], &["1", "--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["schema_version"], &json["seen"]["ready"]), (&1.into(), &8.into()), "{json}");
+}
+
+#[test]
+fn a_rollout_without_a_finished_target_has_the_unconditioned_forecast() {
+    let (folder, varied) = experiment(Exported::Fleet);
+    inputs(folder.path(), Exported::Fleet, &truth(&varied, 3), 5.0, 19);
+    let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--draws", "19"]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("No cluster has finished, so this is the unconditioned forecast"), "{shown}");
+}
+
+#[test]
+fn a_target_that_failed_stays_failed_and_is_left_out() {
+    let folder = cut_folder(Exported::Fleet);
+    let path = folder.path().join("status.json");
+    let status = std::fs::read_to_string(&path).expect("written");
+    std::fs::write(&path, status.replacen("WaitApplied", "ErrApplied", 1)).expect("written");
+    let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--draws", "19"]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("1 failed") && shown.contains("Failed: 1 cluster."), "{shown}");
+}
+
+#[test]
+fn errors_in_exports_have_their_place_and_a_fix() {
+    let folder = cut_folder(Exported::ArgoCd);
+    let path = folder.path().join("status.json");
+    let status = std::fs::read_to_string(&path).expect("written");
+    let cases: [(&str, String, &[&str]); 6] = [
+        (
+            "lastTransitionTime",
+            status.replacen("2026-03-01T15:00:00Z", "soon", 1),
+            &["`soon` is not a time", "status.json:1:", "write e.g."],
+        ),
+        ("status", status.replacen("Waiting", "Wating", 1), &["unknown status `Wating`", "`Waiting`, `Pending`"]),
+        ("names", status.replace("store-01", "shop-01"), &["the experiment has no `shop-01`"]),
+        ("nothing", "{\"kind\": \"Pod\"}".to_owned(), &["no object shows a rollout; there are `Pod`"]),
+        ("cut off", status[..40].to_owned(), &["the JSON ends too early"]),
+        ("start", status.replace("Waiting", "Progressing"), &["does not say when the rollout began", "--released"]),
+    ];
+    for (case, text, parts) in cases {
+        std::fs::write(&path, text).expect("written");
+        let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--draws", "19"]);
+        assert_eq!(code, 2, "{case}: {shown}");
+        for part in parts {
+            assert!(shown.contains(part), "{case}: {part}: {shown}");
+        }
+    }
+    let (shown, code) = printed(folder.path(), &["experiment.yaml", "none.json"]);
+    assert!(code == 2 && shown.contains("there is no such file"), "{shown}");
 }
