@@ -45,8 +45,9 @@ fn the_commands_of_the_pages_run_and_print_what_they_show() {
 }
 
 /// Pages whose own tests run their commands: the language of the block, and how the commands begin.
-const OWN_TESTS: [(&str, &str, &str); 7] = [
+const OWN_TESTS: [(&str, &str, &str); 8] = [
     ("docs/plan.md", "console", "fleetsim plan "),
+    ("docs/forecast.md", "console", "fleetsim forecast "),
     ("docs/scale-out.md", "console", ""),
     ("docs/first-hour.md", "console", ""),
     ("docs/how-do-i.md", "console", ""),
@@ -73,6 +74,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("fleetsim sensitivity ", "takes minutes in a test's build; `sensitivity` runs smaller ones"),
     ("fleetsim run my-rollout.yaml", "takes minutes in a test's build; `committed_results` runs the same experiment"),
     ("fleetsim compare ", "needs two versions; the tests of `compare` run it"),
+    ("fleetsim forecast my-rollout.yaml", "needs an export; the tests of `forecast` run it"),
     ("fleetsim plan my-rollout.yaml", "takes minutes in a test's build; `plan` runs smaller ones"),
 ];
 

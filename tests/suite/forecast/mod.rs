@@ -13,7 +13,7 @@ use fleetsim::sim::{self, RolloutSoFar, SeenTarget};
 use fleetsim::units::SimTime;
 use tempfile::TempDir;
 
-use super::common::{fleetsim, folder_with, text};
+use super::common::{fleetsim, folder_with, loaded, root, text, with_outputs};
 use exporter::{ALL, Exported, time};
 
 /// The shares of targets that are ready at the cuts.
@@ -231,4 +231,38 @@ fn errors_in_exports_have_their_place_and_a_fix() {
     }
     let (shown, code) = printed(folder.path(), &["experiment.yaml", "none.json"]);
     assert!(code == 2 && shown.contains("there is no such file"), "{shown}");
+}
+
+/// `UPDATE_DOCS=1` writes the export of the example, and what the program prints for it.
+#[test]
+fn the_page_shows_what_the_program_prints() {
+    let folder = root().join("examples/forecast");
+    let experiment = loaded(&folder);
+    let run = sim::run(&experiment.variants[0], 7, 0).expect("no process");
+    let (_, status) = Exported::Fleet.export(&run, cut(&run, 0.6)).remove(0);
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    let status = format!("{status:#}\n");
+    let page = root().join("docs/forecast.md");
+    let written = std::fs::read_to_string(&page).expect("the page");
+    let is_update = std::env::var_os("UPDATE_DOCS").is_some();
+    if is_update {
+        std::fs::write(folder.join("status.json"), &status).expect("written");
+    }
+    let run = |language: &str, command: &str| {
+        let arguments: Vec<&str> = command.strip_prefix("fleetsim forecast ")?.split(' ').collect();
+        (language == "console").then(|| {
+            let (shown, code) = printed(root(), &arguments);
+            assert_eq!(code, 0, "{shown}");
+            shown
+        })
+    };
+    let (now, commands) = with_outputs(&written, run);
+    assert_eq!(commands, 1, "the page has one command");
+    if is_update {
+        std::fs::write(&page, now).expect("written");
+        return;
+    }
+    assert!(now == written, "UPDATE_DOCS=1 writes the page anew. Now:\n{now}");
+    let committed = std::fs::read_to_string(folder.join("status.json")).expect("committed");
+    assert!(committed == status, "UPDATE_DOCS=1 writes the export anew");
 }
