@@ -2,9 +2,9 @@
 //!
 //! Constants are drawn from their ranges as `uncertainty: constants` does, and each draw is a run that follows the
 //! rollout until now ([`run_from`]). A draw weighs as much as the durations seen are likely under the durations of its
-//! own run ([`CensoredFit`]). Draws are resampled by weight, and each makes [`MOVES`] Metropolis moves: slightly other
-//! constants with other random numbers. So the draws are not copies of a few (sequential Monte Carlo; Del Moral, Doucet
-//! and Jasra 2006).
+//! own run ([`CensoredFit`]). In each of [`ROUNDS`] rounds, draws are resampled by a part of their weight, so that no few
+//! of them replace all others, and each makes a Metropolis move: other values of some constants, perhaps with other
+//! random numbers. This is sequential Monte Carlo with tempering (Del Moral, Doucet and Jasra 2006).
 //!
 //! Durations of targets are not independent given the constants, and not exactly lognormal. So they count as at most
 //! [`MOST_WEIGHT`] independent ones. `docs/forecast.md` has the coverage that this gives.
@@ -14,19 +14,19 @@ use std::sync::atomic::AtomicBool;
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::scenario::{Level, VariedExperiment};
 use crate::sim::{Continuation, RolloutSoFar, SeenState, draw_shares, run_from};
-use crate::stats::CensoredFit;
+use crate::stats::{CensoredFit, bisected};
 use crate::study::{StudyError, in_order};
 use crate::units::{SimDuration, SimTime};
 
-/// Metropolis moves of each draw.
-pub(super) const MOVES: u32 = 4;
+/// Rounds of resampling and moving. The last two have the whole weight.
+const ROUNDS: u32 = 6;
 
 /// The share of the constants that a move changes, and its step as a share of a range. `None`: they are drawn again,
 /// which reaches all values of constants that the updates seen say nothing about.
 const WAYS: [(f64, Option<f64>); 4] = [(0.15, None), (0.3, None), (0.4, Some(0.1)), (0.4, Some(0.3))];
 
 /// Most independent durations that those seen count for.
-const MOST_WEIGHT: f64 = 25.0;
+const MOST_WEIGHT: f64 = 12.0;
 
 /// A draw of the constants, with what its run says.
 #[derive(Clone, Debug)]
@@ -77,17 +77,20 @@ impl DrawnRollout<'_> {
         if !self.is_conditioned() {
             return Ok(draws);
         }
-        draws = resampled(draws, seed);
-        for round in 1..=MOVES {
+        let mut heat = 0.0;
+        for round in 1..=ROUNDS {
+            let next = if round + 1 < ROUNDS { next_heat(&draws, heat) } else { 1.0 };
+            draws = resampled(draws, next - heat, seed, round);
+            heat = next;
             draws = in_order(draws.len(), stop, |at| {
                 let replicate = round * self.draws + at as u32;
                 let streams = Streams::new(seed, replicate);
                 let (draw, mut stream) = (&draws[at], streams.stream(EntityKey::of("forecast"), "move"));
                 let shares = moved(&draw.shares, &mut stream);
                 let numbers = if dist::bernoulli(&mut stream, 0.5) { draw.replicate } else { replicate };
-                let chance = dist::unit(&mut stream);
+                let chance = libm::log(dist::unit(&mut stream).max(1e-300));
                 let moved = simulate(numbers, shares)?;
-                Ok(if libm::log(chance.max(1e-300)) < moved.weight - draw.weight { moved } else { draw.clone() })
+                Ok(if chance < heat * (moved.weight - draw.weight) { moved } else { draw.clone() })
             })?;
         }
         Ok(draws)
@@ -100,7 +103,7 @@ impl DrawnRollout<'_> {
 
     /// Number of runs.
     pub(super) fn runs(&self) -> u64 {
-        u64::from(self.draws) * if self.is_conditioned() { u64::from(1 + MOVES) } else { 1 }
+        u64::from(self.draws) * if self.is_conditioned() { u64::from(1 + ROUNDS) } else { 1 }
     }
 
     fn run(&self, replicate: u32, shares: Vec<f64>) -> Result<PaceDraw, StudyError> {
@@ -111,12 +114,28 @@ impl DrawnRollout<'_> {
     }
 }
 
-/// Draws by their weights, each as often as its share of all weights (systematic resampling).
-fn resampled(draws: Vec<PaceDraw>, seed: u64) -> Vec<PaceDraw> {
+/// The weights of draws when this part of their log-likelihoods counts, the greatest being 1.
+fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
     let most = draws.iter().map(|draw| draw.weight).fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = draws.iter().map(|draw| libm::exp(draw.weight - most)).collect();
+    draws.iter().map(|draw| libm::exp(part * (draw.weight - most))).collect()
+}
+
+/// The greatest part of the log-likelihood, from the one that counted so far, with which the weights are still those of
+/// half of the draws or more.
+fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
+    let is_too_few = |next: f64| {
+        let weights = weights(draws, next - heat);
+        let (sum, squares) = weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+        sum * sum / squares < 0.5 * draws.len() as f64
+    };
+    if is_too_few(1.0) { bisected((heat, 1.0), 40, is_too_few).0 } else { 1.0 }
+}
+
+/// Draws by their weights, each as often as its share of all weights (systematic resampling).
+fn resampled(draws: Vec<PaceDraw>, part: f64, seed: u64, round: u32) -> Vec<PaceDraw> {
+    let weights = weights(&draws, part);
     let step = weights.iter().sum::<f64>() / draws.len() as f64;
-    let offset = dist::unit(&mut Streams::of_study(seed).stream(EntityKey::of("forecast"), "resample"));
+    let offset = dist::unit(&mut Streams::new(seed, round).stream(EntityKey::of("forecast"), "resample"));
     let (mut kept, mut below) = (Vec::with_capacity(draws.len()), 0.0);
     for (draw, weight) in draws.iter().zip(&weights) {
         below += weight;
@@ -160,7 +179,8 @@ fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
             Some((ready - told, is_over))
         })
         .collect();
-    let Some(fit) = CensoredFit::of(&own) else { return 0.0 };
+    // A world in which nothing ever finishes is as unlikely as can be.
+    let Some(fit) = CensoredFit::of(&own) else { return -1e6 };
     let span = |from: SimTime, to: SimTime| to.saturating_since(from).as_secs_f64().max(1.0);
     let of_target = |at: usize| {
         let target = seen.targets[at];

@@ -9,10 +9,10 @@
 use super::bisected;
 
 /// Weight of the assumed spread, in durations.
-const PRIOR: f64 = 2.0;
+const PRIOR: f64 = 1.0;
 
 /// The assumed standard deviation of the logarithm.
-const PRIOR_SIGMA: f64 = 0.3;
+const PRIOR_SIGMA: f64 = 0.1;
 
 /// Steps of the maximisation.
 const STEPS: usize = 30;
