@@ -80,7 +80,7 @@ impl DrawnRollout<'_> {
         let mut heat = 0.0;
         for round in 1..=ROUNDS {
             let next = if round + 1 < ROUNDS { next_heat(&draws, heat) } else { 1.0 };
-            draws = resampled(draws, next - heat, seed, round);
+            draws = resampled(&draws, next - heat, seed, round);
             heat = next;
             draws = in_order(draws.len(), stop, |at| {
                 let replicate = round * self.draws + at as u32;
@@ -132,8 +132,8 @@ fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
 }
 
 /// Draws by their weights, each as often as its share of all weights (systematic resampling).
-fn resampled(draws: Vec<PaceDraw>, part: f64, seed: u64, round: u32) -> Vec<PaceDraw> {
-    let weights = weights(&draws, part);
+fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDraw> {
+    let weights = weights(draws, part);
     let step = weights.iter().sum::<f64>() / draws.len() as f64;
     let offset = dist::unit(&mut Streams::new(seed, round).stream(EntityKey::of("forecast"), "resample"));
     let (mut kept, mut below) = (Vec::with_capacity(draws.len()), 0.0);
@@ -145,7 +145,7 @@ fn resampled(draws: Vec<PaceDraw>, part: f64, seed: u64, round: u32) -> Vec<Pace
     }
     // Rounding may leave out the last.
     while kept.len() < draws.len() {
-        kept.extend(kept.last().cloned());
+        kept.extend(kept.last().or(draws.last()).cloned());
     }
     kept
 }
