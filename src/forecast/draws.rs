@@ -2,9 +2,9 @@
 //!
 //! Constants are drawn from their ranges as `uncertainty: constants` does, and each draw is a run that follows the
 //! rollout until now ([`run_from`]). A draw weighs as much as the durations seen are likely under the durations of its
-//! own run ([`CensoredFit`]). In each of [`ROUNDS`] rounds, draws are resampled by a part of their weight, so that no few
-//! of them replace all others, and each makes a Metropolis move: other values of some constants, perhaps with other
-//! random numbers. This is sequential Monte Carlo with tempering (Del Moral, Doucet and Jasra 2006).
+//! own run ([`CensoredFit`]). In each of [`ROUNDS`] rounds, draws are resampled by a part of their weight, so that a
+//! few of them do not replace all others. Each then makes a Metropolis move: other values of some constants, perhaps
+//! with other random numbers. This is sequential Monte Carlo with tempering (Del Moral, Doucet and Jasra 2006).
 //!
 //! Durations of targets are not independent given the constants, and not exactly lognormal. So they count as at most
 //! [`MOST_WEIGHT`] independent ones. `docs/forecast.md` has the coverage that this gives.

@@ -2,6 +2,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `fields` | the fields of the products' objects |
 //! | `status` | exports of the product as facts about each target |
 //! | `draws` | draws of the constants that fit the updates seen so far, each with its run to the end |
 //!
@@ -11,6 +12,7 @@
 //! Left out: what people will do, beyond the experiment's own models of them; errors of the model itself.
 
 mod draws;
+mod fields;
 mod status;
 
 use std::path::PathBuf;

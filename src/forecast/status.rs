@@ -9,7 +9,8 @@
 //! | Cloud Foundry | stats of the new process | no instance | no time | `RUNNING`, routable, for its uptime |
 //!
 //! Fields that decide nothing are not read. Sources: fleet.cattle.io `BundleDeploymentStatus`, argoproj.io
-//! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and the V3 API's processes.
+//! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and Cloud Foundry's V3
+//! processes.
 //!
 //! Left out: objects of several rollouts in one export; approvals and waits, which the rules compute themselves.
 
@@ -18,9 +19,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::fields::{
+    BindingTarget, ConditionsOnly, Dated, DeploymentIds, DeploymentStatus, InstanceStats, KindMark, SetStatus,
+    ShownCondition, UpdateRunShown,
+};
 use crate::calibrate::time::{Nanos, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
-use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::object::KubeObject;
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
@@ -86,137 +91,6 @@ pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
         problems.push(Problem::of_file(name, message).with_help(help));
     }
     if problems.is_empty() { Ok(shown) } else { Err(problems) }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct KindMark {
-    kind: Option<String>,
-    resources: Value,
-    strategy: Value,
-    spec: Value,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ShownCondition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    last_transition_time: Option<String>,
-    last_update_time: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct DeploymentIds {
-    #[serde(rename = "deploymentID")]
-    deployment: Option<String>,
-    #[serde(rename = "stagedDeploymentID")]
-    staged: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct DeploymentStatus {
-    #[serde(rename = "appliedDeploymentID")]
-    applied: Option<String>,
-    ready: bool,
-    #[serde(deserialize_with = "or_default")]
-    display: DisplayedState,
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<ShownCondition>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct DisplayedState {
-    state: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct SetStatus {
-    #[serde(deserialize_with = "or_default")]
-    application_status: Vec<SetRow>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct SetRow {
-    application: String,
-    status: String,
-    last_transition_time: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RunStatus {
-    #[serde(deserialize_with = "or_default")]
-    stages_status: Vec<StageStatus>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StageStatus {
-    #[serde(deserialize_with = "or_default")]
-    clusters: Vec<StageCluster>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct StageCluster {
-    cluster_name: String,
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<ShownCondition>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct BindingTarget {
-    target_cluster: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ConditionsOnly {
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<ShownCondition>,
-}
-
-/// Dates of an object that `KubeObject` leaves out.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Dated {
-    #[serde(deserialize_with = "or_default")]
-    metadata: DatedMetadata,
-    created_at: Option<String>,
-    updated_at: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct DatedMetadata {
-    creation_timestamp: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    managed_fields: Vec<ManagedField>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ManagedField {
-    time: Option<String>,
-    #[serde(rename = "fieldsV1")]
-    fields: Value,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct InstanceStats {
-    index: u64,
-    state: String,
-    uptime: Option<f64>,
-    routable: Option<bool>,
 }
 
 impl ShownRollout {
@@ -340,7 +214,7 @@ impl ShownRollout {
         let dated: Dated = object.read()?;
         self.released =
             self.time(object, "metadata.creationTimestamp", dated.metadata.creation_timestamp.as_deref())?;
-        let read: KubeObject<Value, RunStatus> = object.read()?;
+        let read: KubeObject<Value, UpdateRunShown> = object.read()?;
         for (nth, stage) in read.status.stages_status.into_iter().enumerate() {
             for (at, cluster) in stage.clusters.into_iter().enumerate() {
                 let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");

@@ -11,7 +11,8 @@
 //! | waiting | an instruction does not arrive before now |
 //! | failed | it never reports readiness |
 //!
-//! A target that is ready is online: the run's own failures begin now at the earliest, and it is not offline at the start.
+//! A target that is ready is online: it is not offline at the start, and the run's own outages of it begin now at the
+//! earliest.
 //!
 //! So a product needs no code for this: waits, timers and queues of its controllers are as old as the rollout. The
 //! duration that the run itself would have given each target is kept; a forecast judges its constants by it.

@@ -1,0 +1,137 @@
+//! The fields of products' objects that say how far a rollout is. Others are ignored, and so are those of null.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::scenario::import::object::or_default;
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct KindMark {
+    pub(super) kind: Option<String>,
+    pub(super) resources: Value,
+    pub(super) strategy: Value,
+    pub(super) spec: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ShownCondition {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) status: String,
+    pub(super) last_transition_time: Option<String>,
+    pub(super) last_update_time: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct DeploymentIds {
+    #[serde(rename = "deploymentID")]
+    pub(super) deployment: Option<String>,
+    #[serde(rename = "stagedDeploymentID")]
+    pub(super) staged: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct DeploymentStatus {
+    #[serde(rename = "appliedDeploymentID")]
+    pub(super) applied: Option<String>,
+    pub(super) ready: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) display: DisplayedState,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) conditions: Vec<ShownCondition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct DisplayedState {
+    pub(super) state: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SetStatus {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) application_status: Vec<SetRow>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SetRow {
+    pub(super) application: String,
+    pub(super) status: String,
+    pub(super) last_transition_time: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct UpdateRunShown {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) stages_status: Vec<StageShown>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StageShown {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) clusters: Vec<StageCluster>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct StageCluster {
+    pub(super) cluster_name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) conditions: Vec<ShownCondition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct BindingTarget {
+    pub(super) target_cluster: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ConditionsOnly {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) conditions: Vec<ShownCondition>,
+}
+
+/// Dates of an object that `KubeObject` leaves out.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Dated {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) metadata: DatedMetadata,
+    pub(super) created_at: Option<String>,
+    pub(super) updated_at: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct DatedMetadata {
+    pub(super) creation_timestamp: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) managed_fields: Vec<ManagedField>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ManagedField {
+    pub(super) time: Option<String>,
+    #[serde(rename = "fieldsV1")]
+    pub(super) fields: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct InstanceStats {
+    pub(super) index: u64,
+    pub(super) state: String,
+    pub(super) uptime: Option<f64>,
+    pub(super) routable: Option<bool>,
+}
