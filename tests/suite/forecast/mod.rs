@@ -119,7 +119,7 @@ fn covered(product: Exported, worlds: std::ops::Range<u32>, draws: u32) -> [(u32
     found
 }
 
-/// `FORECAST_WORLDS=50 FORECAST_DRAWS=100 cargo test --release --test suite forecast::coverage -- --ignored --nocapture`
+/// `FORECAST_WORLDS=50 FORECAST_DRAWS=39 cargo test --release --test suite forecast::coverage -- --ignored --nocapture`
 #[test]
 #[ignore = "takes minutes; docs/forecast.md has what it prints"]
 fn coverage_of_cut_rollouts() {
