@@ -215,7 +215,7 @@ fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: K
         values.push(CalibratedValue {
             setting: "node.disk".to_owned(),
             quantity: "disk".to_owned(),
-            value: "{class: unlimited}".to_owned(),
+            value: "{class: none}".to_owned(),
             count: pulls,
             source: format!("pulls in {source}"),
             note: "the rates above include it".to_owned(),

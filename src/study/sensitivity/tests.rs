@@ -13,7 +13,7 @@ seed: 1
 replicates: 2
 fleet: [{name: \"a-{1..2}\", nodes: 1, downlink: 100 Mbit/s}]
 registry: {perConnection: unlimited}
-node: {disk: {class: unlimited}}
+node: {disk: {class: none}}
 agent: {readiness: {delay: 0 s}}
 release:
   images: [{name: shop, manifest: {layers: [{size: 100 MB, uncompressed: 1 MB}]}}]

@@ -186,14 +186,14 @@ pub enum DiskClass {
     BootDisk,
     /// The temporary disk of a machine of Azure with 8 vCPU, on which an ephemeral OS disk is: 500 MB/s, which is 62.5
     /// for each vCPU. Source: MicrosoftDocs/azure-docs @017654d `ddv5-ddsv5-series.md`.
-    EphemeralOs,
+    Ephemeral,
     /// A local NVMe disk: 350 MB/s, the writing rate of one local SSD of Compute Engine. Source: its documentation;
     /// disks in servers write 1 to 3 GB/s.
     LocalNvme,
     /// eMMC of a small machine: 60 MB/s. A guess: boards are reported with 30 to 150 MB/s.
     Emmc,
-    /// A disk that is never a limit. For measured rates of pulls, which include their disk.
-    Unlimited,
+    /// Writing is never a limit. For measured rates of pulls, which include their disk.
+    None,
 }
 
 impl DiskClass {
@@ -205,10 +205,10 @@ impl DiskClass {
             Self::Gp3 => (131e6, 8.0),
             Self::PremiumSsd => (100e6, 8.0),
             Self::BootDisk => (176e6, 8.0),
-            Self::EphemeralOs => (500e6, 8.0),
+            Self::Ephemeral => (500e6, 8.0),
             Self::LocalNvme => (350e6, 8.0),
             Self::Emmc => (60e6, 4.0),
-            Self::Unlimited => (UNLIMITED, 8.0),
+            Self::None => (UNLIMITED, 8.0),
         };
         let buffer = Bytes::new((0.15 * memory * 1e9) as u64);
         DiskSpec { class: self, rate: BytesPerSec::new(rate), buffer }

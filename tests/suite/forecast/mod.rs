@@ -134,22 +134,25 @@ fn coverage_of_cut_rollouts() {
     }
 }
 
-/// One cut of one rollout of each product. The seeds are fixed, so this is no proof of coverage; the run above is.
+/// One cut of three rollouts of each product. Of ten intervals, one may miss; the run above measures the share.
 #[test]
 fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
     for product in ALL {
         let (folder, varied) = experiment(product);
         let (low, high) = unconditioned(&varied, 19);
-        let run = truth(&varied, 3);
-        let end = run.run.reachable_ready_s.expect("it completes");
-        let inputs = inputs(folder.path(), product, &run, cut(&run, 0.3), 19);
-        let forecaster = Forecaster::new(&varied, 0, &inputs).unwrap_or_else(|error| panic!("{}", error.render(false)));
-        let record = forecast(&forecaster);
-        let (from, to) = interval(&record);
-        assert!(from <= end && end <= to, "{product:?}: {end} is not from {from} to {to}");
-        assert!(to - from < 0.3 * (high - low), "{product:?}: {from} to {to}, and {low} to {high} before");
-        assert!(record.is_conditioned && record.seen.ready >= 7, "{product:?}: {record:?}");
-        assert!(record.next.is_some() && record.hold.is_some(), "{product:?}: {record:?}");
+        let held = (3..6).filter(|world| {
+            let run = truth(&varied, *world);
+            let end = run.run.reachable_ready_s.expect("it completes");
+            let inputs = inputs(folder.path(), product, &run, cut(&run, 0.3), 19);
+            let forecaster = Forecaster::new(&varied, 0, &inputs);
+            let record = forecast(&forecaster.unwrap_or_else(|error| panic!("{}", error.render(false))));
+            let (from, to) = interval(&record);
+            assert!(to - from < 0.3 * (high - low), "{product:?}: {from} to {to}, and {low} to {high} before");
+            assert!(record.is_conditioned && record.seen.ready >= 7, "{product:?}: {record:?}");
+            assert!(record.next.is_some() && record.hold.is_some(), "{product:?}: {record:?}");
+            from <= end && end <= to
+        });
+        assert!(held.count() >= 2, "{product:?}");
     }
 }
 
