@@ -66,8 +66,8 @@ pub(crate) struct KubeFleetSettings {
     /// In an update, from a change of the resources until the hub has a snapshot of them.
     ///
     /// KubeFleet collects changes for 15 s, and makes a snapshot every 30 s at most
-    /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run takes a
-    /// fresh snapshot itself, and waits only where this is written.
+    /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run takes
+    /// a fresh snapshot itself, and waits only where this is written.
     snapshot_delay: DurationModel,
     /// First deployments: from the creation of the placement until it has bindings. Its snapshots, and the scheduling
     /// of clusters.

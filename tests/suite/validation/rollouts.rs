@@ -1,12 +1,12 @@
 //! Whole rollouts of little work: the time that the products' own paths take.
 //!
 //! *KubeFleet*: ten placements on 100 of 1,000 member clusters, of a Deployment without pods, `maxUnavailable` 100 %:
-//! available after 18 s in the median, 9 to 22 (kubefleet-dev/website @7647ead7, report of Q1 2026). `placementDelay` is
-//! set on the median.
+//! available after 18 s in the median, 9 to 22 (kubefleet-dev/website @7647ead7, report of Q1 2026). `placementDelay`
+//! is set on the median.
 //!
-//! *Argo CD*: an ApplicationSet of five applications in two steps on one cluster: Healthy after 9, 9 and 10 s, looked at
-//! every 5 s, so that the true times are within (4, 10] (ranakan19/test-yamls @880d01d7). `agent.apply` is set on such
-//! rollouts. Each application has a cluster of its own here.
+//! *Argo CD*: an ApplicationSet of five applications in two steps on one cluster: Healthy after 9, 9 and 10 s, looked
+//! at every 5 s, so that the true times are within (4, 10] (ranakan19/test-yamls @880d01d7). `agent.apply` is set on
+//! such rollouts. Each application has a cluster of its own here.
 //!
 //! Left out: KubeFleet's hundred runs at the same time, which share controllers with 1,000 placements.
 
