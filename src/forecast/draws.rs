@@ -37,7 +37,7 @@ pub(super) struct PaceDraw {
     pub(super) end: DrawEnd,
 }
 
-/// How a run goes on.
+/// The end of a run that goes on from now.
 #[derive(Clone, Debug)]
 pub(super) struct DrawEnd {
     /// Seconds from the release until all targets but failed ones are ready; infinite for never.
@@ -54,7 +54,7 @@ pub(super) struct DrawEnd {
     pub(super) hold: Option<(String, String)>,
 }
 
-/// What the draws are of.
+/// A rollout that is continued in many draws of the constants.
 pub(super) struct DrawnRollout<'s> {
     pub(super) varied: &'s VariedExperiment,
     pub(super) variant: usize,
