@@ -80,7 +80,7 @@ impl Page {
 
     /// A guess that the experiment needs: a comment with its range, and the line.
     fn needed_guess(&mut self, indent: usize, line: &str, guess: Guess) {
-        self.comment(indent, &format!("Guess, {}. Replace it with {}.", guess.range, guess.replace_with));
+        self.comment(indent, &format!("Assumption, {}. Replace it with {}.", guess.range, guess.replace_with));
         self.line(indent, line);
         self.guesses.push(guess);
     }
@@ -115,7 +115,7 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
     page.line(0, &format!("{HEADER}{}", files.all(draft).join(", ")));
     page.comment(
         0,
-        "Every guess has its range. To replace one, remove the `#` of its line and write the value of your site. The \
+        "Every assumption has its range. To replace one, remove the `#` of its line and write the value of your site. The \
          constants that are not listed here are printed by `fleetsim assumptions`, also with their ranges.",
     );
     page.line(0, &format!("name: {}", quoted(name)));

@@ -36,7 +36,7 @@ impl fmt::Display for Imported {
         let folder = self.folder.display();
         writeln!(f, "wrote {folder}: {}", self.files.join(", "))?;
         let count = self.guesses.len();
-        writeln!(f, "\n{count} guesses, each with its range in experiment.yaml:")?;
+        writeln!(f, "\n{count} assumptions, each with its range in experiment.yaml:")?;
         let width = |of: fn(&Guess) -> &str| self.guesses.iter().map(|guess| of(guess).chars().count()).max();
         let setting = width(|guess| &guess.setting).unwrap_or(0);
         let value = width(|guess| &guess.value).unwrap_or(0);

@@ -74,7 +74,7 @@ fn every_guess_that_is_commented_out_is_the_value_in_force() {
         assert_eq!(before.scenario.world, after.scenario.world);
     }
     for guess in &imported.guesses {
-        assert!(text.contains(&format!("Guess, {}", guess.range)), "{}: {text}", guess.setting);
+        assert!(text.contains(&format!("Assumption, {}", guess.range)), "{}: {text}", guess.setting);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -72,6 +73,15 @@ impl fmt::Debug for ProductEntry {
 /// The entry with this key.
 pub fn find(key: &str) -> Option<&'static ProductEntry> {
     PRODUCTS.iter().find(|product| product.key == key)
+}
+
+/// The word for an entry of the fleet where products differ.
+pub(crate) const ANY_TARGET: &str = "cluster";
+
+/// The word of these products for an entry of the fleet.
+pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -> &'static str {
+    let words: BTreeSet<&str> = products.filter_map(|product| product.target).collect();
+    words.first().filter(|_| words.len() == 1).unwrap_or(&ANY_TARGET)
 }
 
 /// A strategy's configuration, of whichever product.

@@ -29,7 +29,7 @@ mod upstream;
 pub(crate) mod version;
 pub(crate) mod words;
 
-pub(crate) use entry::Configuration;
+pub(crate) use entry::{ANY_TARGET, Configuration, target_of};
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
 use strategy::yaml_snippet;

@@ -7,6 +7,7 @@ use itertools::Itertools;
 use super::format::count;
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
+use crate::products::{self, PRODUCTS};
 use crate::results::{
     ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError, RunRow,
     Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, compared, grouped, read_draws,
@@ -114,6 +115,7 @@ impl Results {
         };
         Some(DisplayedRun {
             replicate,
+            target: target_of(&self.provenance.variants),
             clusters: variants.iter().map(|(_, rows)| rows.len() as u64).minmax().into_option().unwrap_or_default(),
             offline: range(|row| row.offline),
             defective: range(|row| row.defective),
@@ -161,6 +163,7 @@ impl Results {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DisplayedRun {
     pub(super) replicate: u32,
+    target: &'static str,
     clusters: (u64, u64),
     offline: (u64, u64),
     defective: (u64, u64),
@@ -171,9 +174,10 @@ impl DisplayedRun {
     pub(super) fn conditions(&self) -> String {
         let s = if self.clusters == (1, 1) { "" } else { "s" };
         format!(
-            "{} of {} cluster{s} offline at its start, defective release in {}",
+            "{} of {} {}{s} offline at its start, defective release in {}",
             range_of(self.offline),
             range_of(self.clusters),
+            self.target,
             range_of(self.defective)
         )
     }
@@ -250,6 +254,11 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().filter(|run| run.is_done()).count()
     }
 
+    /// Whether every run finished.
+    pub(super) fn is_whole(&self) -> bool {
+        self.finished() == self.runs.len()
+    }
+
     /// The share of all possible runs that finish, with its exact 95% interval.
     pub(super) fn finishing_share(&self) -> Option<stats::Interval> {
         stats::share_interval(self.finished() as f64, self.runs.len(), 0.95)
@@ -304,6 +313,12 @@ pub(super) fn median_interval(row: &SummaryRow) -> Option<(f64, f64)> {
     row.median_ci95_low.map(|low| (low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
 }
 
+/// The word for an entry of the fleet, which is a cluster or an instance.
+pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>) -> &'static str {
+    let product = |info: &VariantInfo| PRODUCTS.iter().find(|product| product.title == info.product);
+    products::target_of(variants.into_iter().filter_map(product))
+}
+
 /// The distinct capacities of the registry's link, the least first.
 pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantResults<'r>>) -> Vec<f64> {
     let mut links: Vec<f64> =
@@ -322,10 +337,11 @@ pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     };
     let all: Vec<&RunRow> = variants.iter().flat_map(|variant| variant.runs.iter().copied()).collect();
     let reach = ReachRange::of(&all);
+    let target = target_of(variants.iter().map(|variant| variant.info));
     let clusters = if reach.is_whole() {
-        of(&mut all.iter().map(|run| run.targets), "cluster")
+        of(&mut all.iter().map(|run| run.targets), target)
     } else {
-        format!("{} clusters reachable", reach.of_all())
+        format!("{} {target}s reachable", reach.of_all())
     };
     let runs = of(&mut variants.iter().map(|variant| variant.runs.len() as u64), "run");
     format!("{clusters}, {runs}")

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use itertools::Itertools;
 
 use super::answer::PageAnswer;
+use super::answer::sentence::some_of;
 use super::data::{Results, VariantResults};
 use crate::results::{ConstantRange, SensitivityRecord};
 
@@ -23,8 +24,13 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
     if guesses.is_empty() {
         return String::new();
     }
-    let s = if guesses.len() == 1 { " is a guess" } else { "s are guesses" };
-    let count = std::iter::once(format!("{} setting{s}.", guesses.len()));
+    // A setting of several places, such as the sites of each kind, counts once.
+    let places =
+        |name: &str| name.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).join("[*]");
+    let names: Vec<String> = guesses.iter().map(|guess| format!("`{}`", places(guess))).unique().collect();
+    let (s, those) = if names.len() == 1 { ("", "is a guess") } else { ("s", "are guesses") };
+    let count = format!("{} setting{s} in force {those} without a source: {}.", names.len(), some_of(&names));
+    let count = std::iter::once(count);
     let count = count.chain(results.provenance.defaults.iter().cloned()).join(" ");
     let best = answer.best.first();
     let at = best.and_then(|best| best.compromise.or(best.fastest).or_else(|| best.least_exposed.first().copied()));
@@ -155,7 +161,9 @@ mod tests {
         let answer = PageAnswer { best, ..PageAnswer::default() };
         let text = |results: &Results| sentences(results, &results.variants(), &answer);
         assert!(
-            text(&results).starts_with("2 settings are guesses. `fleetsim sensitivity` says"),
+            text(&results).starts_with(
+                "2 settings in force are guesses without a source: `node.nic` and `fleet[*].rtt`. `fleetsim sensitivity`"
+            ),
             "{}",
             text(&results)
         );

@@ -48,6 +48,11 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
     }
 }
 
+/// The interval of luck alone; a dash for a single run, which has none.
+pub(super) fn luck(row: &UncertaintyRow, unit: &str) -> String {
+    row.luck_level.map_or_else(|| "–".to_owned(), |_| range(row.luck_low, row.luck_high, unit))
+}
+
 /// The level of an interval in words.
 pub(super) fn level(of: Option<f64>) -> String {
     of.map_or_else(|| "–".to_owned(), |level| percent((level * 1000.0).floor() / 1000.0))
@@ -63,7 +68,7 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
         text.push_str(&wrapped(
             &format!(
                 "{} of one further rollout, each interval beside its median: luck alone with {}, total with {} ({} \
-                 draws of the constants)",
+                 draws of the constants). The last column has the share of these draws in which it is the least.",
                 heading(measure),
                 level(first.luck_level),
                 level(first.total_level),
@@ -94,7 +99,7 @@ fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
         &[
             ("  variant", &|row| format!("  {}", shortened(&row.variant, NAME_MAX))),
             ("median", &|row| in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
-            ("luck alone", &|row| range(row.luck_low, row.luck_high, unit)),
+            ("luck alone", &|row| luck(row, unit)),
             ("median", &|row| in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
             ("total", &|row| range(row.total_low, row.total_high, unit)),
             ("least in", &|row| percent((row.least_share * 100.0).round() / 100.0)),
@@ -161,6 +166,15 @@ pub(super) mod tests {
         assert!(line("careful").contains("33.3 min–never"), "{text}");
         assert!(!text.contains("exposed_targets"), "no cluster is exposed in any run:\n{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn a_single_run_has_no_interval_of_luck() {
+        let mut one = uncertain();
+        one.uncertainty.iter_mut().for_each(|row| (row.luck_low, row.luck_high, row.luck_level) = (None, None, None));
+        let text = uncertainty_text(&one, 100);
+        assert!(text.contains("luck alone with –,") && !text.contains("min       never"), "{text}");
+        assert_eq!(text.matches(" – ").count(), 3, "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From the path of an experiment to all its variants, or to all that is wrong with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
@@ -305,7 +305,7 @@ impl Loader {
             checker.header(&base.file, &strategies, &folder, &overrides, is_search)
         });
 
-        experiment.target = target_of(base.strategies.values().map(|strategy| strategy.product));
+        experiment.target = products::target_of(base.strategies.values().map(|strategy| strategy.product));
         let target = experiment.target;
         experiment.guesses = self.check(&base, |checker| checker.guessed_links(&world.world.clusters, target));
         let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
@@ -521,7 +521,7 @@ impl Checker<'_> {
             assertions: self.assertions(file, strategies),
             uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
-            target: ANY_TARGET,
+            target: products::ANY_TARGET,
             guesses: Vec::new(),
             settings: SettingsInForce::default(),
             set_yaml: String::new(),
@@ -567,18 +567,6 @@ impl Checker<'_> {
             assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));
         }
         assertions
-    }
-}
-
-/// The word for an entry of the fleet where products differ.
-const ANY_TARGET: &str = "cluster";
-
-/// The word of these products for an entry of the fleet.
-fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -> &'static str {
-    let words: BTreeSet<&str> = products.filter_map(|product| product.target).collect();
-    match words.first() {
-        Some(word) if words.len() == 1 => word,
-        _ => ANY_TARGET,
     }
 }
 

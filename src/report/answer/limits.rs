@@ -48,16 +48,20 @@ fn which(bound: &[&Named<'_, '_>], limits: &[&AssertedLimit]) -> String {
 }
 
 /// `is the fastest of the 3 of 6 variants that meet both limits`, where some do. `None`: some variants have no limit.
+/// A variant that does not complete in every run is not counted, as one that stalls early keeps its load low.
 pub(in crate::report) fn of_all(all: &[Named<'_, '_>], limits: &[AssertedLimit]) -> Option<String> {
     let own: Vec<&AssertedLimit> =
         limits.iter().filter(|limit| all.iter().all(|(_, _, variant)| limit.applies_to(variant))).collect();
-    let met = all.iter().filter(|(_, _, variant)| exceeded(variant, limits) == 0).count();
+    let within = all.iter().copied().filter(|(_, _, variant)| exceeded(variant, limits) == 0);
+    let (whole, stalled): (Vec<_>, Vec<_>) = within.partition(|(_, _, variant)| variant.is_whole());
+    let (whole, stalled) = if whole.is_empty() { (stalled, whole) } else { (whole, stalled) };
     let which = which(&all.iter().collect::<Vec<_>>(), &own);
+    let (completes, complete) = if stalled.is_empty() { ("", "") } else { ("completes and ", "complete and ") };
     let count = all.len();
-    (own.len() == limits.len() && met > 0).then(|| match met {
+    (own.len() == limits.len() && !whole.is_empty()).then(|| match whole.len() {
         met if met == count => format!("is the fastest of {count} variants, which all meet {which}"),
-        1 => format!("is the only one of {count} variants that meets {which}"),
-        met => format!("is the fastest of the {met} of {count} variants that meet {which}"),
+        1 => format!("is the only one of {count} variants that {completes}meets {which}"),
+        met => format!("is the fastest of the {met} of {count} variants that {complete}meet {which}"),
     })
 }
 

@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 use self::certainty::{fastest_in_draws, in_draws, least_in_all};
 use self::groups::{Best, Named, VariantGroup};
 use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, some_of, with_ends};
-use crate::report::data::VariantResults;
+use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded};
 use crate::results::{RunRow, Setting, contenders, distinct, share_below, share_below_at};
@@ -139,10 +139,9 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
     let some_meet = meeting.contains(&true);
     let eligible = own.iter().zip(&meeting).filter(|(_, meets)| **meets || !some_meet);
     let eligible: Vec<_> = eligible.filter_map(|(named, _)| RankedVariant::of(named)).collect();
-    let whole = |ranked: &RankedVariant<'_, '_>| ranked.variant.finished() == ranked.variant.runs.len();
-    let any_whole = eligible.iter().any(whole);
+    let any_whole = eligible.iter().any(|ranked| ranked.variant.is_whole());
     let ranked: Vec<RankedVariant<'_, '_>> =
-        eligible.into_iter().filter(|ranked| whole(ranked) || !any_whole).collect();
+        eligible.into_iter().filter(|ranked| ranked.variant.is_whole() || !any_whole).collect();
     let of_all = limits::of_all(&own, limits).filter(|_| is_limited && own.len() > 1);
     let best = match own.len() {
         _ if of_all.is_some() => {
@@ -215,7 +214,10 @@ fn compared(
         format!("`{label}` {completes} after {time_taken}, with a peak of {peak}.")
     } else {
         let (ready, missing) = (reach.of_all(), reach.missing());
-        format!("`{label}`{is_first}: {ready} clusters are ready after {time_taken}, with a peak of {peak}. {missing}.")
+        let target = target_of([fastest.variant.info]);
+        format!(
+            "`{label}`{is_first}: {ready} {target}s are ready after {time_taken}, with a peak of {peak}. {missing}."
+        )
     });
     let release = fastest.variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
     if release > 0.0 {
@@ -223,6 +225,7 @@ fn compared(
     }
     sentences.extend(ahead(fastest, ranked));
     sentences.extend(equally_fast(fastest, ranked, seed));
+    sentences.extend(unswept(fastest, ranked, seed));
     let lowest = ranked.iter().min_by(by_peak).expect("there is a fastest");
     let mut best = Best { fastest: Some(fastest.at), lowest: Some(lowest.at), ..Best::default() };
     if ranked.len() < 2 {
@@ -232,13 +235,7 @@ fn compared(
         sentences.push("No other variant has a lower peak.".to_owned());
         return Best { lowest: Some(fastest.at), ..best };
     }
-    let cost = match mean_of(&differences(fastest, lowest), seed) {
-        Some(between) => {
-            let (difference, low, high) = with_ends(between.estimate, between.low, between.high);
-            format!("takes {difference} longer (paired difference, 95% CI {low}–{high})")
-        }
-        None => format!("completes after {}", time(lowest.completion_s)),
-    };
+    let cost = cost(fastest, lowest, seed);
     sentences.push(format!("`{}` has the lowest peak, {}, but {cost}.", lowest.label, pulls(lowest.peak)));
     let compromise = ranked
         .iter()
@@ -255,6 +252,25 @@ fn compared(
         best.compromise = Some(compromise.at);
     }
     best
+}
+
+/// The strategy that comes first, where settings of another one are swept: people know theirs, and ask what to change.
+fn unswept(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>], seed: u64) -> Option<String> {
+    let is_swept = |ranked: &RankedVariant<'_, '_>| !ranked.variant.info.settings.is_empty();
+    let own = ranked.iter().min_by_key(|ranked| ranked.at)?;
+    let is_asked = !is_swept(own) && own.at != fastest.at && ranked.iter().any(is_swept);
+    is_asked.then(|| format!("`{}` {}, with a peak of {}.", own.label, cost(fastest, own, seed), pulls(own.peak)))
+}
+
+/// `takes 12.0 min longer (paired difference, 95% CI 11.5–12.5)`.
+fn cost(fastest: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>, seed: u64) -> String {
+    match mean_of(&differences(fastest, other), seed) {
+        Some(between) => {
+            let (difference, low, high) = with_ends(between.estimate, between.low, between.high);
+            format!("takes {difference} longer (paired difference, 95% CI {low}–{high})")
+        }
+        None => format!("completes after {}", time(other.completion_s)),
+    }
 }
 
 /// Additional time of `other` over `base`, over common replicates. An unfinished run is later than all finished ones.
@@ -463,6 +479,40 @@ mod tests {
             none.starts_with("None of the 6 variants meets both limits; `maxUnavailable=1` exceeds the fewest (1)."),
             "{none}"
         );
+    }
+
+    #[test]
+    fn the_users_own_setting_is_compared_with_the_best_of_a_sweep() {
+        let own = Wave { strategy: "as-exported".to_owned(), ..wave("as-exported", 100, 0) };
+        let swept = six_settings().waves.into_iter().skip(1);
+        let answer = answered(&of([own].into_iter().chain(swept).collect()), &["peak_pulls < 1000"]);
+        let text = text(&answer);
+        assert!(text.contains(" `as-exported` takes ") && text.contains("), with a peak of 300 concurrent"), "{text}");
+    }
+
+    #[test]
+    fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
+        let answer = answered(&of(vec![wave("careful", 100, 2), wave("bold", 500, 0)]), &["peak_pulls < 9999"]);
+        let text = text(&answer);
+        assert!(
+            text.starts_with(
+                "`bold` is the only one of 2 variants that completes and meets the limit peak_pulls < 9999"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn entries_of_a_fleet_have_the_products_word() {
+        let fleet = of(vec![Wave { unreachable: 2, ..wave("canary", 50, 0) }]);
+        let home = tempfile::tempdir().expect("a temporary folder");
+        fleet.publish(&home.path().join("results"));
+        let mut results = Results::read(&home.path().join("results")).expect("readable");
+        results.provenance.variants[0].product = "Cloud Foundry".to_owned();
+        let variants = results.variants();
+        let found = answer(&variants, &groups(&variants), &[], 42);
+        assert!(text(&found).contains(" instances are ready after "), "{found:?}");
+        assert!(results.displayed().is_some_and(|run| run.conditions().contains("instances offline")));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use super::RankedVariant;
 use super::certainty::in_draws;
 use super::sentence::{completion, listed, pulls};
-use crate::report::data::VariantResults;
+use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{RateUnit, count, time};
 use crate::results::RunRow;
 
@@ -87,7 +87,7 @@ fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
     if reach.is_whole() {
         format!("{it} after {took}")
     } else {
-        format!("{} clusters are ready after {took}", reach.of_all())
+        format!("{} {}s are ready after {took}", reach.of_all(), target_of([ranked.variant.info]))
     }
 }
 

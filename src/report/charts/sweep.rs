@@ -145,7 +145,7 @@ fn second_line(axis: &SweepAxis<'_>) -> f64 {
 }
 
 fn unfinished(variant: &VariantResults<'_>) -> bool {
-    variant.finished() < variant.runs.len()
+    !variant.is_whole()
 }
 
 struct Drawing<'d> {

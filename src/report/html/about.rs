@@ -16,7 +16,7 @@ const OPEN: usize = 3;
 /// A line for each variant with runs that did not complete, which opens to the full texts; empty when all did.
 pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
     let mut boxes = String::new();
-    let missing = variants.iter().filter(|variant| variant.finished() < variant.runs.len()).count();
+    let missing = variants.iter().filter(|variant| !variant.is_whole()).count();
     let open = if missing <= OPEN { " open" } else { "" };
     for (variant, name) in variants.iter().zip(names) {
         let of_outcome = |run: &RunRow, outcome: RunOutcome| !run.is_done() && run.outcome == outcome;

@@ -31,7 +31,7 @@ pub(super) fn table(
     let (shown, identical_ones): (Vec<FilledColumn<'_>>, Vec<FilledColumn<'_>>) =
         FilledColumn::all(variants).into_iter().partition(|column| column.is_main() || column.shared().is_none());
     // Where every run completed, the room is better used.
-    let all_done = variants.iter().all(|variant| variant.finished() == variant.runs.len());
+    let all_done = variants.iter().all(VariantResults::is_whole);
     let columns = ordered(&shown, limits, all_done);
     let mut html = String::from(
         "<div class=\"wide\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n",

@@ -3,7 +3,7 @@
 use super::markup::{escaped, marked};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
-use crate::report::uncertainty::{Uncertain, heading, headline, level, range};
+use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, range};
 use crate::results::UncertaintyRow;
 
 /// Width of the drawn intervals.
@@ -57,7 +57,7 @@ fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
          <td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&row.variant),
         escaped(&in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
-        escaped(&range(row.luck_low, row.luck_high, unit)),
+        escaped(&luck(row, unit)),
         escaped(&in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
         escaped(&range(row.total_low, row.total_high, unit)),
         drawn(row, most),

@@ -7,7 +7,7 @@ use itertools::Itertools;
 
 use super::answer::{PageAnswer, answer, groups};
 use super::columns::{FilledColumn, identical};
-use super::data::{Results, VariantResults};
+use super::data::{Results, VariantResults, target_of};
 use super::format::{ended, percents};
 use super::guesses;
 use super::limits::AssertedLimit;
@@ -39,7 +39,7 @@ impl TextColumn {
             variants.iter().map(|variant| format!("{}/{}", variant.finished(), variant.runs.len())).collect();
         let is_shared = counts.len() > 1 && counts.windows(2).all(|pair| pair[0] == pair[1]);
         let shared = is_shared.then(|| format!("{} runs complete", counts[0]));
-        if variants.iter().all(|variant| variant.finished() == variant.runs.len()) {
+        if variants.iter().all(VariantResults::is_whole) {
             let cells = counts.into_iter().map(|count| vec![count]).collect();
             return Self::aligned("done", ["", "done"].map(str::to_owned), cells, 0, shared);
         }
@@ -128,11 +128,12 @@ pub fn table(results: &Results, width: usize) -> String {
         text.push_str(&wrapped(&identical(&shared), width, ""));
     }
     let mut notes = "Medians with p5–p95 across runs. Pulls include unpacking.".to_owned();
-    if variants.iter().any(|variant| variant.finished() < variant.runs.len()) {
+    if variants.iter().any(|variant| !variant.is_whole()) {
         notes.push_str(" An unfinished run is later than every finished one.");
     }
     if variants.iter().any(|variant| !variant.reach().is_whole()) {
-        notes.push_str(" A run is complete when all reachable clusters are ready.");
+        let target = target_of(&results.provenance.variants);
+        notes.push_str(&format!(" A run is complete when all reachable {target}s are ready."));
     }
     if let Some(note) = names.note() {
         notes.push_str(&format!(" {note}."));

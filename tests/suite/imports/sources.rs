@@ -265,7 +265,10 @@ fn agents_that_have_been_silent_for_long_become_offline_clusters() {
     // 2 of 40.
     assert_eq!(experiment.variants[0].scenario.world.faults.offline.share.to_string(), "5%");
     let text = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("written");
-    assert!(text.contains("faults:\n  # Guess, 0% to 10%.") && text.contains("\n  offline: {share: 5%}\n"), "{text}");
+    assert!(
+        text.contains("faults:\n  # Assumption, 0% to 10%.") && text.contains("\n  offline: {share: 5%}\n"),
+        "{text}"
+    );
 }
 
 #[test]
