@@ -197,7 +197,10 @@ impl Lines<'_> {
         if ["null", "[]", ""].contains(&node.short_text().as_str()) {
             return;
         }
-        let basis = all().find(|constant| self.is_at(constant, place)).map(|constant| constant.basis.word());
+        // A defect that no release has is not assumed in any way.
+        let is_off = node.entries().iter().any(|(key, value)| key.text == "share" && value.short_text() == "0%");
+        let constant = all().filter(|_| !is_off).find(|constant| self.is_at(constant, place));
+        let basis = constant.map(|constant| constant.basis.word());
         let is_of_product = matches!(path.0.first(), Some(Step::Key(key)) if OF_STRATEGY.contains(&key.as_str()));
         let of = if is_of_product { format!(" of {}", self.product.key) } else { String::new() };
         let basis = basis.map_or_else(String::new, |word| format!(": {word}"));
