@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::common::{canaries_and_stores, contents, fleetsim, folder_with, root, text};
 
-const SET: &str = "
+pub(super) const SET: &str = "
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
 metadata: {name: app, namespace: argocd}
@@ -28,7 +28,7 @@ spec:
       destination: {server: '{{server}}', namespace: default}
 ";
 
-const BUNDLE: &str = "
+pub(super) const BUNDLE: &str = "
 defaultNamespace: app
 rolloutStrategy:
   maxUnavailable: 25%
@@ -45,7 +45,7 @@ fn experiment(strategies: &str) -> tempfile::TempDir {
 
 /// The folder of the products' programs. `None`: there is none, and the test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn programs() -> Option<PathBuf> {
+pub(super) fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("FLEETSIM_CONTROLLERS").map(PathBuf::from);
     let folder = named.clone().unwrap_or_else(|| root().join("target/controllers"));
     if folder.join("argocd").exists() && folder.join("fleet").exists() {

@@ -14,6 +14,7 @@ use fleetsim::units::SimTime;
 use tempfile::TempDir;
 
 use super::common::{fleetsim, folder_with, loaded, root, text, with_outputs};
+use super::upstream_controllers::{BUNDLE, SET, programs};
 use exporter::{ALL, Exported, time};
 
 /// The shares of targets that are ready at the cuts.
@@ -21,6 +22,11 @@ const CUTS: [f64; 4] = [0.1, 0.3, 0.6, 0.9];
 
 /// An experiment of 24 targets.
 fn experiment(product: Exported) -> (TempDir, VariedExperiment) {
+    experiment_with(product.strategy(), &[])
+}
+
+/// The same with a strategy, and its files.
+fn experiment_with(strategy: &str, files: &[(&str, &str)]) -> (TempDir, VariedExperiment) {
     let text = format!(
         "
 name: shop
@@ -34,11 +40,11 @@ registry: {{egress: 1 Gbit/s}}
 release:
   images: [{{name: shop, manifest: {{layers: [{{size: 200 MB}}, {{size: 50 MB}}]}}}}]
   workloads: [{{kind: Deployment, image: shop, replicas: 2}}]
-strategies: {{it: {{{}}}}}
-",
-        product.strategy()
+strategies: {{it: {{{strategy}}}}}
+"
     );
-    let folder = folder_with(&[("experiment.yaml", &text)]);
+    let files: Vec<(&str, &str)> = files.iter().copied().chain([("experiment.yaml", text.as_str())]).collect();
+    let folder = folder_with(&files);
     let varied = VariedExperiment::load(folder.path(), &Overrides::default());
     let varied = varied.unwrap_or_else(|error| panic!("{}", error.render(false)));
     (folder, varied)
@@ -95,18 +101,29 @@ fn unconditioned(varied: &VariedExperiment, draws: u32) -> (f64, f64) {
 }
 
 /// How many of the intervals at each cut hold the truth, and their mean width as a share of the unconditioned one.
-#[expect(clippy::print_stdout, reason = "the measured coverage is what the heavy run is for")]
 fn covered(product: Exported, worlds: std::ops::Range<u32>, draws: u32) -> [(u32, f64); 4] {
     let (folder, varied) = experiment(product);
-    let (low, high) = unconditioned(&varied, draws);
+    covered_by(product, (folder.path(), &varied), &varied, worlds, draws)
+}
+
+/// The same of forecasts by one experiment, where the true rollouts are of another one.
+#[expect(clippy::print_stdout, reason = "the measured coverage is what the heavy run is for")]
+fn covered_by(
+    product: Exported,
+    (folder, varied): (&Path, &VariedExperiment),
+    real: &VariedExperiment,
+    worlds: std::ops::Range<u32>,
+    draws: u32,
+) -> [(u32, f64); 4] {
+    let (low, high) = unconditioned(varied, draws);
     let mut found = [(0, 0.0); 4];
     for world in worlds.clone() {
-        let run = truth(&varied, world);
+        let run = truth(real, world);
         let end = run.run.reachable_ready_s.expect("it completes");
         for (at, share) in CUTS.into_iter().enumerate() {
             let now = cut(&run, share);
-            let inputs = inputs(folder.path(), product, &run, now, draws);
-            let forecaster = Forecaster::new(&varied, 0, &inputs);
+            let inputs = inputs(folder, product, &run, now, draws);
+            let forecaster = Forecaster::new(varied, 0, &inputs);
             let forecaster = forecaster.unwrap_or_else(|error| panic!("{}", error.render(false)));
             let (from, to) = interval(&forecast(&forecaster));
             let holds = from <= end && end <= to;
@@ -153,6 +170,27 @@ fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
             from <= end && end <= to
         });
         assert!(held.count() >= 2, "{product:?}");
+    }
+}
+
+/// The product's own controller decides, and the forecast has the native rules. Two worlds; with
+/// `FORECAST_WORLDS=25 FORECAST_DRAWS=39`, the run that docs/forecast.md quotes.
+#[test]
+fn forecasts_of_rollouts_of_the_products_own_controllers_hold_the_end() {
+    if programs().is_none() {
+        return;
+    }
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (worlds, draws) = (number("FORECAST_WORLDS").unwrap_or(2), number("FORECAST_DRAWS").unwrap_or(19));
+    let files = [("applicationset.yaml", SET), ("fleet.yaml", BUNDLE)];
+    for (product, key, file) in
+        [(Exported::Fleet, "rancherFleet", "fleet.yaml"), (Exported::ArgoCd, "argoCd", "applicationset.yaml")]
+    {
+        let (folder, native) = experiment_with(&format!("{key}: {{file: {file}}}"), &files);
+        let (_real, upstream) = experiment_with(&format!("{key}: {{file: {file}, controller: upstream}}"), &files);
+        let found = covered_by(product, (folder.path(), &native), &upstream, 100..100 + worlds, draws);
+        let held: u32 = found.iter().map(|(held, _)| held).sum();
+        assert!(f64::from(held) >= 0.75 * f64::from(4 * worlds), "{product:?}: {found:?}");
     }
 }
 
