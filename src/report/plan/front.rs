@@ -107,7 +107,7 @@ fn short(path: &str) -> &str {
 }
 
 /// The headings of settings with these paths: the entry of a list alone, such as a partition or a step, where one
-/// setting of each is searched.
+/// setting of each is searched. Further entries of a list have their numbers: `partitions[0]`, `[1]`, `[2]`.
 pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
     let entry = |path: &str| {
         let path = short(path);
@@ -119,7 +119,13 @@ pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
         let alike = paths.iter().filter(|other| entry(other) == entry(path)).count();
         entry(path).filter(|_| alike == 1).unwrap_or_else(|| short(path).to_owned())
     };
-    paths.iter().map(heading).collect()
+    let headings: Vec<String> = paths.iter().map(heading).collect();
+    let list = |heading: &str| Some(heading.strip_suffix(']')?.rsplit_once('[')?.0.to_owned());
+    let of_known = |at: usize| {
+        let own = list(&headings[at]).filter(|_| at > 0 && list(&headings[at]) == list(&headings[at - 1]));
+        own.map_or_else(|| headings[at].clone(), |own| headings[at][own.len()..].to_owned())
+    };
+    (0..headings.len()).map(of_known).collect()
 }
 
 /// How far each present setting is from the front.
@@ -162,4 +168,22 @@ fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
 /// At most as large, where values within 1% are equal.
 fn is_at_most(value: f64, other: f64) -> bool {
     value <= other * 1.01
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_a_list_have_its_name_once() {
+        let of = |rest: &str| format!("strategies.s.rancherFleet.{rest}");
+        let found = |rest: &[&str]| {
+            let paths: Vec<String> = rest.iter().map(|rest| of(rest)).collect();
+            headings(&paths.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let limits = ["partitions[0].maxUnavailable", "partitions[1].maxUnavailable", "maxUnavailablePartitions"];
+        assert_eq!(found(&limits), ["partitions[0]", "[1]", "maxUnavailablePartitions"]);
+        let two = ["steps[0].a", "steps[0].b", "steps[1].a"];
+        assert_eq!(found(&two), ["steps[0].a", "steps[0].b", "steps[1]"]);
+    }
 }

@@ -15,10 +15,12 @@ pub(super) enum Exported {
     Fleet,
     ArgoCd,
     KubeFleet,
+    KubeFleetRolling,
     CloudFoundry,
 }
 
-pub(super) const ALL: [Exported; 4] = [Exported::Fleet, Exported::ArgoCd, Exported::KubeFleet, Exported::CloudFoundry];
+pub(super) const ALL: [Exported; 5] =
+    [Exported::Fleet, Exported::ArgoCd, Exported::KubeFleet, Exported::KubeFleetRolling, Exported::CloudFoundry];
 
 /// A time of a run in RFC 3339.
 pub(super) fn time(seconds: f64) -> String {
@@ -48,6 +50,7 @@ impl Exported {
                  2, afterStageTasks: [{type: TimedWait, waitTime: 2m}]}, {name: rest, labelSelector: {matchLabels: \
                  {ring: rest}}, maxConcurrency: 20%}]}"
             }
+            Self::KubeFleetRolling => "kubeFleetRolling: {maxUnavailable: 20%, unavailablePeriodSeconds: 30}",
             Self::CloudFoundry => "cloudFoundry: {strategy: rolling, maxInFlight: 5}",
         }
     }
@@ -68,6 +71,7 @@ impl Exported {
             Self::Fleet => vec![("status.json", fleet(&targets).to_string())],
             Self::ArgoCd => vec![("status.json", application_set(&targets).to_string())],
             Self::KubeFleet => vec![("status.json", staged_run(&targets).to_string())],
+            Self::KubeFleetRolling => vec![("status.json", bindings(&targets).to_string())],
             Self::CloudFoundry => {
                 vec![("deployment.json", deployment(now).to_string()), ("stats.json", stats(&targets, now).to_string())]
             }
@@ -126,10 +130,25 @@ fn application_set(targets: &[Shown<'_>]) -> Value {
         "spec": {"generators": []}, "status": {"applicationStatus": rows}})
 }
 
-fn staged_run(targets: &[Shown<'_>]) -> Value {
-    let condition = |kind: &str, at: Option<f64>| {
-        at.map(|at| json!({"type": kind, "status": "True", "lastTransitionTime": time(at)}))
+/// A condition that is true since a time, if it is.
+fn condition(kind: &str, since: Option<f64>) -> Option<Value> {
+    since.map(|at| json!({"type": kind, "status": "True", "lastTransitionTime": time(at)}))
+}
+
+fn bindings(targets: &[Shown<'_>]) -> Value {
+    let binding = |target: &Shown<'_>| {
+        let waits = json!({"type": "RolloutStarted", "status": "False", "lastTransitionTime": time(0.0)});
+        let mut conditions = vec![condition("RolloutStarted", target.told).unwrap_or(waits)];
+        conditions.extend(condition("Available", target.ready));
+        json!({"apiVersion": "placement.kubernetes-fleet.io/v1", "kind": "ClusterResourceBinding",
+            "metadata": {"name": format!("shop-{}", target.cluster)},
+            "spec": {"state": "Bound", "targetCluster": target.cluster},
+            "status": {"conditions": conditions}})
     };
+    json!({"apiVersion": "v1", "kind": "List", "items": targets.iter().map(binding).collect::<Vec<Value>>()})
+}
+
+fn staged_run(targets: &[Shown<'_>]) -> Value {
     let stage = |name: &str| {
         let clusters = targets.iter().filter(|target| target.stage == name).map(|target| {
             let conditions: Vec<Value> =

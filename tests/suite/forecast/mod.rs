@@ -226,6 +226,42 @@ fn the_program_prints_a_forecast_that_depends_on_no_thread() {
     assert_eq!((&json["schema_version"], &json["seen"]["ready"]), (&1.into(), &8.into()), "{json}");
 }
 
+/// The file is written anew while the program watches it, first with a text that is cut off.
+#[cfg(unix)]
+#[test]
+fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
+    let (folder, varied) = experiment(Exported::Fleet);
+    let run = truth(&varied, 3);
+    inputs(folder.path(), Exported::Fleet, &run, cut(&run, 0.3), 19);
+    let arguments = ["forecast", "experiment.yaml", "status.json", "--draws", "19", "--watch"];
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    let command = command.current_dir(folder.path()).args(arguments);
+    let (shown, errors) = (folder.path().join("shown"), folder.path().join("errors"));
+    let file = |path: &Path| std::fs::File::create(path).expect("created");
+    let mut child = command.stdout(file(&shown)).stderr(file(&errors)).spawn().expect("it starts");
+    let wait_for = |path: &Path, part: &str| {
+        for _ in 0..600 {
+            if std::fs::read_to_string(path).is_ok_and(|text| text.contains(part)) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        let found = [&shown, &errors].map(std::fs::read_to_string);
+        panic!("no `{part}` within a minute: {found:?}");
+    };
+    wait_for(&shown, "Load to come: ");
+    let now = cut(&run, 0.6);
+    let whole = Exported::Fleet.export(&run, now).remove(0).1;
+    let ready = run.clusters.iter().filter(|row| row.ready_s.is_some_and(|ready| ready <= now)).count();
+    std::fs::write(folder.path().join("status.json"), &whole[..200]).expect("written");
+    wait_for(&errors, "the JSON ends too early");
+    std::fs::write(folder.path().join("status.json"), &whole).expect("written");
+    wait_for(&shown, &format!("{ready} of 24 clusters ready"));
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("sent");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+}
+
 #[test]
 fn a_rollout_without_a_finished_target_has_the_unconditioned_forecast() {
     let (folder, varied) = experiment(Exported::Fleet);
