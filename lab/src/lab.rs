@@ -21,7 +21,7 @@ use fleetsim::world::{
 use crate::command::run;
 use crate::error::LabError;
 use crate::image::{self, TAGS, reference};
-use crate::net::{Network, REGISTRY, address, sent_bytes};
+use crate::net::{MIRROR, Network, REGISTRY, address, sent_bytes};
 use crate::node::{Clients, Node, Pulling, end_all};
 use crate::registry::{PORT, RegistryServer};
 use crate::subset::OLD;
@@ -39,6 +39,9 @@ const DATA_SHARE: f64 = 1448.0 / 1514.0;
 /// A link counts as busy above this share of its rate: a sample has whole packets only.
 const BUSY_SHARE: f64 = 0.97;
 
+/// The folder of the hosts of registries, in that for scratch.
+const HOSTS: &str = "hosts";
+
 /// Nodes that start, or pull the old images, at the same time.
 const AT_ONCE: usize = 8;
 
@@ -51,6 +54,8 @@ pub(crate) struct Setup {
     registry: RegistryServer,
     /// By cluster, if images come through caches.
     caches: Vec<RegistryServer>,
+    /// It is asked before the registry.
+    mirror: Option<RegistryServer>,
     network: Network,
     scratch: PathBuf,
 }
@@ -60,13 +65,24 @@ impl Setup {
     pub(crate) fn build(world: &WorldSpec, scratch: &Path) -> Result<Self, LabError> {
         let network = Network::build(world.clusters.len())?;
         let namespace = network.registry();
-        let registry = RegistryServer::start(&namespace, REGISTRY, &scratch.join("registry"), None)?;
-        image::push(&world.images, &scratch.join("images"), &namespace, &format!("{REGISTRY}:{PORT}"))?;
+        let limit = world.registry.api.request_limit;
+        let registry = RegistryServer::start(&namespace, REGISTRY, &scratch.join("registry"), None, limit)?;
+        image::push(&world.images, &scratch.join("images"), &namespace, registry.push_to())?;
+        let mirror = world.distribution.mirrors.first().map(|spec| {
+            let namespace = network.mirror();
+            let mirror = RegistryServer::start(&namespace, MIRROR, &scratch.join("mirror"), None, None)?;
+            let held: Vec<_> = spec.holds.iter().map(|&at| world.images[at].clone()).collect();
+            image::push(&held, &scratch.join("mirrored"), &namespace, mirror.push_to())?;
+            write_hosts(&scratch.join(HOSTS))?;
+            Ok::<_, LabError>(mirror)
+        });
+        let mirror = mirror.transpose()?;
         let mut setup = Self {
             world: world.clone(),
             nodes: Vec::new(),
             registry,
             caches: Vec::new(),
+            mirror,
             network,
             scratch: scratch.to_owned(),
         };
@@ -96,7 +112,7 @@ impl Setup {
         for (_, nodes) in self.nodes.iter().enumerate().filter(|(at, _)| self.world.installed(*at).is_some()) {
             for image in self.world.images.iter().filter(|image| !image.previous.is_empty()) {
                 let reference = format!("{REGISTRY}:{PORT}/{}", reference(&image.name, TAGS[1]));
-                pulls.extend(nodes.iter().map(|node| node.pulling(&reference, 3)));
+                pulls.extend(nodes.iter().map(|node| node.pulling(&reference, 3, None)));
             }
         }
         for chunk in pulls.chunks(AT_ONCE) {
@@ -125,6 +141,9 @@ impl Setup {
     /// Prepares a run: shapes the links as they are drawn for it, and starts empty caches.
     pub(crate) fn prepare(&mut self, links: &[BytesPerSec]) -> Result<(), LabError> {
         self.network.shape_egress(self.world.registry.egress)?;
+        if let Some(mirror) = self.world.distribution.mirrors.first() {
+            self.network.shape_mirror(mirror.egress)?;
+        }
         for (at, rate) in links.iter().enumerate() {
             self.network.shape_downlink(at, *rate)?;
             self.network.connect(at, true)?;
@@ -136,12 +155,13 @@ impl Setup {
                 // Left from the run before.
                 let _ = std::fs::remove_dir_all(&folder);
                 let upstream = format!("{REGISTRY}:{PORT}");
-                let cache = RegistryServer::start(&self.network.site(at), &address(at), &folder, Some(&upstream))?;
+                let cache =
+                    RegistryServer::start(&self.network.site(at), &address(at), &folder, Some(&upstream), None)?;
                 self.caches.push(cache);
             }
         }
         self.registry.forget()?;
-        self.caches.iter_mut().try_for_each(RegistryServer::forget)
+        self.caches.iter_mut().chain(&mut self.mirror).try_for_each(RegistryServer::forget)
     }
 
     /// Removes the new images from all nodes, so that another run finds them as the first did.
@@ -164,8 +184,18 @@ impl Drop for Setup {
     fn drop(&mut self) {
         self.nodes.iter().flatten().for_each(Node::ask_to_end);
         self.caches.clear();
+        self.mirror = None;
         self.nodes.clear();
     }
+}
+
+/// Writes the hosts of the registry, as containerd reads them: its mirror is asked first.
+fn write_hosts(folder: &Path) -> Result<(), LabError> {
+    let folder = folder.join(format!("{REGISTRY}:{PORT}"));
+    std::fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
+    let path = folder.join("hosts.toml");
+    let mirror = format!("[host.\"http://{MIRROR}:{PORT}\"]\ncapabilities = [\"pull\", \"resolve\"]\n");
+    std::fs::write(&path, format!("server = \"http://{REGISTRY}:{PORT}\"\n{mirror}")).map_err(LabError::file(&path))
 }
 
 /// A pull that has ended: which, when, and why it failed.
@@ -265,7 +295,9 @@ impl Laboratory for LabRun<'_> {
         let (cluster, world) = (order.cluster.index(), &self.setup.world);
         let tag = if order.revision == OLD { TAGS[1] } else { TAGS[0] };
         let reference = self.setup.reference(cluster, &world.images[order.image].name, tag);
-        let pulling = self.setup.nodes[cluster][order.node].pulling(&reference, world.node.runtime.download_slots);
+        let hosts = self.setup.mirror.as_ref().map(|_| self.setup.scratch.join(HOSTS));
+        let slots = world.node.runtime.download_slots;
+        let pulling = self.setup.nodes[cluster][order.node].pulling(&reference, slots, hosts.as_deref());
         let number = order.pull.index() as u64;
         let (sender, clients) = (self.sender.clone(), Clients::clone(&self.clients));
         let thread = thread::spawn(move || {
@@ -308,7 +340,7 @@ impl Laboratory for LabRun<'_> {
         // Responses are logged when their last byte is on its way.
         thread::sleep(Duration::from_millis(200));
         let served = self.setup.registry.served()?;
-        let from_caches = self.setup.caches.iter().map(RegistryServer::served);
+        let from_caches = self.setup.caches.iter().chain(&self.setup.mirror).map(RegistryServer::served);
         let from_caches: u64 = from_caches.collect::<Result<Vec<_>, _>>()?.iter().map(|cache| cache.bytes).sum();
         let sent = Bytes::new(served.bytes);
         Ok(Totals {

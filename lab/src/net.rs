@@ -1,4 +1,4 @@
-//! Network namespaces and shaped links: a switch, the registry, and one namespace for each site.
+//! Network namespaces and shaped links: a switch, the registry and its mirror, and one namespace for each site.
 //!
 //! All interfaces are made inside of namespaces, so the machine's own are never touched. The kernel's token bucket
 //! filter (`tc tbf`) shapes the registry's sending and each site's receiving; it counts bytes with their headers. A
@@ -31,6 +31,9 @@ const BURST_SECS: f64 = 0.002;
 /// The address of the registry.
 pub(crate) const REGISTRY: &str = "10.77.0.1";
 
+/// The address of the registry's mirror.
+pub(crate) const MIRROR: &str = "10.77.0.2";
+
 /// The network of a set-up; dropped, it is removed.
 #[derive(Debug)]
 pub(crate) struct Network {
@@ -39,20 +42,22 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Makes the namespaces of so many sites, with links that are not shaped yet.
+    /// Makes the namespaces of so many sites, with links that are not shaped yet. That of the mirror is always there.
     pub(crate) fn build(sites: usize) -> Result<Self, LabError> {
         remove_stale()?;
         let network = Self { prefix: format!("{PREFIX}{}-", std::process::id()), sites };
-        let (switch, registry) = (network.switch(), network.registry());
+        let (switch, registry, mirror) = (network.switch(), network.registry(), network.mirror());
         let names: Vec<String> = (0..sites).map(|at| network.site(at)).collect();
         let mut batch = String::new();
-        for name in [&switch, &registry].into_iter().chain(&names) {
+        for name in [&switch, &registry, &mirror].into_iter().chain(&names) {
             writeln!(batch, "netns add {name}").expect("memory takes every byte");
         }
         run(&["ip", "-batch", "-"], &batch)?;
         run(&["ip", "-n", &switch, "-batch", "-"], "link add name br0 type bridge\nlink set br0 up\n")?;
         let ports = names.iter().enumerate().map(|(at, name)| (format!("p{at}"), name.clone(), address(at)));
-        for (port, name, address) in std::iter::once(("reg".to_owned(), registry, REGISTRY.to_owned())).chain(ports) {
+        let servers = [("reg", registry, REGISTRY), ("mir", mirror, MIRROR)];
+        let servers = servers.map(|(port, name, address)| (port.to_owned(), name, address.to_owned()));
+        for (port, name, address) in servers.into_iter().chain(ports) {
             let veth = format!("link add name {port} type veth peer name eth0 netns {name}\n");
             run(&["ip", "-n", &switch, "-batch", "-"], &format!("{veth}link set {port} master br0 up\n"))?;
             let inside = format!("link set lo up\naddr add {address}/16 dev eth0\nlink set eth0 up\n");
@@ -71,6 +76,11 @@ impl Network {
         format!("{}reg", self.prefix)
     }
 
+    /// The namespace of the mirror.
+    pub(crate) fn mirror(&self) -> String {
+        format!("{}mir", self.prefix)
+    }
+
     /// The namespace of a site.
     pub(crate) fn site(&self, at: usize) -> String {
         format!("{}s{at}", self.prefix)
@@ -79,6 +89,11 @@ impl Network {
     /// Shapes the registry's sending.
     pub(crate) fn shape_egress(&self, rate: BytesPerSec) -> Result<(), LabError> {
         shape(&self.registry(), "eth0", rate)
+    }
+
+    /// Shapes the mirror's sending.
+    pub(crate) fn shape_mirror(&self, rate: BytesPerSec) -> Result<(), LabError> {
+        shape(&self.mirror(), "eth0", rate)
     }
 
     /// Shapes what a site receives.
@@ -95,7 +110,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        let names = (0..self.sites).map(|at| self.site(at)).chain([self.registry(), self.switch()]);
+        let names = (0..self.sites).map(|at| self.site(at)).chain([self.registry(), self.mirror(), self.switch()]);
         remove(names);
     }
 }

@@ -80,12 +80,14 @@ impl Node {
         self.server.ask_to_end();
     }
 
-    /// A pull of an image with so many simultaneous downloads.
-    pub(crate) fn pulling(&self, reference: &str, downloads: u32) -> Pulling {
+    /// A pull of an image with so many simultaneous downloads, by the hosts in a folder if there is one.
+    pub(crate) fn pulling(&self, reference: &str, downloads: u32, hosts: Option<&Path>) -> Pulling {
         let socket = self.socket.display().to_string();
         let downloads = downloads.to_string();
         let pull = ["images", "pull", "--plain-http", "--snapshotter", "overlayfs", "--max-concurrent-downloads"];
-        let client = ["ctr", "-a", &socket].into_iter().chain(pull).chain([&downloads, reference]).map(str::to_owned);
+        let hosts = hosts.map(|folder| ["--hosts-dir".to_owned(), folder.display().to_string()]);
+        let client = ["ctr", "-a", &socket].into_iter().chain(pull).chain([downloads.as_str()]).map(str::to_owned);
+        let client = client.chain(hosts.into_iter().flatten()).chain([reference.to_owned()]);
         Pulling { words: inside(&self.namespace).into_iter().chain(client).collect() }
     }
 

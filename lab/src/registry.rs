@@ -1,4 +1,5 @@
-//! The registry (CNCF Distribution), pull-through caches (the same in proxy mode), and what their access logs say.
+//! The registry (CNCF Distribution), its mirror, pull-through caches (the same in proxy mode), and what their access
+//! logs say. Distribution has no limit of requests, so nginx stands in front of a registry that has one.
 //!
 //! Bytes are those of response bodies, as the log has them: blobs and manifests, also of responses that broke off.
 
@@ -6,11 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use fleetsim::world::{OverLimit, RequestLimit};
+
 use crate::command::{Server, last_line, run};
 use crate::error::LabError;
 
 /// The port of every registry.
 pub(crate) const PORT: u16 = 5000;
+
+/// The address of a registry behind nginx.
+const INNER: &str = "127.0.0.1:5001";
 
 /// How long a registry may take to answer first.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
@@ -19,6 +25,10 @@ const STARTS_WITHIN: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct RegistryServer {
     server: Server,
+    /// nginx, if there is a limit of requests.
+    _front: Option<Server>,
+    /// Where it takes images, which no limit is in front of.
+    push_to: String,
     log: PathBuf,
     /// Bytes of the log that belong to what was before.
     skipped: usize,
@@ -44,19 +54,23 @@ impl RegistryServer {
         address: &str,
         folder: &Path,
         upstream: Option<&str>,
+        limit: Option<RequestLimit>,
     ) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
         let proxy = upstream.map_or_else(String::new, |url| format!("proxy: {{remoteurl: \"http://{url}\"}}\n"));
         let storage = format!("storage: {{filesystem: {{rootdirectory: \"{}/store\"}}}}\n", folder.display());
-        let text =
-            format!("version: 0.1\nlog: {{level: error}}\n{storage}http: {{addr: \"{address}:{PORT}\"}}\n{proxy}");
+        let public = format!("{address}:{PORT}");
+        let push_to = limit.map_or(public.clone(), |_| INNER.to_owned());
+        let text = format!("version: 0.1\nlog: {{level: error}}\n{storage}http: {{addr: \"{push_to}\"}}\n{proxy}");
         let config = folder.join("config.yml");
         fs::write(&config, text).map_err(LabError::file(&config))?;
-        let log = folder.join("log");
+        let mut log = folder.join("log");
         let server = Server::start(namespace, &["docker-registry", "serve", &config.display().to_string()], &log)?;
+        let front = limit.map(|limit| front(namespace, &public, folder, limit)).transpose()?;
         let until = Instant::now() + STARTS_WITHIN;
         // Debian's skopeo has no command that only asks whether a registry is there.
-        let probe = format!("exec 3<>/dev/tcp/{address}/{PORT}");
+        let probe = |host: &str| format!("exec 3<>/dev/tcp/{}", host.replace(':', "/"));
+        let probe = format!("{} && {}", probe(&push_to), probe(&public));
         while run(&["ip", "netns", "exec", namespace, "bash", "-c", &probe], "").is_err() {
             if Instant::now() > until {
                 let said = fs::read_to_string(&log).unwrap_or_default();
@@ -67,10 +81,18 @@ impl RegistryServer {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        Ok(Self { server, log, skipped: 0 })
+        if front.is_some() {
+            log = folder.join("access.log");
+        }
+        Ok(Self { server, _front: front, push_to, log, skipped: 0 })
     }
 
-    /// Its process.
+    /// Where it takes images.
+    pub(crate) fn push_to(&self) -> &str {
+        &self.push_to
+    }
+
+    /// A process of it.
     pub(crate) fn id(&self) -> u32 {
         self.server.id()
     }
@@ -98,6 +120,26 @@ impl RegistryServer {
         let bytes = fs::read(&self.log).map_err(LabError::file(&self.log))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+/// Starts nginx in front of a registry. A burst that is not delayed is a token bucket: what nginx calls a burst is what
+/// it lets through beyond the first request.
+fn front(namespace: &str, public: &str, folder: &Path, limit: RequestLimit) -> Result<Server, LabError> {
+    let status = match limit.answer {
+        OverLimit::TooMany => 429,
+        OverLimit::Unavailable => 503,
+    };
+    let (at, per_minute, burst) = (folder.display(), limit.rate.get() * 60.0, limit.burst.saturating_sub(1));
+    let text = format!(
+        "daemon off;\nuser root;\npid {at}/nginx.pid;\nerror_log {at}/nginx.log;\nevents {{}}\nhttp {{\n\
+         access_log {at}/access.log;\nlimit_req_zone $server_name zone=all:1m rate={per_minute:.0}r/m;\n\
+         limit_req_status {status};\nserver {{\nlisten {public};\nserver_name registry;\nlocation / {{\n\
+         limit_req zone=all burst={burst} nodelay;\nproxy_pass http://{INNER};\nproxy_set_header Host $http_host;\n\
+         proxy_max_temp_file_size 0;\n}}\n}}\n}}\n"
+    );
+    let config = folder.join("nginx.conf");
+    fs::write(&config, text).map_err(LabError::file(&config))?;
+    Server::start(namespace, &["nginx", "-c", &config.display().to_string()], &folder.join("nginx.out"))
 }
 
 /// Status and bytes of a line of the access log (Apache's common format): `… "GET /v2/ HTTP/1.1" 200 2 …`.

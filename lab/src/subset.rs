@@ -8,8 +8,8 @@ use fleetsim::rollout::Revision;
 use fleetsim::scenario::{Experiment, Variant};
 use fleetsim::units::{Bytes, Share, SimDuration};
 use fleetsim::world::{
-    CachePlace, ClusterSpec, CutKind, DistributionKind, DurationModel, FaultSpec, HostSpec, ImageSpec, NodeSpec,
-    RegistrySpec, SizeModel, SlotScope, TcpSpec, WorldSpec,
+    CachePlace, ClusterSpec, CutKind, DistributionKind, DurationModel, FaultSpec, HostSpec, ImageSpec, MirrorSpec,
+    NodeSpec, RegionSpec, RegistrySpec, SizeModel, SlotScope, TcpSpec, WorldSpec,
 };
 
 use crate::error::LabError;
@@ -68,7 +68,9 @@ fn check_fleet(world: &WorldSpec, has_netem: bool, refusals: &mut Refusals) {
     let nodes: u32 = world.clusters.iter().map(|cluster| cluster.nodes).sum();
     let most = format!("there must be at most {NODES_MAX} nodes, because each is a containerd, not {nodes}");
     refusals.unless(nodes <= NODES_MAX, "fleet", &most, "take a smaller fleet with proportionally smaller links");
-    refusals.unless(world.regions.is_empty(), "regions", "links of regions are not built", "remove them");
+    let is_limit = |region: &RegionSpec| region.bandwidth < world.registry.egress;
+    let fix = "write a `bandwidth` of at least the registry's egress, or remove them";
+    refusals.unless(!world.regions.iter().any(is_limit), "regions", "links of regions are not built", fix);
     for ClusterSpec { rtt, loss, .. } in &world.clusters {
         let is_zero = *rtt == DurationModel::Constant(SimDuration::ZERO);
         let why =
@@ -91,11 +93,12 @@ fn check_registry(registry: &RegistrySpec, refusals: &mut Refusals) {
     unless(window.is_none() && !slow_start, "tcp", "the kernel's TCP decides", "leave out window and slowStart");
     unless(!registry.blobs.redirect, "blobs.redirect", "Distribution sends blobs itself", "write `redirect: false`");
     unless(registry.blobs.overload.is_none(), "blobs.overload", "the registry's own behaviour counts", "remove it");
-    let is_free =
-        |host: &HostSpec| host.request_limit.is_none() && host.connections.is_none() && host.workers.is_none();
-    let hosts = [&registry.api, &registry.token, &registry.blobs.host];
     let no_limit = "Distribution has no such limit";
-    unless(hosts.into_iter().all(is_free), "requests, connections, workers", no_limit, "remove them");
+    let is_free = |host: &HostSpec| host.connections.is_none() && host.workers.is_none();
+    let others = [&registry.token, &registry.blobs.host];
+    let are_free =
+        is_free(&registry.api) && others.into_iter().all(|host| is_free(host) && host.request_limit.is_none());
+    unless(are_free, "connections, workers", no_limit, "remove them, and `requests` of other hosts");
     let is_unlimited = registry.manifest_limit.is_none() && registry.blob_limit.is_none();
     unless(is_unlimited && registry.pull_quota.is_none(), "limits and quotas", no_limit, "remove them");
     let is_brownout = registry.windows.iter().all(|window| !window.down && window.egress > Share::NONE);
@@ -108,7 +111,15 @@ fn check_distribution(world: &WorldSpec, refusals: &mut Refusals) {
     let distribution = &world.distribution;
     refusals.unless(distribution.lazy.is_none(), "distribution.lazy", "containerd unpacks images", "remove it");
     refusals.unless(distribution.pre_pull.is_none(), "distribution.prePull", "it is not emulated yet", "remove it");
-    refusals.unless(distribution.mirrors.is_empty(), "mirrors", "mirrors are not built yet", "remove them");
+    let is_simple = |mirror: &MirrorSpec| mirror.per_connection.is_none() && mirror.rtt == SimDuration::ZERO;
+    let is_first = distribution.mirrors.len() < 2 && distribution.mirrors.iter().all(is_simple);
+    let is_whole = distribution.mirrors.is_empty() || world.clusters.iter().all(|cluster| cluster.region.is_some());
+    let fix = "write one with `rtt: 0 s`, without `perConnection`, for a region with all clusters";
+    refusals.unless(is_first && is_whole, "mirrors", "one mirror of all clusters is built", fix);
+    let has_limit = world.registry.api.request_limit.is_some();
+    let is_update = world.images.iter().any(|image| !image.previous.is_empty());
+    let reason = "nodes would get the images before an update through the limit";
+    refusals.unless(!(has_limit && is_update), "registry.requests", reason, "write `kind: initial`");
     match &distribution.kind {
         DistributionKind::Direct => {}
         DistributionKind::Cache(cache) => {
