@@ -52,16 +52,17 @@ impl CpuTime {
     }
 }
 
+/// Whether a program is there.
+pub(crate) fn is_installed(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+}
+
 /// Checks that the laboratory can work here, and returns what it works with.
 pub(crate) fn check() -> Result<EmulationInfo, LabError> {
     let mut missing = Vec::new();
     let tools = ["docker-registry", "containerd", "ctr", "skopeo", "ip", "tc", "setpriv"];
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    for tool in tools {
-        if !std::env::split_paths(&path).any(|folder| folder.join(tool).is_file()) {
-            missing.push(tool);
-        }
-    }
+    missing.extend(tools.into_iter().filter(|tool| !is_installed(tool)));
     if !missing.is_empty() {
         return Err(LabError::Machine(format!(
             "the laboratory needs {}; run: apt-get install docker-registry containerd skopeo iproute2 util-linux",

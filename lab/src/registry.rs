@@ -11,6 +11,7 @@ use fleetsim::world::{OverLimit, RequestLimit};
 
 use crate::command::{Server, last_line, run};
 use crate::error::LabError;
+use crate::machine::is_installed;
 
 /// The port of every registry.
 pub(crate) const PORT: u16 = 5000;
@@ -125,6 +126,10 @@ impl RegistryServer {
 /// Starts nginx in front of a registry. A burst that is not delayed is a token bucket: what nginx calls a burst is what
 /// it lets through beyond the first request.
 fn front(namespace: &str, public: &str, folder: &Path, limit: RequestLimit) -> Result<Server, LabError> {
+    if !is_installed("nginx") {
+        let message = "`registry.requests` needs nginx; run: apt-get install nginx-light";
+        return Err(LabError::Machine(message.to_owned()));
+    }
     let status = match limit.answer {
         OverLimit::TooMany => 429,
         OverLimit::Unavailable => 503,
