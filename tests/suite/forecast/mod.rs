@@ -174,7 +174,7 @@ fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
 }
 
 /// The product's own controller decides, and the forecast has the native rules. Two worlds; with
-/// `FORECAST_WORLDS=25 FORECAST_DRAWS=39`, the run that docs/forecast.md quotes.
+/// `FORECAST_WORLDS=25 FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, the run that docs/forecast.md quotes.
 #[test]
 fn forecasts_of_rollouts_of_the_products_own_controllers_hold_the_end() {
     if programs().is_none() {
@@ -182,10 +182,14 @@ fn forecasts_of_rollouts_of_the_products_own_controllers_hold_the_end() {
     }
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (worlds, draws) = (number("FORECAST_WORLDS").unwrap_or(2), number("FORECAST_DRAWS").unwrap_or(19));
+    let only = std::env::var("FORECAST_PRODUCT").unwrap_or_default();
     let files = [("applicationset.yaml", SET), ("fleet.yaml", BUNDLE)];
-    for (product, key, file) in
-        [(Exported::Fleet, "rancherFleet", "fleet.yaml"), (Exported::ArgoCd, "argoCd", "applicationset.yaml")]
-    {
+    let products =
+        [(Exported::Fleet, "rancherFleet", "fleet.yaml"), (Exported::ArgoCd, "argoCd", "applicationset.yaml")];
+    for (product, key, file) in products {
+        if !only.is_empty() && only != format!("{product:?}") {
+            continue;
+        }
         let (folder, native) = experiment_with(&format!("{key}: {{file: {file}}}"), &files);
         let (_real, upstream) = experiment_with(&format!("{key}: {{file: {file}, controller: upstream}}"), &files);
         let found = covered_by(product, (folder.path(), &native), &upstream, 100..100 + worlds, draws);
