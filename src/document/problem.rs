@@ -48,11 +48,6 @@ impl Source {
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
-    /// The 1-based line of a byte offset.
-    pub(crate) fn line(&self, offset: usize) -> usize {
-        self.text.get(..offset).unwrap_or(&self.text).matches('\n').count() + 1
-    }
-
     /// The byte offset of a 1-based line and a 1-based column that counts characters; the end of the text beyond it.
     pub(crate) fn offset(&self, line: usize, column: usize) -> usize {
         let mut start = 0;

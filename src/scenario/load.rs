@@ -209,16 +209,21 @@ struct ReadStrategy {
 }
 
 impl Loader {
-    /// The checked experiment.
+    /// The checked experiment, with what its results say of it.
     pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
+        let experiment = self.checked()?;
+        let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
+        let set_yaml = set::to_yaml(&self.set, &self.tree);
+        Ok(Experiment { settings, set_yaml, inputs: self.files.into_inputs(), ..experiment })
+    }
+
+    /// The checked experiment, as far as its runs need it.
+    pub(super) fn checked(&mut self) -> Result<Experiment, LoadError> {
         match self.experiment() {
-            Some(experiment) if self.problems.is_empty() => {
-                let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
-                let set_yaml = set::to_yaml(&self.set, &self.tree);
-                Ok(Experiment { settings, set_yaml, inputs: self.files.into_inputs(), ..experiment })
-            }
+            Some(experiment) if self.problems.is_empty() => Ok(experiment),
             _ => {
-                let problems = self.problems.into_iter().map(|problem| problem.of_argument(self.file_ends)).collect();
+                let problems = std::mem::take(&mut self.problems).into_iter();
+                let problems = problems.map(|problem| problem.of_argument(self.file_ends)).collect();
                 Err(LoadError::new(problems, &self.shown))
             }
         }

@@ -134,14 +134,15 @@ impl VariedExperiment {
         &self.constants
     }
 
-    /// The experiment with some constants at other levels. The numbers are those of [`VariedExperiment::constants`].
+    /// The experiment with some constants at other levels, as far as its runs need it: without the settings in force
+    /// and the files. The numbers are those of [`VariedExperiment::constants`].
     ///
     /// # Errors
     /// When the values do not fit together; a range of the user's own may be impossible.
     pub fn at(&self, levels: &[(usize, Level)]) -> Result<Experiment, LoadError> {
         let mut loader = self.loader.clone();
         loader.levels = levels.iter().map(|(at, level)| (self.constants[*at].factor, *level)).collect();
-        loader.finish()
+        loader.checked()
     }
 
     fn taking_part(&self, known: &[usize]) -> Vec<VariedConstant> {

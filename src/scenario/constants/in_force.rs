@@ -71,7 +71,9 @@ pub struct SettingsInForce {
 impl SettingsInForce {
     /// Values behind `file_ends` in the source are those of `--set`.
     pub(crate) fn of(source: &Source, file_ends: usize, tree: &Node) -> Self {
-        let mut lines = Lines { source, file_ends, tree, product: &PRODUCTS[0], settings: Vec::new() };
+        let newlines: Vec<usize> = source.text.match_indices('\n').map(|(at, _)| at).collect();
+        let newlines = newlines.as_slice();
+        let mut lines = Lines { newlines, file_ends, tree, product: &PRODUCTS[0], settings: Vec::new() };
         for (key, schema) in properties(places::whole(), &|_| true) {
             if key != "strategies" && !OF_STRATEGY.contains(&key) {
                 lines.setting(&Path::of(key), key, schema);
@@ -80,7 +82,7 @@ impl SettingsInForce {
         let mut all = Self { everywhere: lines.settings, strategies: Vec::new() };
         for (key, choice) in tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default() {
             let Some(product) = product_of(tree, &key.text) else { continue };
-            let mut lines = Lines { source, file_ends, tree, product, settings: Vec::new() };
+            let mut lines = Lines { newlines, file_ends, tree, product, settings: Vec::new() };
             lines.strategy(&key.text, choice);
             all.strategies.push((key.text.clone(), product.key, lines.settings));
         }
@@ -125,7 +127,8 @@ fn properties(schema: &'static Json, is_chosen: &dyn Fn(&str) -> bool) -> Vec<(&
 }
 
 struct Lines<'e> {
-    source: &'e Source,
+    /// Where the lines of the source end.
+    newlines: &'e [usize],
     file_ends: usize,
     tree: &'e Node,
     product: &'static ProductEntry,
@@ -183,7 +186,7 @@ impl Lines<'_> {
         }
         let origin = match node.at.start > self.file_ends {
             true => "`--set`".to_owned(),
-            false => format!("line {}", self.source.line(node.at.start)),
+            false => format!("line {}", self.newlines.partition_point(|end| *end < node.at.start) + 1),
         };
         let is_swept = self.tree.get(&Path::of("sweep")).is_some_and(|sweep| {
             sweep.entries().iter().any(|(key, _)| Path::parse(&key.text).is_ok_and(|swept| swept.starts_with(path)))
@@ -199,7 +202,8 @@ impl Lines<'_> {
         }
         // A defect that no release has is not assumed in any way.
         let is_off = node.entries().iter().any(|(key, value)| key.text == "share" && value.short_text() == "0%");
-        let constant = all().filter(|_| !is_off).find(|constant| self.is_at(constant, place));
+        let steps = places::steps(place);
+        let constant = all().filter(|_| !is_off).find(|constant| self.is_at(constant, &steps));
         let basis = constant.map(|constant| constant.basis.word());
         let is_of_product = matches!(path.0.first(), Some(Step::Key(key)) if OF_STRATEGY.contains(&key.as_str()));
         let of = if is_of_product { format!(" of {}", self.product.key) } else { String::new() };
@@ -208,10 +212,9 @@ impl Lines<'_> {
     }
 
     /// Whether a constant is set at this place, or in a part of its value, without being written.
-    fn is_at(&self, constant: &Constant, place: &str) -> bool {
-        let place = places::steps(place);
+    fn is_at(&self, constant: &Constant, place: &[&str]) -> bool {
         let mut own = constant.places.iter().filter(|known| !known.starts_with('?'));
-        constant.is_of(self.product.key) && own.any(|known| places::steps(&places::plain(known)).starts_with(&place))
+        constant.is_of(self.product.key) && own.any(|known| places::steps(known).starts_with(place))
     }
 
     fn line(&mut self, path: &str, node: &Node, origin: String, place: &str) {

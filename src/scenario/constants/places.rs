@@ -16,9 +16,9 @@ pub(super) fn plain(place: &str) -> String {
     place.trim_start_matches('?').replacen('|', ".", 1).trim_start_matches('.').to_owned()
 }
 
-/// The steps of a pattern: keys, and `*` for all indices of a list or all keys of a map.
+/// The steps of a pattern or place: keys, and `*` for all indices of a list or all keys of a map.
 pub(super) fn steps(pattern: &str) -> Vec<&str> {
-    pattern.split(['.', '[', ']']).filter(|step| !step.is_empty()).collect()
+    pattern.split(['.', '[', ']', '|']).filter(|step| !step.is_empty()).collect()
 }
 
 /// The paths in a tree that a place stands for, each with the path of what must be there. `strategy` stands for

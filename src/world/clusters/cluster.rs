@@ -13,7 +13,7 @@ use crate::world::transfers::Transfers;
 use std::ops::Range;
 
 use crate::engine::{EntityKey, dist};
-use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime};
+use crate::units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 use crate::world::World;
 use crate::world::clusters::agent::Agent;
 use crate::world::clusters::cluster_draws::ClusterDraws;
@@ -30,16 +30,23 @@ use crate::world::nodes::node::NodeState;
 use crate::world::nodes::spec::DiskSpec;
 use crate::world::quantity::RateModel;
 
-/// The state of one cluster.
+/// The state of one cluster. What each download needs is side by side: with many in flight, memory is the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
-    pub(crate) key: EntityKey,
     /// Round trip to the registry.
     pub(crate) rtt: SimDuration,
-    pub(crate) draws: ClusterDraws,
-    pub(crate) cuts: Cuts,
     /// The capacity of its downlink without faults.
     pub(crate) downlink: BytesPerSec,
+    /// The share of packets that its link loses.
+    pub(crate) loss: Share,
+    pub(crate) cuts: Cuts,
+    pub(crate) pulls_now: usize,
+    pub(crate) downloads_now: usize,
+    /// Until when the times of its pulls are counted.
+    pub(crate) spent_until: SimTime,
+    pub(crate) facts: ClusterFacts,
+    pub(crate) key: EntityKey,
+    pub(crate) draws: ClusterDraws,
     /// Failures in progress that will end.
     pub(crate) repairs_due: u32,
     /// The gaps of its link, from its first pull on.
@@ -54,18 +61,21 @@ pub(crate) struct ClusterState {
     /// A Deployment has exceeded its progress deadline.
     pub(crate) degraded: bool,
     pub(crate) troubled_pods: u32,
-    pub(crate) pulls_now: u32,
-    pub(crate) downloads_now: u32,
-    /// Until when the times of its pulls are counted.
-    pub(crate) spent_until: SimTime,
     pub(crate) phase: ClusterPhase,
     pub(crate) nodes: Range<usize>,
-    pub(crate) facts: ClusterFacts,
 }
 
 /// Facts recorded about one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
+    /// When its workloads first got the new revision.
+    pub begun: Option<SimTime>,
+    /// Time from then (`begun`) on with a download in progress.
+    pub transferring: SimDuration,
+    /// The same with a pull, but no download, in progress.
+    pub unpacking: SimDuration,
+    /// Bytes its nodes received from the registry.
+    pub received: Bytes,
     /// Offline when the rollout started.
     pub offline: bool,
     /// The new revision is defective here.
@@ -74,14 +84,8 @@ pub struct ClusterFacts {
     pub instructed: Option<SimTime>,
     /// When its agent first applied it.
     pub applied: Option<SimTime>,
-    /// When its workloads first got the new revision.
-    pub begun: Option<SimTime>,
     /// When its workloads last became ready.
     pub settled: Option<SimTime>,
-    /// Time from then (`begun`) on with a download in progress.
-    pub transferring: SimDuration,
-    /// The same with a pull, but no download, in progress.
-    pub unpacking: SimDuration,
     /// When its first image pull began.
     pub first_pull: Option<SimTime>,
     /// When its last image pull ended.
@@ -92,8 +96,6 @@ pub struct ClusterFacts {
     pub pulls: u64,
     /// Failed attempts.
     pub failed_pulls: u64,
-    /// Bytes its nodes received from the registry.
-    pub received: Bytes,
 }
 
 impl ClusterState {
@@ -148,6 +150,7 @@ impl World<'_> {
             draws,
             cuts: Cuts::default(),
             downlink,
+            loss: spec.loss,
             repairs_due: 0,
             gaps: None,
             outage: 0,

@@ -114,26 +114,6 @@ impl KnownContents {
 pub(crate) struct NodeState {
     pub(crate) cluster: ClusterId,
     pub(crate) key: EntityKey,
-    pub(crate) unpack_rate: BytesPerSec,
-    /// The disk that layers are written to. `None`: it is never a limit.
-    pub(crate) disk: Option<Box<Disk>>,
-    /// Layers being unpacked.
-    pub(crate) unpacking: u32,
-    pub(crate) content: Rc<NodeContent>,
-    /// Pods whose pull has not started yet, first come first served.
-    pub(crate) pull_queue: VecDeque<PodId>,
-    /// Pods in image back-off, and some that have left it.
-    pub(crate) backing_off: Vec<PodId>,
-    /// Pulls in progress.
-    pub(crate) pulls: Vec<PullId>,
-    /// Calls of the kubelet that wait for one of these pulls, if the runtime merges calls.
-    pub(crate) merged_pulls: usize,
-    /// The kubelet's own limit of pulls per second.
-    pub(crate) pull_rate: Option<TokenBucket>,
-    /// Downloads that hold a slot, if slots are counted per node.
-    pub(crate) slots_taken: u32,
-    /// Layers (by index in their image) that wait for a slot of the node.
-    pub(crate) slot_queue: VecDeque<(PullId, u16)>,
     /// Pull attempts, requests, requests to blob hosts, unpackings and pods so far; they number the node's random
     /// draws.
     pub(crate) attempts: u64,
@@ -141,6 +121,26 @@ pub(crate) struct NodeState {
     pub(crate) blob_requests: u64,
     pub(crate) unpacks: u64,
     pub(crate) pods: u32,
+    pub(crate) content: Rc<NodeContent>,
+    /// The disk that layers are written to. `None`: it is never a limit.
+    pub(crate) disk: Option<Box<Disk>>,
+    /// Layers being unpacked.
+    pub(crate) unpacking: u32,
+    pub(crate) unpack_rate: BytesPerSec,
+    /// Pulls in progress.
+    pub(crate) pulls: Vec<PullId>,
+    /// Downloads that hold a slot, if slots are counted per node.
+    pub(crate) slots_taken: u32,
+    /// Layers (by index in their image) that wait for a slot of the node.
+    pub(crate) slot_queue: VecDeque<(PullId, u16)>,
+    /// Pods whose pull has not started yet, first come first served.
+    pub(crate) pull_queue: VecDeque<PodId>,
+    /// Pods in image back-off, and some that have left it.
+    pub(crate) backing_off: Vec<PodId>,
+    /// Calls of the kubelet that wait for one of these pulls, if the runtime merges calls.
+    pub(crate) merged_pulls: usize,
+    /// The kubelet's own limit of pulls per second.
+    pub(crate) pull_rate: Option<TokenBucket>,
     /// When it can start another pod, if it starts so many per time.
     pub(crate) next_start: SimTime,
     /// It has failed and has not returned.

@@ -156,3 +156,29 @@ impl World<'_> {
             (measured.requests, measured.responses_429, measured.responses_503);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::EventQueue;
+    use crate::units::SimDuration;
+    use crate::world::spec::PlatformSpec;
+    use crate::world::testing::bare_world;
+
+    #[test]
+    fn an_order_is_closed_when_its_pull_fails() {
+        let mut spec = bare_world(1);
+        spec.node.pull_deadline = Some(SimDuration::from_secs(4));
+        let mut queue = EventQueue::new();
+        let mut world = World::new(&spec, &PlatformSpec::INSTANT, 1, 0, &mut queue);
+        world.order_pulls();
+        world.instruct(ClusterId::at(0), NEW, &mut queue);
+        let mut downloads_at = |secs| {
+            while let Some((_, event)) = queue.pop_until(SimTime::from_secs(secs)) {
+                world.handle(event, &mut queue);
+            }
+            world.meter().downloads.value()
+        };
+        assert_eq!([downloads_at(3), downloads_at(4)], [1, 0], "the deadline is at 4 s");
+    }
+}

@@ -62,7 +62,7 @@ impl Deref for Pull {
 
 impl DerefMut for Pull {
     fn deref_mut(&mut self) -> &mut PullProgress {
-        self.progress.get_or_insert_with(|| Box::new(PullProgress::of_layers(Vec::new(), Vec::new())))
+        self.progress.as_deref_mut().expect("an attempt in progress")
     }
 }
 
@@ -397,17 +397,13 @@ impl World<'_> {
     fn end_pull(&mut self, id: PullId, queue: &mut Queue) -> Vec<PodId> {
         let now = queue.now();
         let pull = &mut self.pulls[id.index()];
-        if let Some(deadline) = pull.deadline.take() {
-            queue.cancel(deadline);
-        }
         pull.ended = true;
         pull.finished = Some(now);
-        if let Some(event) = pull.stall_timeout.take() {
+        let (on, progress) = (pull.node, pull.progress.take().expect("an attempt ends once"));
+        let PullProgress { others, deadline, stall_timeout, order, .. } = *progress;
+        for event in [deadline, stall_timeout].into_iter().flatten() {
             queue.cancel(event);
         }
-        let others = std::mem::take(&mut pull.others);
-        pull.progress = None;
-        let (on, order) = (pull.node, pull.order.take());
         if let Some(end) = order {
             self.close_order(on, end, queue);
         }

@@ -32,37 +32,38 @@ pub(crate) enum Fetch {
 /// The state of an attempt in progress.
 #[derive(Debug)]
 pub(crate) struct PullProgress {
-    /// Pods whose own pulls of the same image wait for this one.
-    pub(crate) others: Vec<PodId>,
-    /// The config has arrived and the missing layers are known.
-    pub(crate) planned: bool,
-    /// Failed tries of the current control request, and of each layer's request.
-    pub(crate) tries: Tries,
-    pub(crate) layer_tries: Vec<Tries>,
     pub(crate) fetches: Vec<Fetch>,
-    /// The source of each layer and of the config; empty: the registry.
+    /// Failed tries of each layer's request.
+    pub(crate) layer_tries: Vec<Tries>,
+    /// The source of each layer; empty: the registry.
     pub(crate) sources: Vec<BlobSource>,
-    pub(crate) config_source: BlobSource,
     /// The lowest layer that is not committed.
     pub(crate) unpack_next: usize,
     /// Layers that are being unpacked.
     pub(crate) unpacking: Vec<u16>,
     /// Unpacked layers with a missing layer below them.
     pub(crate) unpacked: Vec<u16>,
+    /// The attempt breaks at this relative position among its missing layers, after this share of the layer's bytes.
+    pub(crate) planned_failure: Option<(f64, f64)>,
+    pub(crate) failing_layer: Option<usize>,
+    /// The config has arrived and the missing layers are known.
+    pub(crate) planned: bool,
     /// All layers are committed; only the constant part is left.
     pub(crate) finishing: bool,
-    /// Its pending deadline.
-    pub(super) deadline: Option<EventId>,
-    /// The pending event of its end, if real machines carry it out.
-    pub(super) order: Option<EventId>,
-    pub(crate) config: Option<TransferId>,
     pub(crate) blob_host_known: bool,
     /// Slots of this pull, if slots are counted per image.
     pub(super) slots_taken: u32,
     pub(super) slot_queue: VecDeque<u16>,
-    /// The attempt breaks at this relative position among its missing layers, after this share of the layer's bytes.
-    pub(crate) planned_failure: Option<(f64, f64)>,
-    pub(crate) failing_layer: Option<usize>,
+    /// Failed tries of the current control request.
+    pub(crate) tries: Tries,
+    pub(crate) config: Option<TransferId>,
+    pub(crate) config_source: BlobSource,
+    /// Pods whose own pulls of the same image wait for this one.
+    pub(crate) others: Vec<PodId>,
+    /// Its pending deadline.
+    pub(super) deadline: Option<EventId>,
+    /// The pending event of its end, if real machines carry it out.
+    pub(super) order: Option<EventId>,
     /// The pending cancellation while no transfer moves.
     pub(crate) stall_timeout: Option<EventId>,
 }

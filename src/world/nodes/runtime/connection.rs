@@ -27,9 +27,8 @@ impl World<'_> {
     /// The most that one connection of a pull carries, of a layer's blob if it is one.
     pub(crate) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
         let from = self.registry_of(pull);
-        let cluster = self.cluster_of(pull);
-        let loss = self.spec.clusters[cluster].loss;
-        let path = tcp::path_cap(self.registries[from].spec, self.clusters[cluster].rtt, loss);
+        let cluster = &self.clusters[self.cluster_of(pull)];
+        let path = tcp::path_cap(self.registries[from].spec, cluster.rtt, cluster.loss);
         self.registries[from].connection_cap(path, blob.map(|blob| self.transfers.is_warm(blob)))
     }
 
