@@ -6,9 +6,10 @@
 //! counts as Failed and not as Error, and that automatic sync repeats nothing, is by their log messages and not by a
 //! run.
 //!
-//! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again,
-//!   when its cluster reports something new, and when it is refreshed ([`super::refresh`]). Comparisons share
-//!   `--status-processors`.
+//! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again
+//!   (up to v3.5.1; later a retry only queues the operation), when its cluster reports something new, and when it is
+//!   refreshed ([`super::refresh`]). Comparisons share `--status-processors`. Each of them counts as a comparison with
+//!   the newest revision; the product's own, after a change in the cluster, does not move `reconciledAt`.
 //! - Synced: the cluster has applied what the source says. Healthy: all of it is ready. Degraded: a Deployment has
 //!   exceeded its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or
 //!   cannot pull change none of this: health is that of the resources in the source, and pods are not among them.
@@ -17,7 +18,7 @@
 //!   processor until the cluster reports the revision as applied, which is Succeeded, whatever the pods do. An attempt
 //!   that finds everything applied makes the same requests, and is over soon.
 //! - An attempt on a cluster that is offline keeps its processor until the connection times out. Then the operation
-//!   waits for the next attempt (5 s, 10 s, 20 s, … up to 3 min, or as the template's `retry.backoff` says), Running
+//!   waits for the next attempt (10 s, 20 s, 40 s, … up to 3 min, or as the template's `retry.backoff` says), Running
 //!   all the while and without a processor, and with its first `startedAt`. After the last attempt that the template's
 //!   `retry.limit` allows (5 repeated ones without it) it is Failed. Nothing starts it again: not the cluster's return,
 //!   and not automatic sync, which never repeats a finished operation of the same revision.
@@ -32,7 +33,8 @@
 //! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
 //! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
 //! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
-//! comparisons into those that resolve the revision anew and those that do not.
+//! comparisons into those that resolve the revision anew and those that do not; sync windows, `selfHeal`, the time-out
+//! of a sync, and `retry.refresh`, which lets a retry take the newest revision.
 
 use std::sync::Arc;
 

@@ -25,7 +25,8 @@
 //! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is
 //! a destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
 //!
-//! Left out: webhooks that announce a commit to all applications at once.
+//! Left out: webhooks that announce a commit to all applications at once; the conditions of a set that is not valid
+//! (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources, which are further writes.
 //!
 //! How we know: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 

@@ -3,7 +3,8 @@
 //! Follows `PerformReverseDeletion` in `applicationset/progressivesync/progressive_sync.go` and `Reconcile` in
 //! `applicationset/controllers/applicationset_controller.go`. With `deletionOrder: Reverse` one application is deleted
 //! at a time, those of the last step first; upstream deletes those of one step in random order, this model in the order
-//! of names. Left out: the back-off after a pass that fails because an application is not removed.
+//! of names. Left out: the back-off after a pass that fails because an application is not removed; policies that forbid
+//! deletion; and the look into the API server after two minutes, which ends a wait for an application that is gone.
 
 use std::sync::Arc;
 

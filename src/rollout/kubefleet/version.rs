@@ -1,6 +1,6 @@
 //! Versions of KubeFleet in which a staged run differs.
 //!
-//! By the code at v0.3.1 and e160c1c (`pkg/controllers/updaterun/execution.go`). Since v0.3.1 the list of reasons that
+//! By the code at v0.3.1 and e160c1c (`pkg/controllers/updaterun/execution.go`). After v0.3.1 the list of reasons that
 //! are no failure is new as well (`pkg/utils/binding/binding.go`, kubefleet-dev/kubefleet#670); the work generator
 //! writes none of them, so that it has no effect on a rollout.
 

@@ -17,7 +17,8 @@ pub enum ConditionStatus {
     Unknown,
 }
 
-/// The reason of a binding's condition, with upstream's names (`pkg/utils/condition/reason.go`).
+/// The reason of a binding's condition, with upstream's names (`pkg/utils/condition/reason.go`); those of differences
+/// are shortened. Left out: `NoOverrideSpecified`, which decides as `OverriddenSucceeded`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the names are upstream's and self-explanatory")]
 pub enum ConditionReason {
