@@ -155,10 +155,7 @@ fn publish(
         strategy: record.strategy.clone(),
         setting: record.setting.clone(),
         settings: record.settings.clone(),
-        product: variant.scenario.product.to_owned(),
-        is_bound: variant.scenario.is_bound,
-        registry_egress_bytes_per_s: Some(variant.scenario.world.registry.egress.get()),
-        precision: None,
+        ..variant.info()
     });
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
     let name = format!("{}-{EMULATED}", experiment.name);

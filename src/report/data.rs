@@ -7,7 +7,6 @@ use itertools::Itertools;
 use super::format::count;
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
-use crate::products::{self, PRODUCTS};
 use crate::results::{
     ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError, RunRow,
     Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, compared, grouped, read_draws,
@@ -115,7 +114,7 @@ impl Results {
         };
         Some(DisplayedRun {
             replicate,
-            target: target_of(&self.provenance.variants),
+            target: target_of(&self.provenance.variants).to_owned(),
             clusters: variants.iter().map(|(_, rows)| rows.len() as u64).minmax().into_option().unwrap_or_default(),
             offline: range(|row| row.offline),
             defective: range(|row| row.defective),
@@ -160,10 +159,10 @@ impl Results {
 
 /// The replicate that curves and fleets show, the same in all variants. Counts are the least and the greatest of the
 /// variants, which differ between worlds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct DisplayedRun {
     pub(super) replicate: u32,
-    target: &'static str,
+    target: String,
     clusters: (u64, u64),
     offline: (u64, u64),
     defective: (u64, u64),
@@ -314,9 +313,9 @@ pub(super) fn median_interval(row: &SummaryRow) -> Option<(f64, f64)> {
 }
 
 /// The word for an entry of the fleet, which is a cluster or an instance.
-pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>) -> &'static str {
-    let product = |info: &VariantInfo| PRODUCTS.iter().find(|product| product.title == info.product);
-    products::target_of(variants.into_iter().filter_map(product))
+pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>) -> &'i str {
+    let mut words = variants.into_iter().map(|info| info.target.as_str());
+    words.all_equal_value().ok().filter(|word| !word.is_empty()).unwrap_or("cluster")
 }
 
 /// The distinct capacities of the registry's link, the least first.

@@ -165,6 +165,7 @@ impl Fleet {
                 setting: variant.setting.clone(),
                 settings: variant.settings.clone(),
                 product: "Rancher Fleet".to_owned(),
+                target: String::new(),
                 is_bound: variant.strategy == "all-at-once",
                 registry_egress_bytes_per_s: self.egress_bytes_per_s,
                 precision: None,

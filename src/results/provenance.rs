@@ -179,6 +179,9 @@ pub struct VariantInfo {
     /// The name of its product. A bound has that of the product whose agents and control loop it has.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub product: String,
+    /// The word of its product for an entry of the fleet, such as `instance`. Empty: a cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
     /// Whether no product ships it: a bound of what any pacing can do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bound: bool,

@@ -37,7 +37,7 @@ mod world;
 use std::sync::Arc;
 
 use crate::control_plane::{Change, ControlLoop};
-use crate::products::{Fleet, FleetGroup, Strategy};
+use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
 use crate::results::{Setting, VariantInfo};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{PlatformSpec, WorldSpec};
@@ -123,12 +123,15 @@ impl Variant {
     #[must_use]
     pub fn info(&self) -> VariantInfo {
         let egress = self.scenario.world.registry.egress;
+        let product = PRODUCTS.iter().find(|product| product.title == self.scenario.product);
+        let target = products::target_of(product.into_iter());
         VariantInfo {
             variant: self.label.clone(),
             strategy: self.strategy.clone(),
             setting: self.setting.clone(),
             settings: self.settings.clone(),
             product: self.scenario.product.to_owned(),
+            target: if target == ANY_TARGET { String::new() } else { target.to_owned() },
             is_bound: self.scenario.is_bound,
             registry_egress_bytes_per_s: (egress != BytesPerSec::UNLIMITED).then(|| egress.get()),
             precision: None,

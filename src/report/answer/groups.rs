@@ -109,6 +109,7 @@ mod tests {
                 setting: String::new(),
                 settings: settings.iter().map(|(path, value)| setting(path, value)).collect(),
                 product: String::new(),
+                target: String::new(),
                 is_bound: false,
                 registry_egress_bytes_per_s: None,
                 precision: None,

@@ -508,7 +508,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a temporary folder");
         fleet.publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");
-        results.provenance.variants[0].product = "Cloud Foundry".to_owned();
+        results.provenance.variants[0].target = "instance".to_owned();
         let variants = results.variants();
         let found = answer(&variants, &groups(&variants), &[], 42);
         assert!(text(&found).contains(" instances are ready after "), "{found:?}");

@@ -129,6 +129,7 @@ mod tests {
             setting: String::new(),
             settings: Vec::new(),
             product: String::new(),
+            target: String::new(),
             is_bound: false,
             registry_egress_bytes_per_s: None,
             precision: None,
