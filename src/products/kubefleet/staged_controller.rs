@@ -115,7 +115,7 @@ impl<'s> StagedController<'s> {
         let run = UpdateRun { name, placement: 0, snapshot, states: Vec::new() };
         let clusters = picked_from(&self.clusters, &self.picked[0]);
         let mut run = StagedRun::new(self.strategy, &run, clusters, self.release, self.streams, self.watch_delay);
-        run.add_snapshot(snapshot);
+        run.view.resource_snapshots.push(snapshot);
         run.set_state(RunState::Run);
         self.runtime.add(self.runs.len());
         self.runs.push(run);
@@ -133,7 +133,7 @@ impl<'s> StagedController<'s> {
         for (placement, bindings) in changed {
             self.unavailable[placement].look(bindings);
             let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
-            runs.for_each(|run| run.bindings_changed(bindings.changed()));
+            runs.for_each(|run| bindings.changed().iter().for_each(|cluster| _ = run.changed.insert(cluster)));
             bindings.clear_changed();
         }
     }

@@ -18,7 +18,7 @@ use crate::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, RunStatus, StagedAction, StagedUpdateRun, StagedView,
 };
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
-use crate::rollout::{ApprovalId, Hold, QueueRequest, Revision, TargetSet};
+use crate::rollout::{ApprovalId, Hold, QueueRequest, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
@@ -43,7 +43,7 @@ pub(super) struct StagedRun<'s> {
     pub(super) placement: usize,
     pub(super) name: String,
     pub(super) scheduler: StagedUpdateRun,
-    view: StagedView,
+    pub(super) view: StagedView,
     /// What people do to its object, by their time since the release: the run exists with the first state.
     pub(super) acts: Vec<(SimDuration, RunState)>,
     /// Its object was created.
@@ -64,7 +64,7 @@ pub(super) struct StagedRun<'s> {
     /// The last pass asked for nothing and noted nothing.
     wrote_nothing: bool,
     /// Clusters whose bindings it may see otherwise than in its last pass.
-    changed: TargetSet,
+    pub(super) changed: TargetSet,
 }
 
 /// What of a run's status its next pass goes by.
@@ -124,16 +124,6 @@ impl<'s> StagedRun<'s> {
             wrote_nothing: false,
             changed,
         }
-    }
-
-    /// The bindings of these clusters have changed.
-    pub(super) fn bindings_changed(&mut self, changed: &TargetSet) {
-        changed.iter().for_each(|cluster| _ = self.changed.insert(cluster));
-    }
-
-    /// There are newer resources than those of the release.
-    pub(super) fn add_snapshot(&mut self, snapshot: Revision) {
-        self.view.resource_snapshots.push(snapshot);
     }
 
     pub(super) fn status(&self) -> &RunStatus {
