@@ -50,7 +50,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
     match page {
         Some(file) => write(&explorer, (file, &inputs), engine.as_deref()),
         None => {
-            let server = serve(explorer, Simulation::begin(*threads)?.into_pool()).map_err(Failure::Machine)?;
+            let server = serve(explorer, Simulation::begin(*threads)?.pool).map_err(Failure::Machine)?;
             let address = server.address().map_err(|error| Failure::Machine(error.to_string()))?;
             output::out(&format!("{address}\n"))?;
             output::err("open this address in a browser on this machine; Ctrl-C ends the program\n");

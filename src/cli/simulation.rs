@@ -21,7 +21,7 @@ use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
 /// Threads that simulate until a signal comes. Runs that a process decides end with it; others come to their end,
 /// unless a second signal ends the program immediately.
 pub(super) struct Simulation {
-    pool: rayon::ThreadPool,
+    pub(super) pool: rayon::ThreadPool,
 }
 
 impl Simulation {
@@ -43,11 +43,6 @@ impl Simulation {
         let result = Self::begin(threads)?.work(work);
         bar.finish_and_clear();
         result
-    }
-
-    /// The threads, for work that ends with the program.
-    pub(super) fn into_pool(self) -> rayon::ThreadPool {
-        self.pool
     }
 
     pub(super) fn threads(&self) -> usize {

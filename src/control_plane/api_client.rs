@@ -72,7 +72,8 @@ impl ApiClient {
             latency: settings.request.clone(),
             draws: streams.stream("controller", name),
             watch_delay: settings.watch_delay,
-            limit: settings.client_limit(),
+            limit: (settings.client_qps > 0)
+                .then(|| Reservations::new(f64::from(settings.client_qps), settings.client_burst)),
             kinds: Vec::new(),
         }
     }

@@ -67,7 +67,9 @@ pub struct Traits {
 /// One product's controller during one run.
 pub trait Controller {
     /// Facts that hold for the whole run.
-    fn traits(&self) -> Traits;
+    fn traits(&self) -> Traits {
+        Traits::default()
+    }
 
     /// Takes one input at `now`, and acts on `plane`. It has no clock and no queue of its own.
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>);

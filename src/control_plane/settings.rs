@@ -8,7 +8,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Reservations;
 use crate::units::SimDuration;
 #[cfg(test)]
 use crate::units::serial::without_defaults;
@@ -50,11 +49,6 @@ impl ControlLoop {
     /// The loop of a controller in Kubernetes whose client sends up to `qps` requests a second.
     pub const fn limited(qps: u32, burst: u32) -> Self {
         Self { request: API_REQUEST, client_qps: qps, client_burst: burst, watch_delay: WATCH_DELAY }
-    }
-
-    /// The limit of the client for one kind of object. `None`: it has none.
-    pub(crate) fn client_limit(&self) -> Option<Reservations> {
-        (self.client_qps > 0).then(|| Reservations::new(f64::from(self.client_qps), self.client_burst))
     }
 }
 

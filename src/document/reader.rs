@@ -45,7 +45,7 @@ pub(crate) fn read_where<T: de::DeserializeOwned>(mut tree: Node, counts: impl F
     const MOST_ERRORS: usize = 100;
     let mut reading = Reading { value: None, errors: Vec::new(), struck: Vec::new() };
     while reading.errors.len() < MOST_ERRORS {
-        let error = match T::deserialize(Place::At(&tree)) {
+        let error = match T::deserialize(ReadPlace::At(&tree)) {
             Ok(value) => {
                 reading.value = Some(value);
                 return reading;
@@ -81,7 +81,7 @@ pub(crate) fn read_where<T: de::DeserializeOwned>(mut tree: Node, counts: impl F
 
 /// A value of the tree, or the entries of a map as those of a struct whose fields are written among them. One type for
 /// both, because each deserializer has a copy of the code of every type that is read.
-enum Place<'de> {
+enum ReadPlace<'de> {
     At(&'de Node),
     Among { entries: &'de [MapEntry], known: KnownFields },
 }
@@ -106,7 +106,7 @@ fn not_a_map(value: &Value, expected: &dyn de::Expected) -> ReadError {
     de::Error::invalid_type(found, expected)
 }
 
-impl<'de> Deserializer<'de> for Place<'de> {
+impl<'de> Deserializer<'de> for ReadPlace<'de> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -166,7 +166,7 @@ impl<'de> Deserializer<'de> for Place<'de> {
         let entries: &'de [MapEntry] = match self {
             Self::Among { entries, known } => {
                 known.borrow_mut().extend(fields);
-                return visitor.visit_map(Entries { fields: Fields::Among(fields), ..Entries::of(entries) });
+                return visitor.visit_map(Entries { fields: AllowedFields::Among(fields), ..Entries::of(entries) });
             }
             Self::At(node) => match &node.value {
                 Value::Null => &[],
@@ -175,9 +175,9 @@ impl<'de> Deserializer<'de> for Place<'de> {
             },
         };
         let fields = if fields.iter().any(|field| field.starts_with('~')) {
-            Fields::Flattened(fields, Flattened { flat: fields.iter(), known: KnownFields::default() })
+            AllowedFields::Flattened(fields, Flattened { flat: fields.iter(), known: KnownFields::default() })
         } else {
-            Fields::Only(fields)
+            AllowedFields::Only(fields)
         };
         visitor.visit_map(Entries { fields, ..Entries::of(entries) })
     }
@@ -221,7 +221,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         let Some((at, item)) = self.0.find(|(_, item)| !item.struck) else { return Ok(None) };
-        seed.deserialize(Place::At(item)).map(Some).map_err(|error| error.under(Step::Index(at)))
+        seed.deserialize(ReadPlace::At(item)).map(Some).map_err(|error| error.under(Step::Index(at)))
     }
 }
 
@@ -233,12 +233,12 @@ type FieldNames = &'static [&'static str];
 struct Entries<'de> {
     entries: &'de [MapEntry],
     left: slice::Iter<'de, MapEntry>,
-    last: Option<(Option<&'de str>, Place<'de>)>,
-    fields: Fields,
+    last: Option<(Option<&'de str>, ReadPlace<'de>)>,
+    fields: AllowedFields,
 }
 
 /// The fields that a map may have.
-enum Fields {
+enum AllowedFields {
     Any,
     /// No others: an unknown one is refused before serde sees it.
     Only(FieldNames),
@@ -256,29 +256,29 @@ struct Flattened {
 
 impl<'de> Entries<'de> {
     fn of(entries: &'de [MapEntry]) -> Self {
-        Self { entries, left: entries.iter(), last: None, fields: Fields::Any }
+        Self { entries, left: entries.iter(), last: None, fields: AllowedFields::Any }
     }
 
     /// The next key; its value becomes `last`.
     fn next(&mut self) -> Result<Option<&'de str>, ReadError> {
         for (key, value) in self.left.by_ref().filter(|(_, value)| !value.struck) {
             let is_wanted = match &self.fields {
-                Fields::Any => true,
-                Fields::Only(fields) if !fields.contains(&&*key.text) => {
+                AllowedFields::Any => true,
+                AllowedFields::Only(fields) if !fields.contains(&&*key.text) => {
                     return Err(under(de::Error::unknown_field(&key.text, fields), &key.text));
                 }
-                Fields::Only(fields) | Fields::Among(fields) | Fields::Flattened(fields, _) => {
+                AllowedFields::Only(fields) | AllowedFields::Among(fields) | AllowedFields::Flattened(fields, _) => {
                     fields.contains(&&*key.text)
                 }
             };
             if is_wanted {
-                self.last = Some((Some(key.text.as_str()), Place::At(value)));
+                self.last = Some((Some(key.text.as_str()), ReadPlace::At(value)));
                 return Ok(Some(key.text.as_str()));
             }
         }
-        let Fields::Flattened(fields, Flattened { flat, known }) = &mut self.fields else { return Ok(None) };
+        let AllowedFields::Flattened(fields, Flattened { flat, known }) = &mut self.fields else { return Ok(None) };
         if let Some(field) = flat.find(|field| field.starts_with('~')) {
-            self.last = Some((None, Place::Among { entries: self.entries, known: Rc::clone(known) }));
+            self.last = Some((None, ReadPlace::Among { entries: self.entries, known: Rc::clone(known) }));
             return Ok(Some(*field));
         }
         let mut known_here: Vec<&'static str> =
@@ -335,9 +335,9 @@ impl<'de> EnumAccess<'de> for Choice<'de> {
 }
 
 impl<'de> Choice<'de> {
-    fn content(&self) -> Result<Place<'de>, ReadError> {
+    fn content(&self) -> Result<ReadPlace<'de>, ReadError> {
         self.content
-            .map(Place::At)
+            .map(ReadPlace::At)
             .ok_or_else(|| de::Error::custom(format!("`{0}` wants a map: `{0}: {{}}`", self.key)))
     }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::scenario::import::object::or_default;
+use crate::scenario::import::object::{KubeObject, or_default};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -24,18 +24,22 @@ pub(super) struct ShownCondition {
     pub(super) last_update_time: Option<String>,
 }
 
+/// An object in Kubernetes. The kinds differ in the fields that they have.
+pub(super) type ShownObject = KubeObject<ShownSpec, ShownStatus>;
+
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct DeploymentIds {
+pub(super) struct ShownSpec {
     #[serde(rename = "deploymentID")]
     pub(super) deployment: Option<String>,
     #[serde(rename = "stagedDeploymentID")]
     pub(super) staged: Option<String>,
+    pub(super) target_cluster: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct DeploymentStatus {
+pub(super) struct ShownStatus {
     #[serde(rename = "appliedDeploymentID")]
     pub(super) applied: Option<String>,
     pub(super) ready: bool,
@@ -43,6 +47,10 @@ pub(super) struct DeploymentStatus {
     pub(super) display: DisplayedState,
     #[serde(deserialize_with = "or_default")]
     pub(super) conditions: Vec<ShownCondition>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) application_status: Vec<SetRow>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) stages_status: Vec<StageShown>,
 }
 
 #[derive(Default, Deserialize)]
@@ -53,24 +61,10 @@ pub(super) struct DisplayedState {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct SetStatus {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) application_status: Vec<SetRow>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
 pub(super) struct SetRow {
     pub(super) application: String,
     pub(super) status: String,
     pub(super) last_transition_time: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct UpdateRunShown {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) stages_status: Vec<StageShown>,
 }
 
 #[derive(Default, Deserialize)]
@@ -88,33 +82,19 @@ pub(super) struct StageCluster {
     pub(super) conditions: Vec<ShownCondition>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct BindingTarget {
-    pub(super) target_cluster: String,
-}
-
+/// Dates that `KubeObject` leaves out: those of the last writes, which are large, and those of Cloud Foundry's objects.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ConditionsOnly {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) conditions: Vec<ShownCondition>,
-}
-
-/// Dates of an object that `KubeObject` leaves out.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
 pub(super) struct Dated {
     #[serde(deserialize_with = "or_default")]
-    pub(super) metadata: DatedMetadata,
+    pub(super) metadata: ManagedMetadata,
     pub(super) created_at: Option<String>,
     pub(super) updated_at: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct DatedMetadata {
-    pub(super) creation_timestamp: Option<String>,
+pub(super) struct ManagedMetadata {
     #[serde(deserialize_with = "or_default")]
     pub(super) managed_fields: Vec<ManagedField>,
 }

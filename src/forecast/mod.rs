@@ -113,12 +113,6 @@ impl<'s> Forecaster<'s> {
         read().map_err(|problems| LoadError::new(problems, &first))
     }
 
-    /// A rollout that was seen otherwise; it began at time 0 of 1970.
-    #[must_use]
-    pub const fn of_seen(varied: &'s VariedExperiment, variant: usize, seen: RolloutSoFar, draws: u32) -> Self {
-        Self { varied, variant, draws, seen, released: 0 }
-    }
-
     /// Number of runs of [`Forecaster::forecast`].
     #[must_use]
     pub fn runs(&self) -> u64 {
@@ -252,7 +246,7 @@ fn targets(
     names: &[&str],
     (released, now): (Nanos, Nanos),
 ) -> Result<Vec<SeenTarget>, Vec<String>> {
-    let mut seen = vec![SeenTarget { state: SeenState::Waiting, ..SeenTarget::default() }; names.len()];
+    let mut seen = vec![SeenTarget::default(); names.len()];
     let mut unknown = Vec::new();
     for target in &shown.targets {
         let place = if shown.is_numbered {

@@ -17,15 +17,10 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::fields::{
-    BindingTarget, ConditionsOnly, Dated, DeploymentIds, DeploymentStatus, InstanceStats, KindMark, SetStatus,
-    ShownCondition, UpdateRunShown,
-};
+use super::fields::{Dated, InstanceStats, KindMark, ShownCondition, ShownObject, ShownSpec};
 use crate::calibrate::time::{Nanos, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
-use crate::scenario::import::object::KubeObject;
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
@@ -160,13 +155,13 @@ impl ShownRollout {
     }
 
     fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: KubeObject<DeploymentIds, DeploymentStatus> = object.read()?;
+        let read: ShownObject = object.read()?;
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
         let Some(name) = label.cloned() else {
             let problem = object.problem("metadata.labels", "the label `fleet.cattle.io/cluster` is missing");
             return Err(vec![problem.with_help(format!("export it with its labels: `{COMMAND}`"))]);
         };
-        let DeploymentIds { deployment, staged } = read.spec;
+        let ShownSpec { deployment, staged, .. } = read.spec;
         let status = read.status;
         let ready = self.since(object, ("status.conditions", &status.conditions), ("Ready", "True"))?;
         let is_applied = status.applied.is_some() && status.applied == deployment;
@@ -185,7 +180,7 @@ impl ShownRollout {
     }
 
     fn application_set(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: KubeObject<Value, SetStatus> = object.read()?;
+        let read: ShownObject = object.read()?;
         for (at, row) in read.status.application_status.into_iter().enumerate() {
             let field = format!("status.applicationStatus[{at}]");
             let since = self.time(object, &format!("{field}.lastTransitionTime"), row.last_transition_time.as_deref());
@@ -211,10 +206,8 @@ impl ShownRollout {
     }
 
     fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let dated: Dated = object.read()?;
-        self.released =
-            self.time(object, "metadata.creationTimestamp", dated.metadata.creation_timestamp.as_deref())?;
-        let read: KubeObject<Value, UpdateRunShown> = object.read()?;
+        let read: ShownObject = object.read()?;
+        self.released = self.time(object, "metadata.creationTimestamp", read.metadata.creation_timestamp.as_deref())?;
         for (nth, stage) in read.status.stages_status.into_iter().enumerate() {
             for (at, cluster) in stage.clusters.into_iter().enumerate() {
                 let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");
@@ -236,7 +229,7 @@ impl ShownRollout {
     }
 
     fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: KubeObject<BindingTarget, ConditionsOnly> = object.read()?;
+        let read: ShownObject = object.read()?;
         let conditions = ("status.conditions", read.status.conditions.as_slice());
         let waits = self.since(object, conditions, ("RolloutStarted", "False"))?;
         let told = self.since(object, conditions, ("RolloutStarted", "True"))?;

@@ -26,7 +26,9 @@ pub trait Strategy: Any + Debug + Send + Sync {
 
     /// The strategy as a part of the product's own file, with all settings, so that none is left to a default that
     /// another file has changed. What only this program knows is left out. `None`: the product has no such file.
-    fn snippet(&self) -> Option<Snippet>;
+    fn snippet(&self) -> Option<Snippet> {
+        None
+    }
 
     /// A warning if one of the product's objects would be too large for this fleet.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {

@@ -8,7 +8,7 @@ use super::check::Checker;
 use super::clock::clocked_limit;
 use super::file::ExperimentFile;
 use super::file_plan::PlanFile;
-use super::load::Loader;
+use super::loader::Loader;
 use super::plan::{FIRST_RUNS, with_candidates};
 use super::sweep::Axis;
 use super::{Experiment, Plan};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::constants::product_of;
 use super::file_plan::AUTO;
-use super::load::Loader;
+use super::loader::Loader;
 use crate::document::path::{Path, Step};
 use crate::document::problem::Source;
 use crate::document::tree::{self, Key, Node, Value};

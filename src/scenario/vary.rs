@@ -5,7 +5,8 @@ use std::path::Path as FsPath;
 use itertools::Itertools;
 
 use super::constants::{self, Basis, Constant, LaidValue, Level, lay};
-use super::load::{Loader, Purpose, begin};
+use super::load::begin;
+use super::loader::{Loader, Purpose};
 use super::{Experiment, Overrides};
 use crate::document::problem::LoadError;
 use crate::products::ProductEntry;

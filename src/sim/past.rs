@@ -35,10 +35,8 @@ use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report}
 /// What was seen of a target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SeenState {
-    /// Nothing.
-    #[default]
-    Unknown,
     /// It runs the old revision, and was not instructed.
+    #[default]
     Waiting,
     /// It was instructed and is not ready.
     Updating,
@@ -222,7 +220,7 @@ impl Past<'_> {
         let is_own = target.own.is_none();
         target.own.get_or_insert(now);
         match seen.state {
-            SeenState::Unknown | SeenState::Waiting => false,
+            SeenState::Waiting => false,
             SeenState::Failed => true,
             SeenState::Ready => {
                 target.is_ready = seen.ready.is_none();

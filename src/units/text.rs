@@ -40,6 +40,7 @@ pub struct Notation<T> {
 }
 
 /// A decimal number as a regular expression, see [`split_number`].
+#[cfg(test)]
 const NUMBER: &str = r"\+?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)";
 
 /// A quantity that is written as a number with a unit.
@@ -61,8 +62,8 @@ pub trait WithUnit: Copy + PartialEq + 'static {
     }
 
     /// A regular expression (ECMA 262) of the texts that [`WithUnit::parse`] reads, apart from their range; to be put
-    /// between anchors.
-    #[must_use]
+    /// between anchors. Tests alone make the schema of experiments.
+    #[cfg(test)]
     fn pattern() -> String {
         format!(r"{NUMBER}\s*{}", Self::NOTATION.any_unit())
     }
@@ -118,6 +119,7 @@ impl WithUnit for SimDuration {
         Self::NOTATION.of_base(value, nanos.unwrap_or(0.0))
     }
 
+    #[cfg(test)]
     fn pattern() -> String {
         format!(r"(({NUMBER}\s*{}\s*)+|\+?(0[0_]*(\.[0_]*)?|\.0[0_]*))", Self::NOTATION.any_unit())
     }
@@ -251,6 +253,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
 
 impl<T> Notation<T> {
     /// The units as alternatives of a regular expression.
+    #[cfg(test)]
     fn any_unit(&self) -> String {
         let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
         format!("({})", names.join("|"))

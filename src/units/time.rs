@@ -1,6 +1,5 @@
 //! Simulated time: points and spans in whole nanoseconds.
 
-use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 const NANOS_PER_SEC: f64 = 1e9;
@@ -155,12 +154,6 @@ impl Mul<u64> for SimDuration {
     type Output = Self;
     fn mul(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
-    }
-}
-
-impl Sum for SimDuration {
-    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
-        spans.fold(Self::ZERO, Add::add)
     }
 }
 

@@ -180,7 +180,7 @@ impl ApplicationStep {
 
 /// The application controller with the applications of one set.
 pub(super) struct ApplicationController {
-    release: ArgoCdRelease,
+    pub(super) release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
     applications: Vec<TrackedApplication>,
     shards: Vec<Shard>,
@@ -190,7 +190,7 @@ pub(super) struct ApplicationController {
     /// First refreshes after the release, of a commit that nothing else announces.
     pub(super) refreshes: Vec<(SimTime, usize)>,
     /// When another sync status or health was last seen.
-    shown_at: Option<SimTime>,
+    pub(super) shown_at: Option<SimTime>,
 }
 
 impl ApplicationController {
@@ -230,16 +230,6 @@ impl ApplicationController {
         }
     }
 
-    /// Whether a release is another spec of the applications.
-    pub(super) fn follows_specs(&self) -> bool {
-        self.release == ArgoCdRelease::TargetRevision
-    }
-
-    /// Whether a release changes the specs of the applications.
-    pub(super) fn is_by_parameters(&self) -> bool {
-        matches!(self.release, ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters)
-    }
-
     /// The object of an application is deleted, and its cluster keeps what it has. Its steps come to nothing.
     pub(super) fn deleted(&mut self, application: usize, plane: &mut Plane<'_>) {
         let tracked = &mut self.applications[application];
@@ -252,11 +242,6 @@ impl ApplicationController {
         if attempt.is_some() {
             shard.attempt_ends();
         }
-    }
-
-    /// When another sync status or health was last seen.
-    pub(super) const fn shown_at(&self) -> Option<SimTime> {
-        self.shown_at
     }
 
     /// What a cluster has applied, as far as the ApplicationSet controller has seen.

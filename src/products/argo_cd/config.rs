@@ -25,7 +25,7 @@ use crate::products::{
 use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
-    ArgoCdVersion, Automated, BackoffError, ControllerOptions, Waits,
+    ArgoCdVersion, Automated, ControllerOptions, RetryBackoff,
 };
 use crate::world::AgentSpec;
 
@@ -115,7 +115,8 @@ impl Product for ArgoCdConfig {
             Some(file) => ApplicationSetFile { kind: file.value.kind.clone(), spec }.check(),
             None => spec.steps().map(|_| ()).map(|()| spec),
         };
-        if let Some(Err(error)) = spec_backoff(checked.as_ref().ok()) {
+        let backoff = checked.as_ref().ok().and_then(|spec| spec.retry()?.backoff.as_ref());
+        if let Some(Err(error)) = backoff.map(RetryBackoff::waits) {
             let field = format!("{BACKOFF}.{}", error.field);
             let problem = places.problem(&field, error.to_string(), context);
             context.problems.push(problem.with_help(DURATIONS));
@@ -215,10 +216,6 @@ fn product_file<T: Default + DeserializeOwned>(
         matches!(error.kind, Kind::UnknownField { .. }) && !is_in(error, "spec.strategy") && !is_in(error, BACKOFF)
     };
     ProductFile::read(name, path, &Path::default(), context, |error| !is_ignored(error))
-}
-
-fn spec_backoff(spec: Option<&ApplicationSetSpec>) -> Option<Result<Waits, BackoffError>> {
-    Some(spec?.retry()?.backoff.as_ref()?.waits())
 }
 
 fn with_auto_sync(mut spec: ApplicationSetSpec, auto_sync: bool) -> ApplicationSetSpec {

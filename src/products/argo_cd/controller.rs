@@ -227,7 +227,10 @@ impl ArgoCdController {
     /// pass after its return does not know the destination yet.
     fn select(&mut self, cluster: ClusterId, is_selected: bool) {
         let index = cluster.index();
-        let parameters = if self.application_controller.is_by_parameters() { self.wanted.0 } else { OLD.0 };
+        let parameters = match self.application_controller.release {
+            ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => self.wanted.0,
+            ArgoCdRelease::Commit => OLD.0,
+        };
         let generated = Generated::new(Arc::clone(&self.labels[index]), parameters, self.wanted);
         self.view.set.applications[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
         if is_selected && self.is_registered[index] {
@@ -261,7 +264,7 @@ impl ArgoCdController {
             return self.unread.push(change.clone());
         }
         match change {
-            Change::Release(revision) if self.application_controller.follows_specs() => {
+            Change::Release(revision) if self.application_controller.release == ArgoCdRelease::TargetRevision => {
                 self.wanted = *revision;
                 for generated in self.view.set.applications.iter_mut().flat_map(|view| &mut view.generated) {
                     (generated.wanted, generated.parameters) = (*revision, revision.0);
@@ -413,7 +416,7 @@ impl ArgoCdController {
                 self.application_controller.deleted(target.index(), plane);
             }
         }
-        let shown_at = self.application_controller.shown_at();
+        let shown_at = self.application_controller.shown_at;
         is_new |= shown_at.is_some_and(|shown| self.listed.is_none_or(|listed| shown > listed));
         let (is_written, end) = self.client.update(at, is_new);
         self.listed = if is_written { Some(now) } else { self.listed };

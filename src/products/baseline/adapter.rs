@@ -4,7 +4,7 @@
 //! for a batch with one of them waits indefinitely.
 
 use super::BaselineStrategy;
-use crate::control_plane::{ApiClient, Change, Controller, ControllerInput, Plane, Runtime, Traits};
+use crate::control_plane::{ApiClient, Change, Controller, ControllerInput, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::Hold;
 use crate::rollout::baseline::{Baseline, BaselineTarget};
@@ -54,10 +54,6 @@ impl<'s> BaselineController<'s> {
 }
 
 impl Controller for BaselineController<'_> {
-    fn traits(&self) -> Traits {
-        Traits::default()
-    }
-
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
         match input {
             ControllerInput::Released => self.runtime.release(()),

@@ -8,7 +8,6 @@ mod config;
 
 use crate::control_plane::{Change, Controller};
 use crate::products::{Fleet, Run, Strategy, StrategyExplanation};
-use crate::results::Snippet;
 use crate::rollout::baseline::Baseline;
 
 pub use config::{AllAtOnce, Batches, Doubling, OneByOne};
@@ -34,10 +33,6 @@ impl Strategy for BaselineStrategy {
             }
         };
         StrategyExplanation { summary, ..StrategyExplanation::default() }
-    }
-
-    fn snippet(&self) -> Option<Snippet> {
-        None
     }
 
     fn takes(&self, change: &Change) -> Result<(), String> {

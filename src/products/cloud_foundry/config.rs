@@ -24,7 +24,7 @@ use crate::products::{Fleet, Product, ProductFile, Strategy, TunedSetting};
 use crate::rollout::RuleSet;
 #[cfg(test)]
 use crate::rollout::cloud_foundry::DeploymentStrategy;
-use crate::rollout::cloud_foundry::{AppQuota, CloudFoundryBugs, DeploymentRequest, RequestError, Superseded};
+use crate::rollout::cloud_foundry::{AppQuota, CloudFoundryBugs, DeploymentRequest, Superseded};
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
@@ -113,7 +113,8 @@ impl Product for CloudFoundryConfig {
                         Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
                         None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
                     };
-                    let problem = request_problem(path, file.as_ref(), &error, context).with_help(help);
+                    let problem =
+                        field_problem(path, file.as_ref(), error.field(), error.to_string(), context).with_help(help);
                     context.problems.push(problem);
                 }
                 return None;
@@ -203,11 +204,6 @@ fn check_superseded(
         return None;
     }
     Some(superseded)
-}
-
-/// A problem that the product has with a request.
-fn request_problem(path: &Path, file: Option<&RequestFile>, error: &RequestError, context: &Context<'_>) -> Problem {
-    field_problem(path, file, error.field(), error.to_string(), context)
 }
 
 /// A problem with a field of a request: in place if it is set there, else in the file.

@@ -2,7 +2,7 @@
 
 use super::ExternalStrategy;
 use super::session::Session;
-use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime, Traits};
+use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime};
 use crate::process::ProcessError;
 use crate::process::protocol::{Decided, News, ProcessMessage};
 use crate::products::Run;
@@ -63,10 +63,6 @@ impl<'r> ExternalController<'r> {
 }
 
 impl Controller for ExternalController<'_> {
-    fn traits(&self) -> Traits {
-        Traits::default()
-    }
-
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
         match input {
             ControllerInput::Released => self.runtime.release(()),

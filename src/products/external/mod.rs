@@ -22,7 +22,6 @@ use std::collections::BTreeMap;
 use super::{Fleet, Run, Strategy, StrategyExplanation};
 use crate::control_plane::{Change, Controller};
 use crate::process::ProcessCommand;
-use crate::results::Snippet;
 
 /// A checked external strategy.
 #[derive(Clone, Debug)]
@@ -47,10 +46,6 @@ impl Strategy for ExternalStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         let summary = format!("{} clusters in the order that `{}` decides", fleet.len(), self.command.shown());
         StrategyExplanation { summary, ..StrategyExplanation::default() }
-    }
-
-    fn snippet(&self) -> Option<Snippet> {
-        None
     }
 
     fn takes(&self, _change: &Change) -> Result<(), String> {

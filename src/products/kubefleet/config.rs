@@ -171,9 +171,11 @@ impl Product for StagedConfig {
         let document = file.map(|file| &file.document);
         let places = FieldPlaces { path, file: document, in_file: Self::IN_FILE };
         check_stages(&places, &strategy, settings.rules, &updates, fleet, context);
+        // As documented, a run asks for approvals after stages only.
+        let asks_before = settings.rules == RuleSet::Shipped;
         if approvals.is_none()
             && context.is_untouched(&path.key("approvals"))
-            && let Some(field) = first_approval(&strategy, settings.rules)
+            && let Some((.., field)) = approvals_of(&strategy).find(|(_, is_before, _)| asks_before || !is_before)
         {
             let problem = places.problem(&field, "no time is set at which this approval is given", context);
             let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
@@ -188,7 +190,7 @@ impl Product for StagedConfig {
                 Vec::new()
             },
             approval_delay: approvals.clone(),
-            approvals: approvals_of(&strategy),
+            approvals: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
             ..Program::new("kubefleet", settings.file.as_deref())
         };
         let native = Arc::new(KubeFleetStaged {
@@ -220,16 +222,16 @@ impl StagedConfig {
     }
 }
 
-/// The approvals that a run asks for: of which stage, and whether before it.
-fn approvals_of(strategy: &StrategySpec) -> Vec<(String, bool)> {
-    let of_stage = |stage: &StageConfig| {
-        let before =
-            stage.before_stage_tasks.iter().any(|task| task.kind == "Approval").then(|| (stage.name.clone(), true));
-        let after =
-            stage.after_stage_tasks.iter().any(|task| task.kind == "Approval").then(|| (stage.name.clone(), false));
-        before.into_iter().chain(after)
-    };
-    strategy.stages.iter().flat_map(of_stage).collect()
+/// The first approval before each stage, and after it: the stage, whether before it, and the place in the file.
+fn approvals_of(strategy: &StrategySpec) -> impl Iterator<Item = (&StageConfig, bool, String)> {
+    strategy.stages.iter().enumerate().flat_map(|(index, stage)| {
+        let before = (&stage.before_stage_tasks, "beforeStageTasks", true);
+        let after = (&stage.after_stage_tasks, "afterStageTasks", false);
+        [before, after].into_iter().filter_map(move |(tasks, field, is_before)| {
+            let position = tasks.iter().position(|task| task.kind == "Approval")?;
+            Some((stage, is_before, format!("spec.stages[{index}].{field}[{position}]")))
+        })
+    })
 }
 
 /// Reports what KubeFleet, or a run, refuses of the stages.
@@ -357,16 +359,4 @@ fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
         _ => None,
     };
     place.unwrap_or_else(|| "spec.stages".to_owned())
-}
-
-/// The place of the first approval that a run asks for.
-fn first_approval(strategy: &StrategySpec, rules: RuleSet) -> Option<String> {
-    strategy.stages.iter().enumerate().find_map(|(index, stage)| {
-        let before = (stage.before_stage_tasks.iter(), "beforeStageTasks", rules == RuleSet::Shipped);
-        let after = (stage.after_stage_tasks.iter(), "afterStageTasks", true);
-        [before, after].into_iter().find_map(|(mut tasks, field, counts)| {
-            let position = tasks.position(|task| task.kind == "Approval").filter(|_| counts)?;
-            Some(format!("spec.stages[{index}].{field}[{position}]"))
-        })
-    })
 }

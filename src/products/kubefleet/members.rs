@@ -13,47 +13,42 @@ use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::SimTime;
 use crate::world::{NEW, WorldSpec};
 
-/// The member clusters of the fleet.
-pub(super) struct Members;
-
-impl Members {
-    /// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the
-    /// list.
-    pub(super) fn bindings(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
-        let binding = |(position, index): (u32, usize)| {
-            let cluster = &world.clusters[index];
-            let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(position));
-            match world.installed(index) {
-                Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
-                _ => Binding::scheduled(name, target, 0),
-            }
-        };
-        (0..).zip(clusters).map(binding).collect()
-    }
-
-    /// The work generator writes a binding's status. The binding before and after it, if it changed.
-    pub(super) fn write(
-        bindings: &mut Bindings,
-        target: TargetId,
-        revision: Revision,
-        state: WorkState,
-    ) -> Option<(Binding, Binding)> {
-        let binding = bindings.get_mut(target)?;
-        if binding.snapshot != Some(revision) {
-            return None;
+/// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the
+/// list.
+pub(super) fn bindings_of(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
+    let binding = |(position, index): (u32, usize)| {
+        let cluster = &world.clusters[index];
+        let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(position));
+        match world.installed(index) {
+            Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
+            _ => Binding::scheduled(name, target, 0),
         }
-        let before = binding.clone();
-        // When a condition was written decides nothing, as a test of the schedulers shows; with the time of the report,
-        // one that says the same again would look like a change.
-        binding.report(SimTime::ZERO, state);
-        (before != *binding).then(|| (before, binding.clone()))
-    }
+    };
+    (0..).zip(clusters).map(binding).collect()
+}
 
-    /// Whether the hub cluster sees the new resources available in a cluster.
-    pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> bool {
-        let binding = bindings.get(target).expect("every cluster has a binding");
-        binding.snapshot == Some(NEW) && binding.has_succeeded()
+/// The work generator writes a binding's status. The binding before and after it, if it changed.
+pub(super) fn write_status(
+    bindings: &mut Bindings,
+    target: TargetId,
+    revision: Revision,
+    state: WorkState,
+) -> Option<(Binding, Binding)> {
+    let binding = bindings.get_mut(target)?;
+    if binding.snapshot != Some(revision) {
+        return None;
     }
+    let before = binding.clone();
+    // When a condition was written decides nothing, as a test of the schedulers shows; with the time of the report,
+    // one that says the same again would look like a change.
+    binding.report(SimTime::ZERO, state);
+    (before != *binding).then(|| (before, binding.clone()))
+}
+
+/// Whether the hub cluster sees the new resources available in a cluster.
+pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> bool {
+    let binding = bindings.get(target).expect("every cluster has a binding");
+    binding.snapshot == Some(NEW) && binding.has_succeeded()
 }
 
 /// Bindings that are not available with what they say, at the cost of what changed.

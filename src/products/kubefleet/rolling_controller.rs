@@ -18,8 +18,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::members::{Members, Unavailable};
-use super::work_generator::{Effect, WorkGenerator};
+use super::members::{self, Unavailable};
+use super::work_generator::{BINDINGS, Effect, WorkGenerator};
 use super::{KubeFleetRolling, member_clusters};
 use crate::control_plane::{
     ApiRequest, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
@@ -156,7 +156,7 @@ impl RollingController {
             policy: *policy,
             apply_strategy: ApplyStrategy(0),
             latest_snapshot: if snapshot_delay.is_none() { Some(NEW) } else { before },
-            bindings: Members::bindings(world, "placement", 0..world.clusters.len()),
+            bindings: members::bindings_of(world, "placement", 0..world.clusters.len()),
         };
         Self {
             scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters)),
@@ -224,7 +224,7 @@ impl RollingController {
             // The event of the first one has started this pass. Those of the others come while it lists.
             self.runtime.add(());
         }
-        let listed = self.generator.request(now);
+        let listed = self.generator.client.send(BINDINGS, now).answered;
         self.pass = Some(RolloutPass {
             began: now,
             group: Group::List,
@@ -289,7 +289,7 @@ impl RollingController {
             pass.refused = None;
             clusters.into_iter().filter_map(|cluster| self.generator.started(cluster)).filter(|at| *at > now).max()
         } else {
-            let write = |cluster| (cluster, self.generator.request_for_now(now));
+            let write = |cluster| (cluster, self.generator.client.send_for_now(BINDINGS, now));
             let writes: Vec<(usize, ApiRequest)> = clusters.into_iter().map(write).collect();
             self.send(pass, &decided, &writes, plane);
             pass.writes = writes.into_iter().collect();
@@ -346,7 +346,7 @@ impl RollingController {
     fn close(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) {
         if pass.refused.is_some_and(|at| at <= now) {
             pass.has_failed = true;
-            self.generator.give_up(now);
+            self.generator.client.give_up(BINDINGS, now);
         }
         let Some(decided) = pass.decided.take() else {
             pass.changed.clear();
@@ -416,7 +416,7 @@ impl RollingController {
                 self.view.store_started(now, &[target], false);
                 SimTime::MAX
             } else {
-                self.generator.request(now)
+                self.generator.client.send(BINDINGS, now).answered
             };
             self.generator.write_spec(cluster, revision, [now, started], plane);
         } else {
@@ -463,7 +463,9 @@ impl RollingController {
         now: SimTime,
         plane: &mut Plane<'_>,
     ) {
-        if let Some((before, after)) = Members::write(&mut self.view.bindings, TargetId(cluster.0), revision, state) {
+        if let Some((before, after)) =
+            members::write_status(&mut self.view.bindings, TargetId(cluster.0), revision, state)
+        {
             self.is_dirty = true;
             self.binding_written(cluster, now, plane);
             if wakes(&before, &after, self.bugs) {
@@ -531,7 +533,7 @@ impl Controller for RollingController {
     /// A cluster that the placement no longer picks is done when its binding is gone.
     fn is_done(&self, cluster: ClusterId) -> bool {
         self.view.bindings.get(TargetId(cluster.0)).is_none()
-            || Members::is_done(&self.view.bindings, TargetId(cluster.0))
+            || members::is_done(&self.view.bindings, TargetId(cluster.0))
     }
 
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.

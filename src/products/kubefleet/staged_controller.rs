@@ -9,7 +9,7 @@
 //! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
 //! this frees in the cluster; conflicts of the run's own writes of bindings, which queue the run again.
 
-use super::members::{Members, Unavailable};
+use super::members::{self, Unavailable};
 use super::runs::UpdateRun;
 use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
@@ -76,7 +76,7 @@ impl<'s> StagedController<'s> {
         }
         let bindings = placements.iter().zip(&picked);
         let mut bindings: Vec<Bindings> =
-            bindings.map(|(name, picked)| Members::bindings(world, name, picked.iter().copied())).collect();
+            bindings.map(|(name, picked)| members::bindings_of(world, name, picked.iter().copied())).collect();
         for (cluster, &(placement, target)) in places.iter().enumerate() {
             if strategy.updates.is_unpicked(cluster) {
                 bindings[placement].get_mut(target).expect("all have one").unschedule();
@@ -115,7 +115,7 @@ impl<'s> StagedController<'s> {
         let run = UpdateRun { name, placement: 0, snapshot, states: Vec::new() };
         let clusters = picked_from(&self.clusters, &self.picked[0]);
         let mut run = StagedRun::new(self.strategy, &run, clusters, self.release, self.streams, self.watch_delay);
-        run.add_snapshot(snapshot);
+        run.view.resource_snapshots.push(snapshot);
         run.set_state(RunState::Run);
         self.runtime.add(self.runs.len());
         self.runs.push(run);
@@ -133,7 +133,7 @@ impl<'s> StagedController<'s> {
         for (placement, bindings) in changed {
             self.unavailable[placement].look(bindings);
             let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
-            runs.for_each(|run| run.bindings_changed(bindings.changed()));
+            runs.for_each(|run| bindings.changed().iter().for_each(|cluster| _ = run.changed.insert(cluster)));
             bindings.clear_changed();
         }
     }
@@ -164,7 +164,7 @@ impl<'s> StagedController<'s> {
         match change {
             Change::Stop(is_stopped) => {
                 let state = if *is_stopped { RunState::Stop } else { RunState::Run };
-                for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.exists()) {
+                for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.exists) {
                     run.set_state(state);
                     self.runtime.add(number);
                 }
@@ -187,7 +187,7 @@ impl<'s> StagedController<'s> {
                 let (placement, _) = self.places[cluster.index()];
                 let clusters = picked_from(&self.clusters, &self.picked[placement]);
                 let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
-                runs.for_each(|run| run.set_clusters(clusters.clone()));
+                runs.for_each(|run| run.scheduler.set_clusters(clusters.clone()));
             }
             Change::Release(snapshot) => self.another_run(*snapshot),
         }
@@ -224,7 +224,7 @@ impl<'s> StagedController<'s> {
             Effect::Written(_) => {}
             Effect::Status(cluster, revision, state) => {
                 let (bindings, target) = self.bindings_of(cluster);
-                self.is_dirty |= Members::write(bindings, target, revision, state).is_some();
+                self.is_dirty |= members::write_status(bindings, target, revision, state).is_some();
                 plane.changed(cluster);
             }
             Effect::Removed(cluster) => {
@@ -286,18 +286,18 @@ impl Controller for StagedController<'_> {
         if self.strategy.updates.is_unpicked(cluster.index()) {
             return bindings.get(target).is_none();
         }
-        bindings.get(target).is_some() && Members::is_done(bindings, target)
+        bindings.get(target).is_some() && members::is_done(bindings, target)
     }
 
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
             return Some(Hold { rule: "objectSize".into(), explanation: reason.clone() });
         }
-        let exist = || self.runs.iter().filter(|run| run.exists());
+        let exist = || self.runs.iter().filter(|run| run.exists);
         let hold_of = |run: &StagedRun<'_>| {
             let mut hold = run.hold(&self.bindings[run.placement])?;
             if self.runs.len() > 1 {
-                hold.explanation = format!("run `{}`: {}", run.name(), hold.explanation);
+                hold.explanation = format!("run `{}`: {}", run.name, hold.explanation);
             }
             Some(hold)
         };
@@ -306,8 +306,8 @@ impl Controller for StagedController<'_> {
     }
 
     fn show(&mut self, log: &mut StatusLog) {
-        for run in self.runs.iter().filter(|run| run.exists()) {
-            log.show(run.scheduler().conditions());
+        for run in self.runs.iter().filter(|run| run.exists) {
+            log.show(run.scheduler.conditions());
         }
         for (name, bindings) in self.strategy.updates.placements.iter().zip(&self.bindings) {
             log.show(placement_conditions(name, bindings, None));
@@ -324,7 +324,7 @@ impl Controller for StagedController<'_> {
                         name.clone_from(&stage.name);
                     } else {
                         let separator = if name.is_empty() { "" } else { "; " };
-                        name.push_str(&format!("{separator}{}/{}", run.name(), stage.name));
+                        name.push_str(&format!("{separator}{}/{}", run.name, stage.name));
                     }
                 }
             }

@@ -18,7 +18,7 @@ use crate::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, RunStatus, StagedAction, StagedUpdateRun, StagedView,
 };
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
-use crate::rollout::{ApprovalId, Hold, QueueRequest, Revision, TargetSet};
+use crate::rollout::{ApprovalId, Hold, QueueRequest, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
@@ -41,12 +41,13 @@ pub(super) struct PassEnd {
 /// One run.
 pub(super) struct StagedRun<'s> {
     pub(super) placement: usize,
-    name: String,
-    scheduler: StagedUpdateRun,
-    view: StagedView,
+    pub(super) name: String,
+    pub(super) scheduler: StagedUpdateRun,
+    pub(super) view: StagedView,
     /// What people do to its object, by their time since the release: the run exists with the first state.
     pub(super) acts: Vec<(SimDuration, RunState)>,
-    exists: bool,
+    /// Its object was created.
+    pub(super) exists: bool,
     /// Acts and approvals that are still to come.
     pub(super) pending: usize,
     /// Approvals that were given, also before they were asked for.
@@ -59,16 +60,16 @@ pub(super) struct StagedRun<'s> {
     fresh_at: Option<SimTime>,
     watch_delay: SimDuration,
     /// How far the run was before the last pass and after it.
-    progress: [Option<Progress>; 2],
+    progress: [Option<RunProgress>; 2],
     /// The last pass asked for nothing and noted nothing.
     wrote_nothing: bool,
     /// Clusters whose bindings it may see otherwise than in its last pass.
-    changed: TargetSet,
+    pub(super) changed: TargetSet,
 }
 
 /// What of a run's status its next pass goes by.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Progress {
+struct RunProgress {
     stage: usize,
     updating: usize,
     finished: usize,
@@ -125,36 +126,8 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// The bindings of these clusters have changed.
-    pub(super) fn bindings_changed(&mut self, changed: &TargetSet) {
-        changed.iter().for_each(|cluster| _ = self.changed.insert(cluster));
-    }
-
-    /// There are newer resources than those of the release.
-    pub(super) fn add_snapshot(&mut self, snapshot: Revision) {
-        self.view.resource_snapshots.push(snapshot);
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn scheduler(&self) -> &StagedUpdateRun {
-        &self.scheduler
-    }
-
     pub(super) fn status(&self) -> &RunStatus {
         self.scheduler.run()
-    }
-
-    /// Its object was created.
-    pub(super) const fn exists(&self) -> bool {
-        self.exists
-    }
-
-    /// The member clusters have other labels now.
-    pub(super) fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
-        self.scheduler.set_clusters(clusters);
     }
 
     /// Somebody creates its object, or sets the state.
@@ -192,8 +165,8 @@ impl<'s> StagedRun<'s> {
             // The cache does not show the status that the last pass wrote: a conflict.
             // What has changed since, such as an approval, is for the next pass.
             self.wrote_nothing = false;
-            let asked = generator.in_turn(APPROVALS, now, asked);
-            let end = generator.in_turn(RUNS, asked, 1);
+            let asked = generator.client.in_turn(APPROVALS, now, asked);
+            let end = generator.client.in_turn(RUNS, asked, 1);
             return PassEnd { end, approvals: Vec::new(), is_new: false, next: QueueRequest::Error };
         }
         let before = self.progress();
@@ -204,9 +177,9 @@ impl<'s> StagedRun<'s> {
         std::mem::swap(&mut self.view.bindings, bindings);
         let status = &pass.status;
         // Each pass asks again for an approval that has not been accepted, and learns that the request exists.
-        let mut at = generator.in_turn(APPROVALS, now, asked);
+        let mut at = generator.client.in_turn(APPROVALS, now, asked);
         if before.is_none() {
-            at = generator.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
+            at = generator.client.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
         }
         self.wrote_nothing = status.writes(&pass.actions) == 0;
         let mut approvals = Vec::new();
@@ -215,25 +188,25 @@ impl<'s> StagedRun<'s> {
                 StagedAction::Deploy(target, revision) => {
                     let cluster = picked[target.index()];
                     plane.promote(ClusterId(cluster as u32), revision);
-                    let spec = generator.in_turn(BINDINGS, at, 1);
-                    at = generator.in_turn(BINDINGS, spec, 1);
+                    let spec = generator.client.in_turn(BINDINGS, at, 1);
+                    at = generator.client.in_turn(BINDINGS, spec, 1);
                     generator.write_spec(cluster, revision, [spec, at], plane);
                 }
                 StagedAction::RequestApproval(approval) => {
-                    at = generator.in_turn(APPROVALS, at, 1);
+                    at = generator.client.in_turn(APPROVALS, at, 1);
                     plane.pass_until(at, 1);
                     approvals.extend(self.given_at(now, approval, plane).map(|given| (approval, given)));
                 }
                 StagedAction::Delete(target) => {
-                    at = generator.in_turn(BINDINGS, at, 1);
+                    at = generator.client.in_turn(BINDINGS, at, 1);
                     generator.delete(picked[target.index()], at, plane);
                 }
             }
         }
-        at = generator.in_turn(BINDINGS, at, status.restarted.len());
+        at = generator.client.in_turn(BINDINGS, at, status.restarted.len());
         // Accepted approvals, and at last the run's own status, which every pass writes.
-        at = generator.in_turn(APPROVALS, at, status.accepted.len());
-        at = generator.in_turn(RUNS, at, 1);
+        at = generator.client.in_turn(APPROVALS, at, status.accepted.len());
+        at = generator.client.in_turn(RUNS, at, 1);
         self.progress = [before, self.progress()];
         self.fresh_at = Some(at + self.watch_delay);
         self.pending += approvals.len();
@@ -256,12 +229,12 @@ impl<'s> StagedRun<'s> {
         Some(given)
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<RunProgress> {
         let run = self.scheduler.run();
         run.initialized?;
         let stage = run.current_stage();
         let status = run.stage(stage);
-        Some(Progress { stage, updating: status.in_progress(), finished: status.finished(), stuck: run.stuck.len() })
+        Some(RunProgress { stage, updating: status.in_progress(), finished: status.finished(), stuck: run.stuck.len() })
     }
 
     /// The rule that blocks it.

@@ -14,7 +14,7 @@
 //! written here and is queued again in the product; and the wait of a binding that is picked again for `RolloutStarted`
 //! of its generation.
 
-use crate::control_plane::{ApiClient, ApiRequest, Plane, RateLimiter, RetryPolicy, Runtime};
+use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
@@ -105,7 +105,8 @@ struct TrackedBinding {
 
 /// The work generator of a hub, and the hub agent's client.
 pub(super) struct WorkGenerator {
-    client: ApiClient,
+    /// The rollout's controller sends its requests through it, too.
+    pub(super) client: ApiClient,
     watch_delay: SimDuration,
     /// From a write of a status until the rollout's controller takes it into account.
     visible_after: SimDuration,
@@ -146,26 +147,6 @@ impl WorkGenerator {
     pub(super) const fn with_members(mut self) -> Self {
         self.members_cached = Some(SimTime::ZERO);
         self
-    }
-
-    /// The rollout's controller reads or writes a binding now. Returns when it has the answer.
-    pub(super) fn request(&mut self, now: SimTime) -> SimTime {
-        self.client.send(BINDINGS, now).answered
-    }
-
-    /// The rollout's controller makes requests one after the other. Returns the time of the last answer.
-    pub(super) fn in_turn(&mut self, kind: usize, begin: SimTime, count: usize) -> SimTime {
-        self.client.in_turn(kind, begin, count)
-    }
-
-    /// As [`Self::request`], of a pass that may give the request up.
-    pub(super) fn request_for_now(&mut self, now: SimTime) -> ApiRequest {
-        self.client.send_for_now(BINDINGS, now)
-    }
-
-    /// A pass gives up its requests that wait for the client's limit.
-    pub(super) fn give_up(&mut self, now: SimTime) {
-        self.client.give_up(BINDINGS, now);
     }
 
     /// The rollout's controller writes a binding, answered at `written`: updates of an older version are refused.

@@ -32,7 +32,6 @@ pub struct ApplicationSetFile {
 
 /// The `spec` of an ApplicationSet.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSpec {
     /// The generators of applications. Here they only determine the interval of their timer.
@@ -106,7 +105,6 @@ pub struct MatchExpression {
 
 /// `spec.syncPolicy`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSyncPolicy {
     /// Permitted changes of applications by the controller. Absent: everything.
@@ -131,7 +129,6 @@ pub enum ApplicationsSync {
 
 /// `spec.template`, as far as it has an effect here.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Template {
     /// Of the applications.
@@ -144,7 +141,6 @@ pub struct Template {
 
 /// `spec.template.metadata`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateMetadata {
     /// Of each application. Empty: that of its cluster.
@@ -160,7 +156,6 @@ pub struct TemplateMetadata {
 
 /// `spec.template.spec`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateSpec {
     /// Sync policy of each application.
@@ -169,7 +164,6 @@ pub struct TemplateSpec {
 
 /// `syncPolicy` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SyncPolicy {
     /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
@@ -180,7 +174,6 @@ pub struct SyncPolicy {
 
 /// `syncPolicy.automated` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Automated {
     /// Delete resources that the source no longer has.
@@ -195,7 +188,6 @@ pub type Generator = BTreeMap<String, Option<GeneratorBody>>;
 
 /// What a generator says.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GeneratorBody {
     /// Seconds between two queries; 0 or less: never repeated. Absent: the default of the kind.

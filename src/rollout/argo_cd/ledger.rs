@@ -28,9 +28,9 @@ pub(super) struct SetLedger {
     places: Vec<u32>,
     applications: Vec<u32>,
     /// The first place of each step, and the end.
-    first_places: Vec<u32>,
+    pub(super) first_places: Vec<u32>,
     /// Places of applications with a row.
-    with_row: TargetSet,
+    pub(super) with_row: TargetSet,
     /// Places of applications that Wait in a step of their own.
     waiting: TargetSet,
     /// Applications that exist and have a Healthy row.
@@ -148,11 +148,6 @@ impl SetLedger {
         }
     }
 
-    /// Whether the set has no row.
-    pub(super) fn has_no_rows(&self) -> bool {
-        self.with_row.is_empty()
-    }
-
     /// Number of steps, from the first, that may sync: up to the first that is not complete (`getAppsToSync`).
     pub(super) fn open_steps(&self) -> usize {
         let closed = self.incomplete.iter().position(|incomplete| *incomplete > 0);
@@ -174,11 +169,6 @@ impl SetLedger {
     pub(super) fn waiting_from(&self, step: usize, place: u32) -> Option<(u32, u32)> {
         let place = self.waiting.next(place).filter(|place| *place < self.first_places[step + 1])?;
         Some((place, self.applications[place as usize]))
-    }
-
-    /// The first place of a step.
-    pub(super) fn first_place(&self, step: usize) -> u32 {
-        self.first_places[step]
     }
 
     /// Whether a step has a row at this place or later.

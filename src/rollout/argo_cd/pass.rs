@@ -142,7 +142,7 @@ impl ArgoCd {
     fn take_ledger(&mut self, view: &ApplicationSetView, changed: &TargetSet) -> Option<SetLedger> {
         let ledger = self.ledger.take()?;
         let is_known = match &self.labels {
-            None => ledger.has_no_rows(),
+            None => ledger.with_row.is_empty(),
             Some(labels) => changed.iter().all(|index| {
                 let generated = view.applications[index as usize].generated.as_ref();
                 generated.map(|generated| &generated.labels) == labels[index as usize].as_ref()
@@ -356,7 +356,7 @@ impl SetPass<'_> {
     fn promote(&mut self) -> Option<()> {
         let mut before = Rows::new();
         for step in 0..self.status.budgets.len() {
-            let mut place = self.ledger.first_place(step);
+            let mut place = self.ledger.first_places[step];
             let is_open = step < self.set.allowed_steps;
             while let Some((at, application)) = self.ledger.waiting_from(step, place).filter(|_| is_open) {
                 if !self.status.budgets[step].turn(true) {

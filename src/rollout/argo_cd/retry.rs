@@ -9,8 +9,6 @@
 //! failed attempt before it computes the wait, so the first wait is `duration` · `factor`. The comment on the formula
 //! and the time in the product's message use the count before that: one factor too short.
 
-#[cfg(test)]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::duration::parse_duration;
@@ -35,7 +33,6 @@ pub const RETRY_MAX: SimDuration = SimDuration::from_mins(3);
 
 /// `syncPolicy.retry` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
     /// Attempts after the first; negative: unlimited.
@@ -47,7 +44,6 @@ pub struct Retry {
 
 /// `syncPolicy.retry.backoff`. Durations are Go's, `1m30s`, or a text of digits alone: seconds. Empty is absent.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RetryBackoff {
     /// The first wait divided by `factor`. Absent: [`RETRY_FIRST`].

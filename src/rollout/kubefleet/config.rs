@@ -13,7 +13,6 @@ use super::PlacementPolicy;
 
 /// The name of an object.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ObjectMeta {
     /// Unique among the objects of its kind.
@@ -23,7 +22,6 @@ pub struct ObjectMeta {
 
 /// `kind: ClusterStagedUpdateStrategy`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ClusterStagedUpdateStrategy {
     /// Its name, which runs refer to.
@@ -78,7 +76,6 @@ pub struct StageTask {
 
 /// `kind: ClusterStagedUpdateRun`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ClusterStagedUpdateRun {
     /// Its name.
@@ -89,7 +86,6 @@ pub struct ClusterStagedUpdateRun {
 
 /// The specification of a run. All fields except the state are immutable.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunSpec {
     /// The placement whose clusters it updates.
@@ -120,7 +116,6 @@ pub enum RunState {
 
 /// `kind: ClusterResourcePlacement`, as far as it affects a rollout.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ClusterResourcePlacement {
     /// Its name.
@@ -131,7 +126,6 @@ pub struct ClusterResourcePlacement {
 
 /// The number of clusters, and how they are updated.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct PlacementSpec {
     /// Absent: `PickAll`.
@@ -143,7 +137,6 @@ pub struct PlacementSpec {
 
 /// The clusters that a placement requests. How they are picked (affinity, tolerations) is ignored here.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementPolicyConfig {
     /// `PickAll`, `PickN` or `PickFixed`. Absent: `PickAll`.
@@ -157,7 +150,6 @@ pub struct PlacementPolicyConfig {
 
 /// Rollout strategy of a placement.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementStrategy {
     /// `RollingUpdate`, or `External` for staged update runs. Absent: `RollingUpdate`.
@@ -171,7 +163,6 @@ pub struct PlacementStrategy {
 
 /// Method of applying the resources in a cluster; only its kind is read.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ApplyStrategyConfig {
     /// `ClientSideApply`, `ServerSideApply` or `ReportDiff`.

@@ -182,7 +182,9 @@ impl StalledBundle<'_> {
         ];
         let found: Vec<_> = groups.into_iter().filter(|(_, clusters, _)| !clusters.is_empty()).collect();
         let &(rule, _, _) = found.first()?;
-        let texts = found.iter().map(|(_, clusters, why)| format!("{} {why}", self.clusters_are(clusters)));
+        let texts = found
+            .iter()
+            .map(|(_, clusters, why)| format!("{} {} {why}", self.clusters(clusters), text::are(clusters.len())));
         Some(Hold { rule: rule.into(), explanation: texts.collect::<Vec<_>>().join("; ") })
     }
 
@@ -226,11 +228,6 @@ impl StalledBundle<'_> {
     /// `3 clusters (a, b, c)`.
     fn clusters(&self, list: &[u32]) -> String {
         text::listed(list.iter().map(|index| self.name(*index)), "cluster")
-    }
-
-    /// `3 clusters (a, b, c) are`.
-    fn clusters_are(&self, list: &[u32]) -> String {
-        format!("{} {}", self.clusters(list), text::are(list.len()))
     }
 
     fn names(&self, list: &[u32]) -> String {

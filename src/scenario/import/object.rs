@@ -25,7 +25,7 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
     Ok(Option::deserialize(field)?.unwrap_or_default())
 }
 
-/// Name, labels and owners of an object.
+/// Name, labels, times and owners of an object.
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct KubeMetadata {
@@ -35,6 +35,7 @@ pub(crate) struct KubeMetadata {
     pub(crate) namespace: String,
     #[serde(deserialize_with = "or_default")]
     pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) creation_timestamp: Option<String>,
     /// Set while the object is being deleted.
     pub(crate) deletion_timestamp: Option<String>,
     #[serde(deserialize_with = "or_default")]

@@ -68,24 +68,19 @@ const fn one() -> u32 {
     1
 }
 
-/// The queues of one cluster.
+/// The queues of one cluster that have a limit, in the order in which a pod passes them.
 #[derive(Clone, Debug)]
-pub(crate) struct PodQueues {
-    creation: Option<Reservations>,
-    scheduling: Option<Reservations>,
-}
+pub(crate) struct PodQueues(Vec<Reservations>);
 
 impl PodQueues {
     pub(crate) fn new(spec: &PodSpec) -> Self {
-        let bucket = |limit: PodLimit| Reservations::new(limit.rate.get(), limit.burst);
-        Self { creation: spec.creation.map(bucket), scheduling: spec.scheduling.map(bucket) }
+        let limits = [spec.creation, spec.scheduling].into_iter().flatten();
+        Self(limits.map(|limit| Reservations::new(limit.rate.get(), limit.burst)).collect())
     }
 
     /// When a pod that is wanted now is bound to its node.
     pub(crate) fn bound(&mut self, now: SimTime) -> SimTime {
-        let pass = |queue: &mut Option<Reservations>, at| queue.as_mut().map_or(at, |queue| queue.reserve(at));
-        let created = pass(&mut self.creation, now);
-        pass(&mut self.scheduling, created)
+        self.0.iter_mut().fold(now, |at, queue| queue.reserve(at))
     }
 }
 

@@ -9,8 +9,7 @@ use std::sync::atomic::AtomicBool;
 use fleetsim::forecast::{ForecastInputs, Forecaster};
 use fleetsim::results::{ForecastRecord, RunRecord};
 use fleetsim::scenario::{Level, Overrides, VariedExperiment};
-use fleetsim::sim::{self, RolloutSoFar, SeenTarget};
-use fleetsim::units::SimTime;
+use fleetsim::sim;
 use tempfile::TempDir;
 
 use super::common::{fleetsim, folder_with, loaded, root, text, with_outputs};
@@ -94,10 +93,11 @@ fn interval(record: &ForecastRecord) -> (f64, f64) {
     (end(&record.done.low), end(&record.done.high))
 }
 
-/// The forecast before anything has happened.
-fn unconditioned(varied: &VariedExperiment, draws: u32) -> (f64, f64) {
-    let targets = vec![SeenTarget::default(); 24];
-    interval(&forecast(&Forecaster::of_seen(varied, 0, RolloutSoFar { now: SimTime::ZERO, targets }, draws)))
+/// The forecast a second after the release, when nothing is ready.
+fn unconditioned(folder: &Path, product: Exported, varied: &VariedExperiment, draws: u32) -> (f64, f64) {
+    let inputs = inputs(folder, product, &truth(varied, 0), 1.0, draws);
+    let forecaster = Forecaster::new(varied, 0, &inputs);
+    interval(&forecast(&forecaster.unwrap_or_else(|error| panic!("{}", error.render(false)))))
 }
 
 /// How many of the intervals at each cut hold the truth, and their mean width as a share of the unconditioned one.
@@ -115,7 +115,7 @@ fn covered_by(
     worlds: std::ops::Range<u32>,
     draws: u32,
 ) -> [(u32, f64); 4] {
-    let (low, high) = unconditioned(varied, draws);
+    let (low, high) = unconditioned(folder, product, varied, draws);
     let mut found = [(0, 0.0); 4];
     for world in worlds.clone() {
         let run = truth(real, world);
@@ -156,7 +156,7 @@ fn coverage_of_cut_rollouts() {
 fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
     for product in ALL {
         let (folder, varied) = experiment(product);
-        let (low, high) = unconditioned(&varied, 19);
+        let (low, high) = unconditioned(folder.path(), product, &varied, 19);
         let held = (3..6).filter(|world| {
             let run = truth(&varied, *world);
             let end = run.run.reachable_ready_s.expect("it completes");
@@ -273,6 +273,17 @@ fn a_rollout_without_a_finished_target_has_the_unconditioned_forecast() {
     let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--draws", "19"]);
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("No cluster has finished, so this is the unconditioned forecast"), "{shown}");
+}
+
+#[test]
+fn a_deployment_of_cloud_foundry_says_when_it_began() {
+    let folder = cut_folder(Exported::CloudFoundry);
+    let arguments = ["experiment.yaml", "deployment.json", "stats.json", "--draws", "19", "--now", &time(60.0)];
+    let (shown, code) = printed(folder.path(), &arguments);
+    assert_eq!(code, 0, "{shown}");
+    std::fs::remove_file(folder.path().join("deployment.json")).expect("it was written");
+    let (shown, code) = printed(folder.path(), &["experiment.yaml", "stats.json", "--now", &time(60.0)]);
+    assert!(code == 2 && shown.contains("does not say when the rollout began"), "{shown}");
 }
 
 #[test]

@@ -16,7 +16,6 @@ pub struct ProposalFile {
 
 /// The part of the `spec` that orders changes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProposalSpec {
     /// Absent: AllAtOnce.

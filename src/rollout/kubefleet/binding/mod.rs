@@ -119,11 +119,6 @@ impl Binding {
         self.is(self.conditions.diff_reported, ConditionStatus::False)
     }
 
-    /// Whether the difference was reported, successfully or not, at the current generation.
-    pub(super) fn has_diff_status(&self) -> bool {
-        self.is_diff_reported() || self.has_diff_failed()
-    }
-
     /// Replaces the conditions of the work generator with those of `state`.
     pub fn report(&mut self, now: SimTime, state: WorkState) {
         self.conditions.write(state, self.generation, stored(now));

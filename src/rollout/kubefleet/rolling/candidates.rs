@@ -89,7 +89,7 @@ impl SeenBinding {
             return seen;
         }
         let has_failed = binding.has_failed(update.defects);
-        is(BindingKind::CanBeReady, !has_failed && !binding.has_diff_status());
+        is(BindingKind::CanBeReady, !(has_failed || binding.is_diff_reported() || binding.has_diff_failed()));
         match readiness(binding, now, update.period) {
             Readiness::Ready => {
                 is(BindingKind::Ready, true);

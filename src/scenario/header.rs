@@ -1,0 +1,135 @@
+//! What an experiment says as a whole, and the command line in its place: its name, the number of runs, the size of its
+//! sweep, and its limits.
+
+use std::path::Path as FsPath;
+
+use super::check::Checker;
+use super::clock::clocked_limit;
+use super::constants::SettingsInForce;
+use super::file::ExperimentFile;
+use super::precision::FEWEST_RUNS;
+use super::sweep::{Axis, MOST_VARIANTS};
+use super::{Assertion, Experiment};
+use crate::document::path::Path;
+use crate::document::problem::any_of;
+use crate::document::text_or::TextOr;
+use crate::products;
+
+const REPLICATES: u32 = 20;
+const MOST_REPLICATES: u32 = 100_000;
+/// About 4 GB of memory. A world is shared by the variants that differ in strategy alone.
+const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
+
+/// Values of the command line that replace those of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Seed of all random numbers. `None`: as in the file.
+    pub seed: Option<u64>,
+    /// Runs of every variant. `None`: as in the file.
+    pub replicates: Option<u32>,
+    /// Values at paths of the file: `registry.egress=unlimited`.
+    pub set: Vec<String>,
+}
+
+impl Checker<'_> {
+    pub(super) fn strategy_names(&mut self, strategies: &[String]) {
+        let path = Path::of("strategies");
+        if strategies.is_empty() && self.is_untouched(&path) {
+            let help = "write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`";
+            self.report(&path, "there is no strategy to run", help);
+        }
+        for name in strategies {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+            if name.is_empty() || !name.bytes().all(plain) {
+                let message = format!("`{name}` is no name for a strategy");
+                self.report(&path.key(name), message, "use letters, digits, `-` and `_`");
+            }
+        }
+    }
+
+    /// Everything about the experiment as a whole. `is_search`: its variants are the candidates of a plan.
+    pub(super) fn header(
+        &mut self,
+        file: &ExperimentFile,
+        strategies: &[String],
+        folder: &FsPath,
+        overrides: &Overrides,
+        is_search: bool,
+    ) -> Experiment {
+        let name = file.name.clone().unwrap_or_else(|| {
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        });
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_name = (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-');
+        if !is_name && self.is_untouched(&Path::of("name")) {
+            let help = "write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`";
+            self.report(&Path::of("name"), format!("`{name}` is no name for an experiment"), help);
+        }
+        let replicates = match (overrides.replicates.or(file.replicates), &file.precision) {
+            (replicates, None) => replicates.unwrap_or(REPLICATES),
+            (replicates, Some(_)) => replicates.unwrap_or(FEWEST_RUNS).max(FEWEST_RUNS),
+        };
+        if !(1..=MOST_REPLICATES).contains(&replicates) {
+            let message = format!("{replicates} runs of every variant");
+            self.report(&Path::of("replicates"), message, &format!("write 1 to {MOST_REPLICATES}"));
+        }
+        self.horizon(file);
+        Experiment {
+            name,
+            question: file.question.clone().unwrap_or_default().trim().to_owned(),
+            seed: overrides.seed.unwrap_or(file.seed),
+            replicates,
+            precision: file.precision.as_ref().and_then(|TextOr(written)| self.precision(written, replicates)),
+            variants: Vec::new(),
+            assertions: self.assertions(file, strategies),
+            uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
+            plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
+            target: products::ANY_TARGET,
+            guesses: Vec::new(),
+            settings: SettingsInForce::default(),
+            set_yaml: String::new(),
+            inputs: Vec::new(),
+        }
+    }
+
+    pub(super) fn horizon(&mut self, file: &ExperimentFile) {
+        if file.horizon.is_zero() {
+            let help = "write when a run is given up, e.g. `24h`";
+            self.report(&Path::of("horizon"), "nothing happens in no time", help);
+        }
+    }
+
+    /// Whether the variants of a sweep are not too many, and its worlds not too large to keep in memory.
+    pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
+        let worlds = axes.iter().filter(|axis| axis.strategy().is_none()).map(|axis| axis.values.len());
+        let worlds = worlds.fold(1, usize::saturating_mul);
+        let (message, help) = if variants > MOST_VARIANTS {
+            let help = format!("at most {MOST_VARIANTS} are run; take values away, or split the experiment");
+            (format!("the sweep makes {variants} variants"), help)
+        } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {
+            let help = format!("at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment");
+            (format!("the sweep makes {worlds} worlds of {clusters} clusters"), help)
+        } else {
+            return true;
+        };
+        self.report(&Path::of("sweep"), message, &help);
+        false
+    }
+
+    fn assertions(&mut self, file: &ExperimentFile, strategies: &[String]) -> Vec<Assertion> {
+        let mut assertions = Vec::new();
+        for (index, TextOr(written)) in file.assert.iter().flatten().enumerate() {
+            let path = Path::of("assert").index(index);
+            if let Some(name) = written.strategy.as_ref().filter(|name| !strategies.contains(name)) {
+                let known: Vec<&str> = strategies.iter().map(String::as_str).collect();
+                let help = format!("the strategies are {}", any_of(&known));
+                self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
+            }
+            let at = self.place(path.key("limit"), &path);
+            let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at));
+            assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));
+        }
+        assertions
+    }
+}

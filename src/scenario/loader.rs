@@ -1,0 +1,411 @@
+//! From the text of an experiment to all its variants: values of `--set` and of sweeps are put into the tree of the file,
+//! which is read and checked once for each variant.
+//!
+//! The file must be right as it stands, also where every variant replaces a value. An error of the file is reported
+//! once, not once for each variant.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path as FsPath, PathBuf};
+use std::sync::Arc;
+
+use itertools::Itertools;
+
+use super::check::{CheckedWorld, Checker};
+use super::constants::{Level, SettingsInForce, StatedRanges, lay_all, product_of};
+use super::file::ExperimentFile;
+use super::header::Overrides;
+use super::import::inventory::InventoryCluster;
+use super::set::{self, SetValue};
+use super::sweep::{self, Axis, Point};
+use super::{Experiment, Plan, Scenario, Variant};
+use crate::document::context::Context;
+use crate::document::files::Files;
+use crate::document::path::{Path, Step};
+use crate::document::problem::{LoadError, Problem, Source};
+use crate::document::reader::{self, Kind, ReadError};
+use crate::document::tree::{self, Node, Value};
+use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
+use crate::results::Setting;
+use crate::world::{AgentSpec, PlatformSpec};
+
+/// The name of the file in an experiment's folder.
+pub(super) const FILE: &str = "experiment.yaml";
+
+/// The variants: all that the file compares, or the candidates of its plan.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Purpose {
+    Run,
+    Plan,
+}
+
+/// An experiment that is being read and checked.
+#[derive(Clone, Debug)]
+pub(super) struct Loader {
+    purpose: Purpose,
+    /// The experiment's folder, and its file as the user named it.
+    folder: PathBuf,
+    shown: String,
+    overrides: Overrides,
+    /// The file, and the arguments of `--set` behind it.
+    pub(super) source: Arc<Source>,
+    file_ends: usize,
+    set: Vec<Arc<SetValue>>,
+    pub(super) tree: Node,
+    files: Files,
+    inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
+    pub(super) problems: Vec<Problem>,
+    /// Constants that have other values than in the file: numbers of factors.
+    pub(super) levels: Vec<(usize, Level)>,
+    /// Ranges of constants that the user states.
+    pub(super) ranges: StatedRanges,
+}
+
+/// One reading of the file, with the values of a sweep put in.
+struct ReadExperiment {
+    tree: Node,
+    file: ExperimentFile,
+    strategies: BTreeMap<String, ReadStrategy>,
+    struck: Vec<Path>,
+}
+
+/// A strategy that its product has read.
+struct ReadStrategy {
+    path: Path,
+    product: &'static ProductEntry,
+    /// `None`: it could not be read.
+    configuration: Option<Box<dyn Configuration>>,
+}
+
+impl Loader {
+    /// Reads the file `name` of `files`, which is at a path.
+    pub(super) fn of(
+        purpose: Purpose,
+        mut files: Files,
+        (name, file_path): (&str, &FsPath),
+        overrides: &Overrides,
+    ) -> Result<Self, LoadError> {
+        let shown = file_path.display().to_string();
+        let folder = files.folder().to_owned();
+        let fail = |problems| Err(LoadError::new(problems, &shown));
+        let source = match files.read_as(name, file_path) {
+            Ok(source) => source,
+            Err(message) => {
+                let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
+                return fail(vec![Problem::of_file(&shown, message).with_help(help)]);
+            }
+        };
+        files.copy_whole(name);
+        let tree = match tree::parse(&source) {
+            Ok(tree) if matches!(tree.value, Value::Null) => {
+                let help = "docs/experiment-format.md has an example to begin with";
+                return fail(vec![source.at(0..0, "", "the file is empty").with_help(help)]);
+            }
+            Ok(tree) => tree,
+            Err(problem) => return fail(vec![*problem]),
+        };
+        let file_ends = source.text.len();
+        let source = set::with_arguments(&source, &overrides.set);
+        let values = match set::values(&source, file_ends) {
+            Ok(values) => values,
+            Err(problem) => return fail(vec![problem.of_argument(file_ends)]),
+        };
+        let mut loader = Self {
+            purpose,
+            folder,
+            shown,
+            overrides: overrides.clone(),
+            source,
+            file_ends,
+            set: values.into_iter().map(Arc::new).collect(),
+            tree,
+            files,
+            inventories: BTreeMap::new(),
+            problems: Vec::new(),
+            levels: Vec::new(),
+            ranges: StatedRanges::new(),
+        };
+        loader.put_set_values();
+        if purpose == Purpose::Plan {
+            loader.put_candidates();
+        }
+        loader.put_parts_of_files();
+        Ok(loader)
+    }
+
+    /// The checked experiment, with what its results say of it.
+    pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
+        let experiment = self.checked()?;
+        let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
+        let set_yaml = set::to_yaml(&self.set, &self.tree);
+        Ok(Experiment { settings, set_yaml, inputs: self.files.into_inputs(), ..experiment })
+    }
+
+    /// The checked experiment, as far as its runs need it.
+    pub(super) fn checked(&mut self) -> Result<Experiment, LoadError> {
+        match self.experiment() {
+            Some(experiment) if self.problems.is_empty() => Ok(experiment),
+            _ => {
+                let problems = std::mem::take(&mut self.problems).into_iter();
+                let problems = problems.map(|problem| problem.of_argument(self.file_ends)).collect();
+                Err(LoadError::new(problems, &self.shown))
+            }
+        }
+    }
+
+    /// Puts the values of `--set` in place.
+    fn put_set_values(&mut self) {
+        for value in self.set.clone() {
+            let SetValue { path, key_at, node } = &*value;
+            if self.purpose == Purpose::Run {
+                self.tree.remove_from("sweep", path);
+            }
+            self.put_part_of_file(path);
+            if let Err(part) = self.tree.set(path, node, key_at) {
+                self.problems.push(self.no_setting(path, &part, key_at, &path.to_string()));
+            }
+        }
+    }
+
+    /// The problem with a path under a part of which nothing can be set.
+    fn no_setting(&self, path: &Path, part: &Path, at: &Range<usize>, field: &str) -> Problem {
+        let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
+        self.source.at(at.clone(), field, message).with_help("indices count from 0, and only maps have settings inside")
+    }
+
+    /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
+    /// file. What cannot be read is reported later.
+    fn put_parts_of_files(&mut self) {
+        let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
+        axes.iter().for_each(|axis| self.put_part_of_file(&axis.path));
+    }
+
+    pub(super) fn put_part_of_file(&mut self, path: &Path) {
+        let [Step::Key(_), Step::Key(strategy), Step::Key(product), Step::Key(field), _, ..] = path.0.as_slice() else {
+            return;
+        };
+        let base = Path::of("strategies").key(strategy).key(product);
+        let in_file = products::find(product)
+            .and_then(|product| product.in_file.iter().find(|(in_place, _)| in_place == field))
+            .and_then(|(_, in_file)| Path::parse(in_file).ok());
+        let named = self.tree.get(&base.key("file")).cloned();
+        let (Some(in_file), Some(named), None) = (in_file, named, self.tree.get(&base.key(field))) else { return };
+        let document = self.files.read(&named.short_text()).ok().and_then(|source| tree::parse(&source).ok());
+        if let Some(part) = document.and_then(|document| document.get(&in_file).cloned()) {
+            let put = self.tree.set(&base.key(field), &part.moved(&named.at), &named.at);
+            debug_assert!(put.is_ok(), "the strategy is a map");
+        }
+    }
+
+    /// The tree of every variant, with its strategy and product.
+    pub(super) fn trees(&self) -> Vec<(Node, String, &'static ProductEntry)> {
+        let (axes, _) = sweep::axes(&self.tree, |path, message| Problem::of_file(&path.to_string(), message));
+        let strategies = self.tree.get(&Path::of("strategies")).map(Node::entries).unwrap_or_default();
+        let of_strategy = |(name, _): &(tree::Key, Node)| {
+            let points = sweep::grid(&axes, &name.text).into_iter();
+            let tree = |point| {
+                let tree = sweep::apply(&self.tree, &axes, &point).ok()?;
+                let product = product_of(&tree, &name.text)?;
+                Some((tree, name.text.clone(), product))
+            };
+            points.filter_map(tree).collect::<Vec<_>>()
+        };
+        strategies.iter().flat_map(of_strategy).collect()
+    }
+
+    /// `None` when nothing at all could be read; then, and often else, there are problems.
+    fn experiment(&mut self) -> Option<Experiment> {
+        let axes = self.axes();
+        let mut base_errors = Vec::new();
+        let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
+        // The file must be right as it stands, also where every variant replaces a value.
+        let world = self.check(&base, |checker| checker.world(&base.file));
+        self.check(&base, |checker| checker.agent(&AgentSpec::default()));
+        let strategies: Vec<String> =
+            base.file.strategies.iter().flat_map(|strategies| &strategies.0).map(|(name, _)| name.clone()).collect();
+        for name in &strategies {
+            self.strategy(&base, name, &world);
+        }
+        let is_search = self.purpose == Purpose::Plan;
+        let (folder, overrides) = (self.folder.clone(), self.overrides.clone());
+        let mut experiment = self.check(&base, |checker| {
+            checker.strategy_names(&strategies);
+            checker.change_names(&base.file.changes, &strategies, base.file.horizon);
+            checker.header(&base.file, &strategies, &folder, &overrides, is_search)
+        });
+
+        experiment.target = products::target_of(base.strategies.values().map(|strategy| strategy.product));
+        let target = experiment.target;
+        experiment.guesses = self.check(&base, |checker| checker.guessed_links(&world.world.clusters, target));
+        let variants = strategies.iter().map(|name| sweep::grid_size(&axes, name)).fold(0, usize::saturating_add);
+        let clusters = world.world.clusters.len();
+        if !self.check(&base, |checker| checker.sweep_size(variants, &axes, clusters)) {
+            return None;
+        }
+        let mut worlds = BTreeMap::new();
+        if self.levels.is_empty() {
+            worlds.insert(Point::new(), world);
+        }
+        for name in &strategies {
+            for point in self.points(&axes, name, &experiment) {
+                if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
+                    let settings = sweep::settings(&axes, &point);
+                    let setting = Setting::in_short(&settings);
+                    let label = if setting.is_empty() { name.clone() } else { format!("{name} {setting}") };
+                    experiment.variants.push(Variant { label, strategy: name.clone(), setting, settings, scenario });
+                }
+            }
+        }
+        if is_search {
+            let is_complete = self.problems.is_empty();
+            let runs = base.file.plan.as_ref().and_then(|plan| plan.runs);
+            self.check(&base, |checker| checker.something_to_choose(&experiment, &axes, runs, is_complete));
+        }
+        Some(experiment)
+    }
+
+    /// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for
+    /// each world.
+    fn points(&self, axes: &[Axis], strategy: &str, experiment: &Experiment) -> Vec<Point> {
+        let grid = sweep::grid(axes, strategy);
+        let is_tuned = |plan: &Plan| plan.tries.is_some() && plan.objective.measure().is_some();
+        let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
+        if !has_own || !experiment.plan.as_ref().is_some_and(is_tuned) {
+            return grid;
+        }
+        let of_world = |point: &Point| -> Point {
+            point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect()
+        };
+        grid.iter().map(of_world).unique().chain(grid.iter().cloned()).collect()
+    }
+
+    fn axes(&mut self) -> Vec<Axis> {
+        let at_key = |path: &Path, message| self.source.at(self.tree.key_place(path), "sweep", message);
+        let (axes, problems) = sweep::axes(&self.tree, at_key);
+        self.problems.extend(problems);
+        for value in &self.set {
+            if axes.iter().any(|axis| set::overlap(&axis.path, &value.path)) {
+                let message = format!("`{}` has values of its own in the file's sweep or search", value.path);
+                let problem = self.source.at(value.key_at.clone(), value.path.to_string(), message);
+                self.problems.push(problem.with_help("take `--set` away, or take the path out of the file"));
+            }
+        }
+        axes
+    }
+
+    /// Reads a tree into which the values of `axes` were put. Errors of `known` are those of the file as it stands.
+    fn read(&mut self, tree: Node, axes: &[&Axis], known: &mut Vec<String>) -> Option<ReadExperiment> {
+        let is_base = axes.is_empty();
+        let mut reading = reader::read::<ExperimentFile>(tree.clone());
+        let strategies = read_strategies(&tree, &mut reading);
+        for error in &reading.errors {
+            if is_base {
+                known.push(error.to_string());
+            }
+            if is_base || !known.contains(&error.to_string()) {
+                let problem = self.problem(&tree, error, axes);
+                self.problems.push(problem);
+            }
+        }
+        Some(ReadExperiment { tree, file: reading.value?, strategies, struck: reading.struck })
+    }
+
+    fn problem(&self, tree: &Node, error: &ReadError, axes: &[&Axis]) -> Problem {
+        // An error above a swept value can only come from the path that was swept.
+        let leads_nowhere = axes.iter().find(|axis| {
+            axis.path.starts_with(&error.path)
+                && (axis.path.0.len() > error.path.0.len() || matches!(error.kind, Kind::UnknownField { .. }))
+        });
+        if let Some(axis) = leads_nowhere {
+            let message = format!("`{}` is no setting of this file: {}", axis.path, error.message());
+            return self.source.at(axis.at.clone(), "sweep", message).with_optional_help(error.help());
+        }
+        let span = if error.is_of_key() { tree.key_place(&error.path) } else { tree.place(&error.path) };
+        self.source.at(span, error.path.to_string(), error.message()).with_optional_help(error.help())
+    }
+
+    /// Runs checks over one reading and keeps what they find.
+    fn check<T>(&mut self, reading: &ReadExperiment, checks: impl FnOnce(&mut Checker<'_>) -> T) -> T {
+        let context = Context {
+            files: &mut self.files,
+            source: &self.source,
+            tree: &reading.tree,
+            struck: &reading.struck,
+            problems: Vec::new(),
+        };
+        let mut checker = Checker { context, inventories: &mut self.inventories };
+        let result = checks(&mut checker);
+        let found = checker.context.problems;
+        self.problems.extend(found);
+        result
+    }
+
+    /// One strategy, checked for this world. `None` when it cannot be made; then there are problems.
+    fn strategy(&mut self, reading: &ReadExperiment, name: &str, world: &CheckedWorld) -> Option<Arc<dyn Strategy>> {
+        let strategy = reading.strategies.get(name)?;
+        let configuration = strategy.configuration.as_ref()?;
+        self.check(reading, |checker| configuration.check(&strategy.path, world.fleet(), &mut checker.context))
+    }
+
+    /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
+    fn scenario(
+        &mut self,
+        axes: &[Axis],
+        strategy: &str,
+        point: &Point,
+        worlds: &mut BTreeMap<Point, CheckedWorld>,
+        base_errors: &[String],
+    ) -> Option<Scenario> {
+        let mut tree = match sweep::apply(&self.tree, axes, point) {
+            Ok(tree) => tree,
+            Err((axis, part)) => {
+                let Axis { path, at, .. } = &axes[axis];
+                self.problems.push(self.no_setting(path, &part, at, "sweep"));
+                return None;
+            }
+        };
+        lay_all(&mut tree, strategy, &self.levels, &self.ranges);
+        let swept: Vec<&Axis> = point.iter().map(|&(axis, _)| &axes[axis]).collect();
+        let mut known = base_errors.to_vec();
+        let reading = self.read(tree, &swept, &mut known)?;
+        let world_point: Point = point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect();
+        let world = match worlds.get(&world_point) {
+            Some(world) => world.clone(),
+            None => {
+                let world = self.check(&reading, |checker| checker.world(&reading.file));
+                worlds.insert(world_point, world.clone());
+                world
+            }
+        };
+        let is_bound = reading.strategies.get(strategy)?.product.is_bound;
+        let product = product_of(&reading.tree, strategy)?;
+        let name = strategy;
+        let strategy = self.strategy(&reading, strategy, &world);
+        let (platform, control_loop) = self.check(&reading, |checker| {
+            let (agent, restarts) = (checker.agent(product.agent), checker.restarts(product.restarts));
+            (PlatformSpec { agent, restarts }, checker.control_loop(product.control_loop.clone()))
+        });
+        let strategy = strategy?;
+        let platform = PlatformSpec { agent: strategy.agent(platform.agent), ..platform };
+        let changes = self.check(&reading, |checker| checker.changes(&reading.file.changes, name, &*strategy, &world));
+        self.check(&reading, |checker| checker.horizon(&reading.file));
+        let horizon = reading.file.horizon;
+        let CheckedWorld { world, groups } = world;
+        let product = product.title;
+        Some(Scenario { world, groups, control_loop, platform, strategy, product, is_bound, changes, horizon })
+    }
+}
+
+/// Lets each product read its strategies, and adds what is wrong with them to the reading of the file.
+fn read_strategies(tree: &Node, file: &mut reader::Reading<ExperimentFile>) -> BTreeMap<String, ReadStrategy> {
+    let mut strategies = BTreeMap::new();
+    for (name, StrategyChoice(product)) in file.value.iter().flat_map(|file| &file.strategies).flat_map(|all| &all.0) {
+        let path = Path::of("strategies").key(name).key(product.key);
+        let Some(node) = tree.get(&path) else { continue };
+        let reading = (product.read)(node.clone());
+        file.errors.extend(reading.errors.into_iter().map(|error| ReadError { path: path.then(&error.path), ..error }));
+        file.struck.extend(reading.struck.iter().map(|struck| path.then(struck)));
+        strategies.insert(name.clone(), ReadStrategy { path, product, configuration: reading.value });
+    }
+    strategies
+}
