@@ -1,5 +1,5 @@
-//! From the text of an experiment to all its variants: values of `--set` and of sweeps are put into the tree of the file,
-//! which is read and checked once for each variant.
+//! From the text of an experiment to all its variants: values of `--set` and of sweeps are put into the tree of the
+//! file, which is read and checked once for each variant.
 //!
 //! The file must be right as it stands, also where every variant replaces a value. An error of the file is reported
 //! once, not once for each variant.
