@@ -52,7 +52,7 @@ impl CpuTime {
     }
 }
 
-/// Whether a program is there.
+/// Looks for a program in the folders of `PATH`.
 pub(crate) fn is_installed(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())

@@ -117,6 +117,8 @@ fn check_distribution(world: &WorldSpec, refusals: &mut Refusals) {
     let fix = "write one with `rtt: 0 s`, without `perConnection`, for a region with all clusters";
     refusals.unless(is_first && is_whole, "mirrors", "one mirror of all clusters is built", fix);
     let has_limit = world.registry.api.request_limit.is_some();
+    let is_rare = world.registry.api.request_limit.is_some_and(|limit| limit.rate.get() * 60.0 < 1.0);
+    refusals.unless(!is_rare, "registry.requests.rate", "nginx counts requests a minute", "write at least 1/min");
     let is_update = world.images.iter().any(|image| !image.previous.is_empty());
     let reason = "nodes would get the images before an update through the limit";
     refusals.unless(!(has_limit && is_update), "registry.requests", reason, "write `kind: initial`");

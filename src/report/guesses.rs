@@ -25,9 +25,7 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
         return String::new();
     }
     // A setting of several places, such as the sites of each kind, counts once.
-    let places =
-        |name: &str| name.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).join("[*]");
-    let names: Vec<String> = guesses.iter().map(|guess| format!("`{}`", places(guess))).unique().collect();
+    let names: Vec<String> = guesses.iter().map(|guess| format!("`{}`", anywhere(guess))).unique().collect();
     let (s, those) = if names.len() == 1 { ("", "is a guess") } else { ("s", "are guesses") };
     let count = format!("{} setting{s} in force {those} without a source: {}.", names.len(), some_of(&names));
     let count = std::iter::once(count);
@@ -45,7 +43,7 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
         return format!("{count} No single constant decides the completion of `{}`.", variant.name());
     }
     let names = mattering.iter().take(NAMED).map(|(name, correlation)| {
-        let is_guess = guesses.iter().any(|guess| is_like(guess, name));
+        let is_guess = guesses.iter().any(|guess| anywhere(guess) == anywhere(name));
         let guess = if is_guess { ", a guess" } else { "" };
         format!("`{name}`{guess} (rank correlation {correlation:.2})")
     });
@@ -84,10 +82,9 @@ pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     sentences
 }
 
-/// Whether a setting is the constant, whose indices are `*`.
-fn is_like(setting: &str, constant: &str) -> bool {
-    let without = |text: &str| text.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).join("");
-    without(setting) == without(constant)
+/// A path with `*` for each index, as constants have it.
+fn anywhere(path: &str) -> String {
+    path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).join("[*]")
 }
 
 /// The constants whose drawn values the completion follows, the most important first.
@@ -141,7 +138,7 @@ mod tests {
     #[test]
     fn guesses_are_counted_once() {
         assert_eq!(guesses_of(RESOLVED), ["node.nic", "fleet[0].rtt"]);
-        assert!(is_like("fleet[0].rtt", "fleet[*].rtt") && !is_like("fleet[0].rtt", "fleet[*].loss"));
+        assert_eq!(["fleet[0].rtt", "fleet[*].rtt", "seed"].map(anywhere), ["fleet[*].rtt", "fleet[*].rtt", "seed"]);
     }
 
     #[test]

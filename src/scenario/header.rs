@@ -1,5 +1,5 @@
-//! What an experiment says as a whole, and the command line in its place: its name, the number of runs, the size of its
-//! sweep, and its limits.
+//! Checks the settings of an experiment that hold for all of its variants: its name, the number of runs, the size of
+//! its sweep, and its limits. Options of the command line take the place of those in the file.
 
 use std::path::Path as FsPath;
 
@@ -100,7 +100,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the variants of a sweep are not too many, and its worlds not too large to keep in memory.
+    /// Refuses a sweep with too many variants, or with worlds that are too large for memory. Returns whether it is fine.
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
         let worlds = axes.iter().filter(|axis| axis.strategy().is_none()).map(|axis| axis.values.len());
         let worlds = worlds.fold(1, usize::saturating_mul);
