@@ -100,7 +100,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses a sweep with too many variants, or with worlds that are too large for memory. Returns whether it is fine.
+    /// Refuses a sweep with too many variants, or with worlds that are too large for memory. Returns whether it runs.
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
         let worlds = axes.iter().filter(|axis| axis.strategy().is_none()).map(|axis| axis.values.len());
         let worlds = worlds.fold(1, usize::saturating_mul);
