@@ -49,6 +49,9 @@ pub(crate) struct ImageFile {
     pub(crate) previous: Option<TextOr<InlineManifest>>,
     /// The registry it comes from: a name of `registries`. By default `registry`.
     pub(crate) registry: Option<String>,
+    /// False: its tag names one manifest, without a list of platforms, which saves a request.
+    #[serde(default = "has_index")]
+    pub(crate) index: bool,
     /// Uncompressed over compressed bytes of a layer, 0.1 to 1000.
     #[serde(default = "compression_ratio")]
     pub(crate) compression_ratio: f64,
@@ -81,7 +84,11 @@ pub(crate) struct LayerFile {
     pub(crate) uncompressed: Option<SizeModel>,
 }
 
-const fn compression_ratio() -> f64 {
+const fn has_index() -> bool {
+    true
+}
+
+fn compression_ratio() -> f64 {
     default::COMPRESSION_RATIO
 }
 
@@ -145,7 +152,7 @@ impl Checker<'_> {
             named.and_then(|name| self.lookup(&path.key("registry"), name, &Path::of("registries"), registries));
         // The first is the one without a name.
         let registry = registry.map_or(0, |at| at + 1);
-        ImageSpec { name: image.name.clone(), layers, previous, config, registry }
+        ImageSpec { name: image.name.clone(), layers, previous, config, registry, index: image.index }
     }
 
     /// Config size and layers. `own` makes up digests of layers that have none.

@@ -112,6 +112,8 @@ pub struct ImageSpec {
     pub config: SizeModel,
     /// The registry it comes from, as in [`WorldSpec::registry_at`].
     pub registry: usize,
+    /// Whether its tag names a list of platforms, which is requested before the platform's manifest.
+    pub index: bool,
 }
 
 /// One layer of an image.

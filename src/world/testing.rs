@@ -78,6 +78,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             previous: Vec::new(),
             config: Bytes::ZERO.into(),
             registry: 0,
+            index: true,
         }],
         workloads: vec![WorkloadSpec {
             image_name: String::new(),

@@ -58,13 +58,22 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
     world.registry.api.service_time = fixed(secs(0.01));
     world.registry.token.service_time = fixed(secs(0.01));
     world.images[0].layers = vec![layer("a", 100_000_000), layer("b", 100_000_000)];
-    let played = play(&world, 1, DAY);
     // API host: handshake 2 RTT, then 401, HEAD, index, manifest, config, each 1 RTT + 10 ms; token host: handshake
     // 2 RTT and 1 RTT + 10 ms; blob host: handshake 2 RTT and 1 RTT for the config: 2+5 + 2+1 + 2+1 = 13 RTT + 60 ms.
     // Then both layers at once: request 1 RTT + 10 ms and redirect 1 RTT, and 2 s for 200 MB over the shared link.
-    assert_near(ready(&played, 0), 1.3 + 0.06 + 0.21 + 2.0, 1e-6, "ready");
-    // 2 HEAD + 2 manifests + config + 2 layers; the token is asked for elsewhere.
-    assert_eq!(played.totals.requests, 7, "5 + L requests at the registry");
+    // Requests at the registry: 2 HEAD + 2 manifests + config + 2 layers; the token is asked for elsewhere.
+    let whole = (true, true, 1.3 + 0.06, 7);
+    // Without tokens there is neither the 401 nor the token and its connection: 4 RTT + 20 ms less.
+    let without_tokens = (false, true, 0.9 + 0.04, 6);
+    // A tag of one manifest saves its list.
+    let of_one_manifest = (false, false, 0.8 + 0.03, 5);
+    for (tokens, index, control, requests) in [whole, without_tokens, of_one_manifest] {
+        world.registry.tokens = tokens;
+        world.images[0].index = index;
+        let played = play(&world, 1, DAY);
+        assert_near(ready(&played, 0), control + 0.21 + 2.0, 1e-6, "ready");
+        assert_eq!(played.totals.requests, requests);
+    }
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn image(layers: &[LayerBytes]) -> ImageSpec {
         previous: Vec::new(),
         config: Bytes::new(1).into(),
         registry: 0,
+        index: true,
     }
 }
 

@@ -173,7 +173,8 @@ fn image_spec(start: &ContainerStart, images: &KnownImages, ratio: f64, model: &
         }
     };
     let config = Bytes::new(1).into();
-    Some(ImageSpec { name: start.image.clone(), layers, previous: Vec::new(), config, registry: 0 })
+    let name = start.image.clone();
+    Some(ImageSpec { name, layers, previous: Vec::new(), config, registry: 0, index: true })
 }
 
 /// One cluster with these nodes, and nothing that limits pulls but the fitted model.

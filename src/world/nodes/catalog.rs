@@ -170,6 +170,7 @@ mod tests {
             previous: vec![layer("base"), layer("libs"), layer("app")],
             config: Bytes::new(1).into(),
             registry: 0,
+            index: true,
         };
         let catalog = Catalog::new(&[spec], Share::ALL, &Streams::new(1, 0));
         let new = &catalog.image(Catalog::revision(0, true)).layers;
@@ -193,6 +194,7 @@ mod tests {
             previous: Vec::new(),
             config: Bytes::new(1).into(),
             registry: 0,
+            index: true,
         };
         let images = [image("shop", &["base", "app"]), image("api", &["libs", "base"])];
         let sizes = |replicate| {

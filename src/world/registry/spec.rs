@@ -42,6 +42,8 @@ pub struct RegistrySpec {
     #[serde(rename = "~api")]
     #[cfg_attr(test, schemars(flatten))]
     pub api: HostSpec,
+    /// False: it responds without tokens, as CNCF Distribution does without `auth`. Pulls then send two requests less.
+    pub tokens: bool,
     /// The host that issues tokens. Its `serviceTime` is the API host's by default.
     pub token: HostSpec,
     /// The host that sends blobs.
@@ -82,6 +84,7 @@ impl RegistrySpec {
             other_load: None,
             tcp: TcpSpec::OFF,
             api: host.clone(),
+            tokens: true,
             token: host,
             blobs: BlobHostSpec::default(),
             manifest_limit: None,

@@ -171,6 +171,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 previous: luck.layers(&["base", "runtime", "libs-1", "app-1", "tail"]),
                 config: Bytes::new(8000).into(),
                 registry: 0,
+                index: true,
             })
             .collect(),
         workloads: (0..workloads)

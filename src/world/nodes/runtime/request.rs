@@ -2,7 +2,8 @@
 //!
 //! Follows containerd `core/remotes/docker/{resolver,fetcher,authorizer}.go` at 301026e: a challenge and a token for
 //! each pull, HEAD for the tag, index, manifest, config, and one request for each missing layer. Blobs are redirected.
-//! A refused request is sent again to its first host, whichever host of a redirect refused it.
+//! A refused request is sent again to its first host, whichever host of a redirect refused it. A registry that needs no
+//! tokens gets neither the challenge nor the request for one; only the connection is opened.
 //!
 //! A host that cannot be reached does not respond. The connection is tried again after 1, 3, 7, 15 … s (the kernel's
 //! first retransmission comes after 1 s, RFC 6298, and each later wait is twice as long) until the runtime's dial
@@ -75,24 +76,25 @@ impl World<'_> {
             return;
         }
         let rtt = self.rtt(pull);
+        let from = self.registry_of(pull);
+        let registry = self.registries[from].spec;
         let is_new = match (host, request) {
             (HostRole::Blobs, _) => !std::mem::replace(&mut self.pulls[pull.index()].blob_host_known, true),
-            (_, request) => matches!(request, Request::Challenge | Request::Token),
+            (_, Request::Challenge) => true,
+            (_, request) => request == Request::Token && registry.tokens,
         };
-        let from = self.registry_of(pull);
-        let handshake = if is_new { tcp::handshake(self.registries[from].spec, rtt) } else { SimDuration::ZERO };
-        if self.registries[from].is_limited(host) {
-            queue.schedule_in(handshake + rtt.mul_f64(0.5), Event::Request(pull, request, RequestEvent::Arrives(host)));
-        } else {
+        let handshake = if is_new { tcp::handshake(registry, rtt) } else { SimDuration::ZERO };
+        let is_needed = registry.tokens || !matches!(request, Request::Challenge | Request::Token);
+        let (after, event) = if is_needed && self.registries[from].is_limited(host) {
+            (rtt.mul_f64(0.5), RequestEvent::Arrives(host))
+        } else if is_needed {
             // Without a limit the order of arrival has no effect, so one event replaces two.
             self.registries[from].count(host);
-            let service = self.service_time(pull, request, host);
-            let response = Response::Ok;
-            queue.schedule_in(
-                handshake + rtt + service,
-                Event::Request(pull, request, RequestEvent::Response(host, response)),
-            );
-        }
+            (rtt + self.service_time(pull, request, host), RequestEvent::Response(host, Response::Ok))
+        } else {
+            (SimDuration::ZERO, RequestEvent::Response(host, Response::Ok))
+        };
+        queue.schedule_in(handshake + after, Event::Request(pull, request, event));
     }
 
     fn request_arrives(&mut self, pull: PullId, request: Request, host: HostRole, queue: &mut Queue) {
@@ -222,7 +224,8 @@ impl World<'_> {
             Request::Token => self.send(id, Request::Resolve, queue),
             // Manifests in the content store are not requested again.
             Request::Resolve if known => self.plan_layers(id, queue),
-            Request::Resolve => self.send(id, Request::Index, queue),
+            Request::Resolve if self.spec.images[pull.image.index()].index => self.send(id, Request::Index, queue),
+            Request::Resolve => self.send(id, Request::Manifest, queue),
             Request::Index => self.send(id, Request::Manifest, queue),
             Request::Manifest => self.send(id, Request::Config, queue),
             Request::Config | Request::Layer(_) => {
