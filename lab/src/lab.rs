@@ -21,7 +21,7 @@ use fleetsim::world::{
 use crate::command::run;
 use crate::error::LabError;
 use crate::image::{self, TAGS, reference};
-use crate::net::{MIRROR, Network, REGISTRY, address, sent_bytes};
+use crate::net::{MIRROR, Network, REGISTRY, Transport, address, sent_bytes};
 use crate::node::{Clients, Node, Pulling, end_all};
 use crate::registry::{PORT, RegistryServer};
 use crate::subset::OLD;
@@ -62,8 +62,8 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Builds namespaces, registry, images and nodes in a folder that is removed afterwards.
-    pub(crate) fn build(world: &WorldSpec, scratch: &Path) -> Result<Self, LabError> {
-        let network = Network::build(world.clusters.len())?;
+    pub(crate) fn build(world: &WorldSpec, transport: &Transport, scratch: &Path) -> Result<Self, LabError> {
+        let network = Network::build(world.clusters.len(), transport)?;
         let namespace = network.registry();
         let limit = world.registry.api.request_limit;
         let registry = RegistryServer::start(&namespace, REGISTRY, &scratch.join("registry"), None, limit)?;

@@ -10,7 +10,7 @@ use fleetsim::results::EmulationInfo;
 
 use crate::command::run;
 use crate::error::LabError;
-use crate::net::has_netem;
+use crate::net::{PacketQueue, Transport, has_netem};
 
 /// Others may use this share of the processors before a measurement. Guess; with a load of ten, times grow by a third.
 const BUSY_MAX: f64 = 0.10;
@@ -58,15 +58,27 @@ pub(crate) fn is_installed(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
+/// The kinds of congestion control that the kernel has, with blanks between.
+const CONGESTION_KINDS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
 /// Checks that the laboratory can work here, and returns what it works with.
-pub(crate) fn check() -> Result<EmulationInfo, LabError> {
-    let mut missing = Vec::new();
-    let tools = ["docker-registry", "containerd", "ctr", "skopeo", "ip", "tc", "setpriv"];
-    missing.extend(tools.into_iter().filter(|tool| !is_installed(tool)));
+pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
+    let tools = ["docker-registry", "containerd", "ctr", "skopeo", "ip", "tc", "setpriv", "sysctl"];
+    let classifier = (transport.queue == PacketQueue::Fair).then_some("nft");
+    let missing: Vec<&str> = tools.into_iter().chain(classifier).filter(|tool| !is_installed(tool)).collect();
     if !missing.is_empty() {
         return Err(LabError::Machine(format!(
-            "the laboratory needs {}; run: apt-get install docker-registry containerd skopeo iproute2 util-linux",
+            "the laboratory needs {}; run: apt-get install docker-registry containerd skopeo iproute2 nftables procps \
+             util-linux",
             missing.join(", ")
+        )));
+    }
+    let kinds = fs::read_to_string(CONGESTION_KINDS).unwrap_or_default();
+    if !kinds.split_whitespace().any(|kind| kind == transport.congestion) {
+        return Err(LabError::Machine(format!(
+            "`--congestion {}` must be one that this kernel has: {}",
+            transport.congestion,
+            kinds.trim()
         )));
     }
     if let Err(error) = run(&["ip", "netns", "list"], "").and_then(|_| run(&["ip", "netns", "add", PROBE], "")) {
@@ -82,6 +94,8 @@ pub(crate) fn check() -> Result<EmulationInfo, LabError> {
         client: version(&["ctr", "--version"]),
         processors: std::thread::available_parallelism().map_or(0, usize::from),
         has_netem: has_netem(),
+        congestion: transport.congestion.clone(),
+        queue: format!("{:?}", transport.queue).to_lowercase(),
         ..EmulationInfo::default()
     })
 }

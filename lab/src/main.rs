@@ -36,6 +36,7 @@ use fleetsim::scenario::Overrides;
 
 use crate::error::LabError;
 use crate::measured::MeasuredRow;
+use crate::net::Transport;
 use crate::study::StudyArgs;
 
 /// Emulate rollouts on this machine, and compare them with simulated ones
@@ -63,6 +64,8 @@ struct Args {
     /// Number of runs per variant [default: from the experiment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
+    #[command(flatten)]
+    transport: Transport,
     /// Value for a setting of all experiments, such as registry.tcp.weightSpread=0.6; may be given several times
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
@@ -102,7 +105,7 @@ fn work(args: &Args) -> Result<(), LabError> {
     }
     let mut failed = 0;
     if args.all || !args.experiments.is_empty() {
-        let info = machine::check()?;
+        let info = machine::check(&args.transport)?;
         if !info.has_netem {
             eprintln!("note: this kernel has no netem, so round trips and loss cannot be emulated");
         }
@@ -157,7 +160,8 @@ fn emulate(setup: &Path, args: &Args, info: fleetsim::results::EmulationInfo, ta
         eprintln!("{}: measured before; --again repeats it", experiment.name);
         return Ok(());
     }
-    let wanted = StudyArgs { anyway: args.anyway, scratch: args.scratch.clone(), out };
+    let wanted =
+        StudyArgs { anyway: args.anyway, transport: args.transport.clone(), scratch: args.scratch.clone(), out };
     let rows = study::emulate(&experiment, &wanted, info)?;
     measured::replace(table, &experiment.name, rows)
 }

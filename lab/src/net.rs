@@ -1,8 +1,10 @@
 //! Network namespaces and shaped links: a switch, the registry and its mirror, and one namespace for each site.
 //!
-//! All interfaces are made inside of namespaces, so the machine's own are never touched. The kernel's token bucket
-//! filter (`tc tbf`) shapes the registry's sending and each site's receiving; it counts bytes with their headers. A
-//! packet waits at most `QUEUE`, and is dropped beyond that.
+//! All interfaces are made inside of namespaces, so the machine's own are never touched. The registry's sending and each
+//! site's receiving are shaped; bytes count with their headers. Packets wait in one of two ways ([`PacketQueue`]): in
+//! one queue for all connections (`tc tbf`), where a packet waits at most [`LATENCY`] and is dropped beyond that, or in
+//! one for each connection, which take turns (`tc htb` with equal classes, filled by a hash of address and port). All
+//! namespaces have the same congestion control of TCP, whatever the machine's own is.
 //!
 //! Left out: what the way back to the registry carries (requests and acknowledgements), and round trips and loss
 //! unless the kernel has netem.
@@ -11,6 +13,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use clap::{Args, ValueEnum};
 use fleetsim::units::BytesPerSec;
 
 use crate::command::run;
@@ -19,14 +22,20 @@ use crate::error::LabError;
 /// Names of namespaces begin with this and the number of the laboratory's process.
 const PREFIX: &str = "fleetsim-lab-";
 
-/// Longest wait of a packet before a shaped link.
-const QUEUE: &str = "100ms";
+/// Longest wait of a packet before a shaped link with one queue.
+const LATENCY: &str = "100ms";
 
-/// Smallest bucket of a shaped link.
-const BURST_MIN: f64 = 16_384.0;
+/// Queues of a shaped link that has one for each connection. Two connections of 60 meet in one with 1,024.
+const CLASSES: usize = 1024;
 
-/// What a link sends at once, as a span of its rate: a few ticks of the kernel's timer.
-const BURST_SECS: f64 = 0.002;
+/// Room of each of them: a kernel's first windows, and less than what 100 ms carry on the fastest link here.
+const CLASS_BYTES: usize = 131_072;
+
+/// Smallest bucket of a shaped link with one queue, and with one for each connection.
+const BURST_MIN: (f64, f64) = (16_384.0, 4_096.0);
+
+/// What a link sends at once, as a span of its rate: as late as timers are while both processors are busy.
+const BURST_SECS: f64 = 0.01;
 
 /// The address of the registry.
 pub(crate) const REGISTRY: &str = "10.77.0.1";
@@ -34,18 +43,40 @@ pub(crate) const REGISTRY: &str = "10.77.0.1";
 /// The address of the registry's mirror.
 pub(crate) const MIRROR: &str = "10.77.0.2";
 
+/// How packets wait before a shaped link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
+pub(crate) enum PacketQueue {
+    /// Each connection has its queue, and they take turns, as fair queueing does (`fq_codel`, CAKE).
+    #[default]
+    Fair,
+    /// All connections wait in one queue, which drops what comes when it is full.
+    Fifo,
+}
+
+/// What TCP and links do with packets.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Transport {
+    /// How packets wait before a shaped link
+    #[arg(long, value_name = "KIND", default_value = "fair")]
+    pub(crate) queue: PacketQueue,
+    /// TCP's congestion control, one of net.ipv4.tcp_available_congestion_control
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub(crate) congestion: String,
+}
+
 /// The network of a set-up; dropped, it is removed.
 #[derive(Debug)]
 pub(crate) struct Network {
     prefix: String,
     sites: usize,
+    queue: PacketQueue,
 }
 
 impl Network {
     /// Makes the namespaces of so many sites, with links that are not shaped yet. That of the mirror is always there.
-    pub(crate) fn build(sites: usize) -> Result<Self, LabError> {
+    pub(crate) fn build(sites: usize, transport: &Transport) -> Result<Self, LabError> {
         remove_stale()?;
-        let network = Self { prefix: format!("{PREFIX}{}-", std::process::id()), sites };
+        let network = Self { prefix: format!("{PREFIX}{}-", std::process::id()), sites, queue: transport.queue };
         let (switch, registry, mirror) = (network.switch(), network.registry(), network.mirror());
         let names: Vec<String> = (0..sites).map(|at| network.site(at)).collect();
         let mut batch = String::new();
@@ -62,6 +93,8 @@ impl Network {
             run(&["ip", "-n", &switch, "-batch", "-"], &format!("{veth}link set {port} master br0 up\n"))?;
             let inside = format!("link set lo up\naddr add {address}/16 dev eth0\nlink set eth0 up\n");
             run(&["ip", "-n", &name, "-batch", "-"], &inside)?;
+            let congestion = format!("net.ipv4.tcp_congestion_control={}", transport.congestion);
+            run(&["ip", "netns", "exec", &name, "sysctl", "-q", "-w", &congestion], "")?;
         }
         Ok(network)
     }
@@ -88,17 +121,49 @@ impl Network {
 
     /// Shapes the registry's sending.
     pub(crate) fn shape_egress(&self, rate: BytesPerSec) -> Result<(), LabError> {
-        shape(&self.registry(), "eth0", rate)
+        self.shape(&self.registry(), "eth0", rate)
     }
 
     /// Shapes the mirror's sending.
     pub(crate) fn shape_mirror(&self, rate: BytesPerSec) -> Result<(), LabError> {
-        shape(&self.mirror(), "eth0", rate)
+        self.shape(&self.mirror(), "eth0", rate)
     }
 
     /// Shapes what a site receives.
     pub(crate) fn shape_downlink(&self, site: usize, rate: BytesPerSec) -> Result<(), LabError> {
-        shape(&self.switch(), &format!("p{site}"), rate)
+        self.shape(&self.switch(), &format!("p{site}"), rate)
+    }
+
+    fn shape(&self, namespace: &str, device: &str, rate: BytesPerSec) -> Result<(), LabError> {
+        let least = if self.queue == PacketQueue::Fifo { BURST_MIN.0 } else { BURST_MIN.1 };
+        let burst = (rate.get() * BURST_SECS).max(least);
+        let rate = format!("rate {:.0}bit burst {burst:.0}", rate.get() * 8.0);
+        if self.queue == PacketQueue::Fifo {
+            let line = format!("qdisc replace dev {device} root tbf {rate} latency {LATENCY}\n");
+            return run(&["tc", "-n", namespace, "-batch", "-"], &line).map(drop);
+        }
+        let shaped = format!("class replace dev {device} parent 1: classid 1:1 htb {rate} cburst {burst:.0}\n");
+        if run(&["tc", "-n", namespace, "-batch", "-"], &shaped).is_ok() {
+            return Ok(());
+        }
+        // Not shaped yet. Packets are counted one by one, so none are sent in bundles.
+        let mut batch = format!("qdisc replace dev {device} root handle 1: htb\n{shaped}");
+        for class in (0..CLASSES).map(|at| format!("{:x}", 16 + at)) {
+            let parent = format!("class add dev {device} parent 1:1 classid 1:{class} htb rate 8kbit ceil 10gbit");
+            writeln!(batch, "{parent} quantum 1514 burst 1600 cburst 1600").expect("memory takes every byte");
+            writeln!(batch, "qdisc add dev {device} parent 1:{class} bfifo limit {CLASS_BYTES}")
+                .expect("memory takes every byte");
+        }
+        run(&["ip", "-n", namespace, "link", "set", device, "gso_max_segs", "1"], "")?;
+        run(&["tc", "-n", namespace, "-batch", "-"], &batch)?;
+        let classes: Vec<String> = (0..CLASSES).map(|at| format!("{at} : 1:{:x}", 16 + at)).collect();
+        let rules = format!(
+            "table netdev fair-{device} {{\nchain out {{\ntype filter hook egress device {device} priority 0;\n\
+             ip protocol tcp meta mark set jhash ip daddr . tcp dport mod {CLASSES}\n\
+             meta priority set meta mark map {{ {} }}\n}}\n}}\n",
+            classes.join(", ")
+        );
+        run(&["ip", "netns", "exec", namespace, "nft", "-f", "-"], &rules).map(drop)
     }
 
     /// Cuts a site off, or connects it again.
@@ -118,14 +183,6 @@ impl Drop for Network {
 /// The address of a site.
 pub(crate) fn address(site: usize) -> String {
     format!("10.77.{}.{}", 1 + site / 250, 1 + site % 250)
-}
-
-fn shape(namespace: &str, device: &str, rate: BytesPerSec) -> Result<(), LabError> {
-    let burst = (rate.get() * BURST_SECS).max(BURST_MIN);
-    let rate = format!("{:.0}bit", rate.get() * 8.0);
-    let burst = format!("{burst:.0}");
-    let words = ["tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", "tbf", "rate"];
-    run(&[&words[..], &[&rate, "burst", &burst, "latency", QUEUE]].concat(), "").map(drop)
 }
 
 fn remove(names: impl Iterator<Item = String>) {

@@ -18,6 +18,7 @@ use crate::error::LabError;
 use crate::lab::{LabRun, Setup, check_interrupt, links, remove_stale};
 use crate::machine::{self, CpuTime};
 use crate::measured::{MeasuredRow, distance};
+use crate::net::Transport;
 use crate::subset;
 
 /// Folders for scratch begin with this and the number of the laboratory's process.
@@ -28,6 +29,8 @@ const SCRATCH_PREFIX: &str = "fleetsim-lab-";
 pub(crate) struct StudyArgs {
     /// Measure although the machine is not quiet.
     pub(crate) anyway: bool,
+    /// What TCP and links do with packets.
+    pub(crate) transport: Transport,
     /// The folder for registries and images.
     pub(crate) scratch: PathBuf,
     /// The folder of results.
@@ -72,7 +75,7 @@ pub(crate) fn emulate(
             let prefix = format!("{SCRATCH_PREFIX}{}-", std::process::id());
             let scratch = tempfile::Builder::new().prefix(&prefix).tempdir_in(&args.scratch);
             let scratch = scratch.map_err(LabError::file(&args.scratch))?;
-            let built = Setup::build(world, scratch.path())?;
+            let built = Setup::build(world, &args.transport, scratch.path())?;
             setup = Some((world.clone(), built, scratch));
         }
         let (_, built, _) = setup.as_mut().expect("it was built");

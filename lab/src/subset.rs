@@ -91,6 +91,7 @@ fn check_registry(registry: &RegistrySpec, refusals: &mut Refusals) {
     unless(registry.cdn.is_none(), "cdn", "there is no delivery network", "remove it");
     let TcpSpec { window, slow_start, .. } = registry.tcp;
     unless(window.is_none() && !slow_start, "tcp", "the kernel's TCP decides", "leave out window and slowStart");
+    unless(!registry.tokens, "tokens", "Distribution without `auth` asks for none", "write `tokens: false`");
     unless(!registry.blobs.redirect, "blobs.redirect", "Distribution sends blobs itself", "write `redirect: false`");
     unless(registry.blobs.overload.is_none(), "blobs.overload", "the registry's own behaviour counts", "remove it");
     let no_limit = "Distribution has no such limit";
@@ -145,6 +146,8 @@ fn check_node(node: &NodeSpec, refusals: &mut Refusals) {
 
 fn check_image(image: &ImageSpec, refusals: &mut Refusals) {
     let field = format!("release.images.{}", image.name);
+    let why = "images of one platform are pushed";
+    refusals.unless(!image.index, &field, why, "write `index: false`");
     let constant = |size: &SizeModel| match size {
         SizeModel::Constant(bytes) => Some(*bytes),
         _ => None,

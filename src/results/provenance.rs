@@ -148,6 +148,12 @@ pub struct EmulationInfo {
     pub processors: usize,
     /// Whether the kernel can delay and drop packets.
     pub has_netem: bool,
+    /// TCP's congestion control.
+    #[serde(default)]
+    pub congestion: String,
+    /// How packets wait before a link: `fair` or `fifo`.
+    #[serde(default)]
+    pub queue: String,
     /// It measured although the machine was not quiet.
     pub anyway: bool,
     /// Mean number of processes that were ready to run, in the minute before.
