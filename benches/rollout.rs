@@ -67,6 +67,7 @@ fn world(clusters: usize) -> WorldSpec {
             previous: Vec::new(),
             config: calibration::CONFIG_SIZE.into(),
             registry: 0,
+            index: true,
         }],
         workloads: vec![WorkloadSpec {
             image_name: String::new(),
