@@ -28,9 +28,7 @@ pub trait Clusters {
 
     /// The management cluster instructs a cluster to remove what it runs. That downloads nothing, and the simulated
     /// world goes on as it is.
-    fn remove(&mut self, cluster: ClusterId, queue: &mut Queue) {
-        let _ = (cluster, queue);
-    }
+    fn remove(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
 }
 
 impl Clusters for World<'_> {

@@ -79,8 +79,7 @@ pub trait Controller {
 
     /// Whether nothing that is scheduled here would change anything while the world stays as it is. A rollout counts as
     /// stalled then. A product that polls by a timer, or retries what must fail, answers this question.
-    fn is_idle(&self, clusters: &dyn Clusters) -> bool {
-        let _ = clusters;
+    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         false
     }
 
@@ -91,9 +90,7 @@ pub trait Controller {
     fn stages(&self) -> Vec<String>;
 
     /// Shows the conditions that people see on the product's objects: at the start, after [`Plane::shows`], at the end.
-    fn show(&mut self, log: &mut StatusLog) {
-        let _ = log;
-    }
+    fn show(&mut self, _log: &mut StatusLog) {}
 
     /// The run is over. Returns the error that ended the controller's process, if any.
     fn finish(&mut self) -> Option<ProcessError> {

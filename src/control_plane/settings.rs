@@ -18,9 +18,8 @@ use crate::world::DurationModel;
 /// A change or the scheduler's own wake-up time starts a pass. Changes that arrive during a pass are merged into the
 /// next one; passes of a scheduler never overlap. A pass lasts as long as its requests.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(transform = without_defaults))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(test, schemars(transform = without_defaults))]
 pub struct ControlLoop {
     /// One request to the API server, from its sending to its answer.
     pub request: DurationModel,

@@ -174,7 +174,8 @@ impl Document {
         self.problem(path, true, message)
     }
 
-    fn problem(&self, path: &Path, is_key: bool, message: impl Into<String>) -> Problem {
+    /// A problem at the key (`is_key`) or at the value of `path`.
+    pub(crate) fn problem(&self, path: &Path, is_key: bool, message: impl Into<String>) -> Problem {
         let span = if is_key { self.tree.key_place(path) } else { self.tree.place(path) };
         self.source.at(span, path.to_string(), message)
     }

@@ -35,9 +35,8 @@ pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDu
 
 /// How approvals are given.
 #[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Approvals"))]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, schemars(rename = "Approvals"))]
 pub(crate) struct ApprovalDelay {
     /// From the request of an approval to the approval: fixed, drawn for each, or `never`.
     after: UserDelay,

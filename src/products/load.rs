@@ -9,8 +9,8 @@ use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
 use crate::document::described::Described;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
-use crate::document::reader::ReadError;
+use crate::document::problem::any_of;
+use crate::document::reader::{Kind, ReadError};
 use crate::world::{AgentSpec, Restarts};
 
 /// A product, implemented by the configuration of one of its strategies.
@@ -31,7 +31,7 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     /// The settings that a plan searches where the experiment says `auto`.
     const TUNED: &'static [TunedSetting] = &[];
     /// How the control loop runs where the experiment does not say.
-    const CONTROL_LOOP: ControlLoop;
+    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
     /// The agent in each cluster, where the experiment does not say.
     const AGENT: &'static AgentSpec = &AgentSpec::HELM;
     /// How the platform restarts containers that crash, where the experiment does not say.
@@ -70,33 +70,45 @@ pub(crate) struct ProductFile<T> {
 }
 
 impl<T: Default + DeserializeOwned> ProductFile<T> {
-    /// Reads the value at `base` of the file `name`. The inner `None`: no file is named. The outer `None`: a problem
-    /// was reported.
+    /// Reads an object of Kubernetes from the file `name`, of one of these kinds if it says its kind and any are given.
+    /// Unknown fields are refused below `strict` alone, because real objects hold many fields that decide nothing here.
+    /// The inner `None`: no file is named. The outer `None`: a problem was reported.
+    pub(crate) fn object(
+        name: Option<&str>,
+        path: &Path,
+        kinds: &[&str],
+        strict: &[&str],
+        context: &mut Context<'_>,
+    ) -> Option<Option<Self>> {
+        let strict: Vec<Path> = strict.iter().filter_map(|base| Path::parse(base).ok()).collect();
+        let is_strict = |error: &ReadError| strict.iter().any(|base| error.path.starts_with(base));
+        let counts = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || is_strict(error);
+        Self::read(name, path, kinds, &Path::default(), context, counts)
+    }
+
+    /// Reads the value at `base` of a file; its default where there is none. Errors that `counts` selects are reported
+    /// at their places in it, and the others ignored.
     pub(crate) fn read(
         name: Option<&str>,
         path: &Path,
+        kinds: &[&str],
         base: &Path,
         context: &mut Context<'_>,
         counts: impl Fn(&ReadError) -> bool,
     ) -> Option<Option<Self>> {
         let Some(name) = name else { return Some(None) };
         let document = context.document(name, &path.key("file"))?;
-        Self::of(document, base, context, counts).map(Some)
-    }
-
-    /// The value at `base` of a document; its default where there is none. Errors that `counts` selects are reported
-    /// at their places in it, and the others ignored. `None`: a problem was reported.
-    pub(crate) fn of(
-        document: Document,
-        base: &Path,
-        context: &mut Context<'_>,
-        counts: impl Fn(&ReadError) -> bool,
-    ) -> Option<Self> {
+        let at = Path::of("kind");
+        if let Some(kind) = document.text(&at).filter(|kind| !kinds.is_empty() && !kinds.contains(kind)) {
+            let problem = document.at(&at, format!("an object of kind `{kind}` cannot be used here"));
+            context.problems.push(problem.with_help(format!("give a file with a {}", any_of(kinds))));
+            return None;
+        }
         let value = match document.tree.get(base) {
             Some(_) => context.read_from(&document, base, counts)?,
             None => T::default(),
         };
-        Some(Self { document, value })
+        Some(Some(Self { document, value }))
     }
 }
 
@@ -110,19 +122,39 @@ pub(crate) struct FieldPlaces<'p> {
 }
 
 impl FieldPlaces<'_> {
-    /// A problem with a field that is named as in the file.
-    pub(crate) fn problem(&self, field: &str, message: impl Into<String>, context: &Context<'_>) -> Problem {
+    /// Reports a problem with a field that is named as in the file.
+    pub(crate) fn report(
+        &self,
+        field: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+        context: &mut Context<'_>,
+    ) {
+        self.mark(field, false, message, help, context);
+    }
+
+    /// The same; in the file it marks the key (`is_key`) or the value.
+    pub(crate) fn mark(
+        &self,
+        field: &str,
+        is_key: bool,
+        message: impl Into<String>,
+        help: impl Into<String>,
+        context: &mut Context<'_>,
+    ) {
         let there = Path::parse(field).unwrap_or_default();
         let of_entry = |(key, at): &(&str, &str)| {
-            let at = Path::parse(at).ok().filter(|at| there.starts_with(at) || at.starts_with(&there))?;
+            let is_around = |at: &Path| !there.0.is_empty() && at.starts_with(&there);
+            let at = Path::parse(at).ok().filter(|at| there.starts_with(at) || is_around(at))?;
             Some((self.path.key(key), Path(there.0.iter().skip(at.0.len()).cloned().collect())))
         };
         let mut here = self.in_file.iter().filter_map(of_entry);
         let is_here = |(key, _): &(Path, Path)| self.file.is_none() || context.is_set(key);
-        match (here.find(is_here), self.file) {
-            (Some((key, rest)), _) => context.at(&key.then(&rest), message.into()),
-            (None, Some(file)) => file.at(&there, message.into()),
-            (None, None) => context.at(self.path, message.into()),
-        }
+        let problem = match (here.find(is_here), self.file) {
+            (Some((key, rest)), _) => context.at(&key.then(&rest), message),
+            (None, Some(file)) => file.problem(&there, is_key, message),
+            (None, None) => context.at(self.path, message),
+        };
+        context.problems.push(problem.with_help(help));
     }
 }

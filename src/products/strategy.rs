@@ -17,10 +17,9 @@ pub trait Strategy: Any + Debug + Send + Sync {
     /// What the strategy would do to this fleet, before any simulation.
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation;
 
-    /// The strategy by the rules that the product's documentation describes, for this fleet. `None`: it follows them
-    /// already, the product has one set of rules only, or the documentation does not accept the strategy.
-    fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
-        let _ = fleet;
+    /// The strategy by the rules that the product's documentation describes, for this fleet. `None`: the product has
+    /// one set of rules only, or the documentation does not accept the strategy.
+    fn as_documented(&self, _fleet: Fleet<'_>) -> Option<Documented> {
         None
     }
 
@@ -31,8 +30,7 @@ pub trait Strategy: Any + Debug + Send + Sync {
     }
 
     /// A warning if one of the product's objects would be too large for this fleet.
-    fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
-        let _ = fleet;
+    fn object_limit(&self, _fleet: Fleet<'_>) -> Option<String> {
         None
     }
 
@@ -55,8 +53,7 @@ pub trait Strategy: Any + Debug + Send + Sync {
     ///
     /// # Errors
     /// Why they do not, in words.
-    fn takes(&self, change: &Change) -> Result<(), String> {
-        let _ = change;
+    fn takes(&self, _change: &Change) -> Result<(), String> {
         Err("its rollouts take no acts of people".to_owned())
     }
 

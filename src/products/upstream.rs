@@ -55,6 +55,7 @@ pub(crate) enum ControllerChoice {
 }
 
 /// A product's program, and what it is given.
+#[derive(Default)]
 pub(crate) struct Program<'f> {
     pub(crate) name: &'static str,
     /// The product's file that the strategy names.
@@ -74,19 +75,9 @@ pub(crate) struct Program<'f> {
 impl<'f> Program<'f> {
     /// A program for which people do nothing.
     pub(crate) fn new(name: &'static str, file: Option<&'f str>) -> Self {
-        Self {
-            name,
-            file,
-            other_keys: &[],
-            settings: BTreeMap::new(),
-            acts: Vec::new(),
-            approval_delay: None,
-            approvals: Vec::new(),
-        }
+        Self { name, file, ..Self::default() }
     }
-}
 
-impl Program<'_> {
     /// The keys of a strategy, and those below a key of which the program gets some.
     fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
         let is_split = |key: &str| {

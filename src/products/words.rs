@@ -10,6 +10,31 @@ pub(crate) const fn by(rules: RuleSet) -> &'static str {
     }
 }
 
+/// Lines of a table: its header and its rows. A column with `>` before its title is right-aligned and as wide as the
+/// title; each other one but the last is as wide as its longest entry.
+pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<String> {
+    let titles = header.map(|title| title.trim_start_matches('>').to_owned());
+    let all: Vec<[String; N]> = std::iter::once(titles).chain(rows).collect();
+    let longest = |at: usize| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(longest);
+    let cell = |at: usize, text: &String| match header[at].strip_prefix('>') {
+        Some(title) => format!("{text:>width$}", width = title.len()),
+        None if at + 1 == N => text.clone(),
+        None => format!("{text:width$}", width = widths[at]),
+    };
+    let line =
+        |row: &[String; N]| row.iter().enumerate().map(|(at, text)| cell(at, text)).collect::<Vec<_>>().join("  ");
+    all.iter().map(line).collect()
+}
+
+/// Adds a name to the stages of a cluster.
+pub(crate) fn add_stage(stages: &mut String, name: &str) {
+    if !stages.is_empty() {
+        stages.push_str("; ");
+    }
+    stages.push_str(name);
+}
+
 /// The first names of a list, and how many more there are.
 pub(crate) fn first_names(names: &[String]) -> String {
     const SHOWN: usize = 5;

@@ -10,10 +10,11 @@ use std::fmt;
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A 32-bit integer, or a text such as `10%`. A quoted number is a text, and has a different meaning.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum IntOrString {
     /// A plain number.
     Int(i32),
@@ -40,15 +41,6 @@ impl fmt::Display for IntOrString {
             Self::Int(number) => write!(f, "{number}"),
             Self::String(text) if text.ends_with('%') => f.write_str(text),
             Self::String(text) => write!(f, "{text:?}"),
-        }
-    }
-}
-
-impl Serialize for IntOrString {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Int(number) => serializer.serialize_i32(*number),
-            Self::String(text) => serializer.serialize_str(text),
         }
     }
 }

@@ -55,43 +55,35 @@ impl TargetSet {
     /// # Panics
     /// If it is not below the size.
     pub fn insert(&mut self, index: u32) -> bool {
-        assert!((index as usize) < self.universe, "{index} is below {}", self.universe);
-        if self.contains(index) {
-            return false;
-        }
-        let mut at = index as usize;
-        for level in &mut self.levels {
-            level[at / BITS] |= 1 << (at % BITS);
-            at /= BITS;
-        }
-        self.count += 1;
-        true
+        self.set(index, true)
     }
 
     /// Removes an index. False: it was not there.
     pub fn remove(&mut self, index: u32) -> bool {
-        if !self.contains(index) {
+        self.set(index, false)
+    }
+
+    /// Adds the index or removes it. False: it was so before.
+    ///
+    /// # Panics
+    /// If an index to add is not below the size.
+    pub fn set(&mut self, index: u32, is_member: bool) -> bool {
+        let mut at = index as usize;
+        assert!(!is_member || at < self.universe, "{index} is below {}", self.universe);
+        if self.contains(index) == is_member {
             return false;
         }
-        let mut at = index as usize;
         for level in &mut self.levels {
-            level[at / BITS] &= !(1 << (at % BITS));
-            if level[at / BITS] != 0 {
+            let (word, bit) = (&mut level[at / BITS], 1 << (at % BITS));
+            let was_empty = *word == 0;
+            *word = if is_member { *word | bit } else { *word & !bit };
+            if was_empty == (*word == 0) {
                 break;
             }
             at /= BITS;
         }
-        self.count -= 1;
+        self.count = if is_member { self.count + 1 } else { self.count - 1 };
         true
-    }
-
-    /// Adds the index or removes it.
-    pub fn set(&mut self, index: u32, is_member: bool) {
-        if is_member {
-            self.insert(index);
-        } else {
-            self.remove(index);
-        }
     }
 
     /// Whether the index is in it.
@@ -123,12 +115,7 @@ impl TargetSet {
 
     /// Its indices in increasing order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.iter_from(0)
-    }
-
-    /// Its indices that are not below `from`, in increasing order.
-    pub fn iter_from(&self, from: u32) -> impl Iterator<Item = u32> {
-        let mut from = Some(from);
+        let mut from = Some(0);
         std::iter::from_fn(move || {
             let found = self.next(from?)?;
             from = found.checked_add(1);

@@ -20,9 +20,8 @@ use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
 /// An act of a person in mid-rollout. It has exactly one of the fields from `approve` to `stop`.
 #[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "ChangeFile"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "ChangeFile"))]
 pub(crate) struct ChangeFile {
     /// Time since the release.
     after: SimDuration,

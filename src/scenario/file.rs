@@ -29,9 +29,8 @@ use crate::world::{
 
 /// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
 #[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(title = "fleetsim experiment"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[cfg_attr(test, schemars(title = "fleetsim experiment"))]
 pub(crate) struct ExperimentFile {
     /// Short name of lowercase letters, digits and `-`; also names the results. By default the folder's name.
     pub(crate) name: Option<String>,

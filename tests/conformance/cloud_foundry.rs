@@ -10,7 +10,7 @@ use std::path::Path;
 
 use fleetsim::rollout::cloud_foundry::{
     ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy,
-    InstanceReports, LrpState, Process, QuotaLimits, RequestError, RuleSet, canary_step_plan,
+    InstanceReports, LrpState, Process, QuotaLimits, RuleSet, canary_step_plan,
 };
 use fleetsim::rollout::{Revision, TargetId};
 use fleetsim::units::SimTime;
@@ -178,7 +178,7 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
             got["valid"] = json!(true);
             got["max_in_flight"] = json!(options.max_in_flight);
         }
-        Err(errors) => match errors.iter().find_map(RequestError::exception) {
+        Err(errors) => match errors.iter().find_map(|error| error.exception) {
             Some(class) => got["exception"] = json!(class),
             None => got["errors"] = json!(errors.iter().map(ToString::to_string).collect::<Vec<_>>()),
         },

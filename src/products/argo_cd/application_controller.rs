@@ -139,43 +139,27 @@ enum Attempt {
     Failing,
 }
 
-/// A step of the controller in time.
+/// A step of the controller with an application.
 #[derive(Clone, Copy, Debug)]
 enum ApplicationStep {
     /// The object was created, or its spec was written.
-    Written(usize),
+    Written,
     /// An operation is requested.
-    Requested(usize),
+    Requested,
     /// An operation is written as Running, and begins.
-    Begins(usize),
+    Begins,
     /// The ApplicationSet controller sees a write into an Application.
-    Seen(usize, StatusPatch),
+    Seen(StatusPatch),
     /// The requests of an attempt are through.
-    RequestsMade(usize),
+    RequestsMade,
     /// An attempt ends that is not ended by a report.
-    AttemptEnds(usize),
+    AttemptEnds,
     /// A failed operation is to be tried again.
-    Again(usize),
+    Again,
     /// A comparison ends.
-    Compared(usize),
+    Compared,
     /// A comparison that nothing but time asks for.
-    Refresh(usize),
-}
-
-impl ApplicationStep {
-    const fn application(&self) -> usize {
-        match *self {
-            Self::Written(application)
-            | Self::Requested(application)
-            | Self::Begins(application)
-            | Self::Seen(application, _)
-            | Self::RequestsMade(application)
-            | Self::AttemptEnds(application)
-            | Self::Again(application)
-            | Self::Compared(application)
-            | Self::Refresh(application) => application,
-        }
-    }
+    Refresh,
 }
 
 /// The application controller with the applications of one set.
@@ -184,7 +168,7 @@ pub(super) struct ApplicationController {
     settings: ApplicationControllerSettings,
     applications: Vec<TrackedApplication>,
     shards: Vec<Shard>,
-    agenda: Agenda<ApplicationStep>,
+    agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
     watch_delay: SimDuration,
     /// First refreshes after the release, of a commit that nothing else announces.
@@ -226,7 +210,7 @@ impl ApplicationController {
     /// The release begins: the first refreshes are scheduled.
     pub(super) fn start(&mut self, plane: &mut Plane<'_>) {
         for (at, application) in std::mem::take(&mut self.refreshes) {
-            self.agenda.add(at, ApplicationStep::Refresh(application), plane);
+            self.agenda.add(at, (application, ApplicationStep::Refresh), plane);
         }
     }
 
@@ -236,11 +220,11 @@ impl ApplicationController {
         (tracked.operation, tracked.state, tracked.attempted, tracked.failed) = (None, None, None, 0);
         tracked.comparison_due = false;
         let attempt = tracked.attempt.take();
-        self.agenda.cancel_if(|step| step.application() == application, plane);
+        self.agenda.cancel_if(|(of, _)| *of == application, plane);
         let shard = self.shard(application);
         shard.waiting.retain(|waiting| *waiting != application);
         if attempt.is_some() {
-            shard.attempt_ends();
+            shard.attempts -= 1;
         }
     }
 
@@ -266,10 +250,10 @@ impl ApplicationController {
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
         }
         if spec.is_some() || is_refresh {
-            self.agenda.add(seen, ApplicationStep::Written(application), plane);
+            self.agenda.add(seen, (application, ApplicationStep::Written), plane);
         }
         if is_request {
-            self.agenda.add(seen, ApplicationStep::Requested(application), plane);
+            self.agenda.add(seen, (application, ApplicationStep::Requested), plane);
         }
     }
 
@@ -280,11 +264,11 @@ impl ApplicationController {
                 && self.applications[application].operation.is_some_and(|operation| operation.retry_limit < 0)
                 && is_lost(ClusterId(application as u32))
         };
-        let is_hopeless = |step: &ApplicationStep| match *step {
-            ApplicationStep::AttemptEnds(application) => {
+        let is_hopeless = |&(application, step): &(usize, ApplicationStep)| match step {
+            ApplicationStep::AttemptEnds => {
                 self.applications[application].attempt == Some(Attempt::Failing) && is_endless(application)
             }
-            ApplicationStep::Again(application) => is_endless(application),
+            ApplicationStep::Again => is_endless(application),
             _ => false,
         };
         self.agenda.iter().all(is_hopeless)
@@ -295,7 +279,7 @@ impl ApplicationController {
     fn compare(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         if !std::mem::replace(&mut self.applications[application].comparison_due, true) {
             let at = self.shard(application).compare(now);
-            self.agenda.add(at, ApplicationStep::Compared(application), plane);
+            self.agenda.add(at, (application, ApplicationStep::Compared), plane);
         }
     }
 
@@ -331,7 +315,7 @@ impl ApplicationController {
                     self.attempt(application, now, plane);
                 } else {
                     let at = self.client.send(0, now).answered;
-                    self.agenda.add(at, ApplicationStep::Begins(application), plane);
+                    self.agenda.add(at, (application, ApplicationStep::Begins), plane);
                 }
             }
         }
@@ -347,24 +331,24 @@ impl ApplicationController {
         automatic: Operation,
         plane: &mut Plane<'_>,
     ) {
-        let Some(step) = self.agenda.take(number) else { return };
+        let Some((application, step)) = self.agenda.take(number) else { return };
         match step {
             // Manifests of another revision are asked for first.
-            ApplicationStep::Written(application) => {
+            ApplicationStep::Written => {
                 let at = self.client.send(0, now).answered;
-                self.agenda.add(at, ApplicationStep::Refresh(application), plane);
+                self.agenda.add(at, (application, ApplicationStep::Refresh), plane);
             }
-            ApplicationStep::Refresh(application) => self.compare(application, now, plane),
-            ApplicationStep::Requested(application) => self.requested(application, live(view, application).operation),
-            ApplicationStep::Begins(application) => self.begins(application, now, plane),
-            ApplicationStep::Seen(application, patch) => self.seen(application, patch, (view, queue), plane),
-            ApplicationStep::RequestsMade(application) => self.requests_made(application, now, plane),
-            ApplicationStep::AttemptEnds(application) => self.attempt_ends(application, now, plane),
-            ApplicationStep::Again(application) => {
+            ApplicationStep::Refresh => self.compare(application, now, plane),
+            ApplicationStep::Requested => self.requested(application, live(view, application).operation),
+            ApplicationStep::Begins => self.begins(application, now, plane),
+            ApplicationStep::Seen(patch) => self.seen(application, patch, (view, queue), plane),
+            ApplicationStep::RequestsMade => self.requests_made(application, now, plane),
+            ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
+            ApplicationStep::Again => {
                 self.compare(application, now, plane);
                 self.enqueue(application);
             }
-            ApplicationStep::Compared(application) => {
+            ApplicationStep::Compared => {
                 let automatic = Some(automatic).filter(|_| live(view, application).spec.auto_sync == AutoSync::Enabled);
                 self.compared(application, now, automatic, plane);
             }
@@ -404,7 +388,7 @@ impl ApplicationController {
 
     /// Writes into an Application, which the ApplicationSet controller sees later.
     fn patch(&mut self, application: usize, patch: StatusPatch, now: SimTime, plane: &mut Plane<'_>) {
-        self.agenda.add(now + self.watch_delay, ApplicationStep::Seen(application, patch), plane);
+        self.agenda.add(now + self.watch_delay, (application, ApplicationStep::Seen(patch)), plane);
     }
 
     /// The ApplicationSet controller sees a write into an Application, which may queue a pass.
@@ -447,21 +431,21 @@ impl ApplicationController {
             self.applications[application].attempt = Some(Attempt::Requesting);
             match self.shard(application).sync(now) {
                 through if through > now => {
-                    self.agenda.add(through, ApplicationStep::RequestsMade(application), plane);
+                    self.agenda.add(through, (application, ApplicationStep::RequestsMade), plane);
                 }
                 _ => self.requests_made(application, now, plane),
             }
         } else {
             self.applications[application].attempt = Some(Attempt::Failing);
             plane.push(cluster, self.applies(application));
-            self.agenda.add(now + self.settings.tcp_timeout, ApplicationStep::AttemptEnds(application), plane);
+            self.agenda.add(now + self.settings.tcp_timeout, (application, ApplicationStep::AttemptEnds), plane);
         }
     }
 
     fn requests_made(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         if self.applications[application].applied == Some(self.applies(application)) {
             self.applications[application].attempt = Some(Attempt::Idle);
-            self.agenda.add(now + self.settings.idle_sync, ApplicationStep::AttemptEnds(application), plane);
+            self.agenda.add(now + self.settings.idle_sync, (application, ApplicationStep::AttemptEnds), plane);
         } else if self.shard(application).apply(application) {
             self.apply(application, plane);
         }
@@ -475,7 +459,7 @@ impl ApplicationController {
     }
 
     fn attempt_ends(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        self.shard(application).attempt_ends();
+        self.shard(application).attempts -= 1;
         let tracked = &mut self.applications[application];
         let operation = tracked.operation.expect("an attempt has an operation");
         let attempt = tracked.attempt.take().expect("an attempt ends that ran");
@@ -493,7 +477,7 @@ impl ApplicationController {
             Some(waits) => {
                 tracked.failed += 1;
                 let again = now + waits.before(tracked.failed);
-                self.agenda.add(again, ApplicationStep::Again(application), plane);
+                self.agenda.add(again, (application, ApplicationStep::Again), plane);
             }
             None => self.operation_ends(application, OperationPhase::Failed, now, plane),
         }

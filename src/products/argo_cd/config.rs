@@ -11,14 +11,12 @@ use std::sync::Arc;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use super::settings::UPSTREAM_KEYS;
 use super::{ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
-use crate::document::reader::{Kind, ReadError};
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
 };
@@ -37,9 +35,8 @@ const CONTROL_LOOP: ControlLoop = ControlLoop::limited(50, 100);
 /// Argo CD's ApplicationSet, from a real file or in place; what is set in place overrides the file. Each cluster of
 /// the fleet is one application, with the cluster's name and labels.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "ArgoCd"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[cfg_attr(test, schemars(rename = "ArgoCd"))]
 pub(crate) struct ArgoCdConfig {
     /// An ApplicationSet whose `spec` applies where nothing is set here.
     file: Option<String>,
@@ -68,9 +65,8 @@ pub(crate) struct ArgoCdConfig {
 
 /// The `RollingUpdate` strategy that was proposed for Argo CD's ApplicationSets and never shipped.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "ArgoCdProposal"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[cfg_attr(test, schemars(rename = "ArgoCdProposal"))]
 pub(crate) struct ProposalConfig {
     /// An ApplicationSet whose `spec.strategy` applies where nothing is set here.
     file: Option<String>,
@@ -94,6 +90,8 @@ const IN_FILE: [(&str, &str); 1] = [("strategy", "spec.strategy")];
 
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
 
+/// In the strategy and in a back-off an unknown field is a typo.
+const STRICT: [&str; 2] = ["spec.strategy", BACKOFF];
 const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
 
 const DURATIONS: &str = "write e.g. `30s` or `1m30s`; a text of digits alone, `\"30\"`, means seconds";
@@ -108,7 +106,8 @@ impl Product for ArgoCdConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file = product_file::<ApplicationSetFile>(self.file.as_deref(), path, context)?;
+        let file: Option<ProductFile<ApplicationSetFile>> =
+            ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
         let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
         let spec = self.spec(file.as_ref());
         let checked = match &file {
@@ -118,8 +117,7 @@ impl Product for ArgoCdConfig {
         let backoff = checked.as_ref().ok().and_then(|spec| spec.retry()?.backoff.as_ref());
         if let Some(Err(error)) = backoff.map(RetryBackoff::waits) {
             let field = format!("{BACKOFF}.{}", error.field);
-            let problem = places.problem(&field, error.to_string(), context);
-            context.problems.push(problem.with_help(DURATIONS));
+            places.report(&field, error.to_string(), DURATIONS, context);
             return None;
         }
         match checked {
@@ -146,8 +144,7 @@ impl Product for ArgoCdConfig {
                     ApplicationSetError::NoGenerators => "spec.generators",
                     _ => "spec.strategy.rollingSync.steps",
                 };
-                let problem = places.problem(field, error.to_string(), context);
-                context.problems.push(problem.with_help(REFUSED));
+                places.report(field, error.to_string(), REFUSED, context);
                 None
             }
         }
@@ -184,7 +181,8 @@ impl Product for ProposalConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file = product_file::<ProposalFile>(self.file.as_deref(), path, context)?;
+        let file: Option<ProductFile<ProposalFile>> =
+            ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
         let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
         let from_file = || file.as_ref().map(|file| file.value.spec.strategy.clone()).unwrap_or_default();
         let strategy = self.strategy.clone().unwrap_or_else(from_file);
@@ -196,26 +194,11 @@ impl Product for ProposalConfig {
                 ProposalError::Operator { step, .. } => format!("spec.strategy.rollingUpdate.steps[{step}]"),
                 _ => "spec.strategy.type".to_owned(),
             };
-            let problem = places.problem(&field, error.to_string(), context);
-            context.problems.push(problem.with_help("the proposal does not define this"));
+            places.report(&field, error.to_string(), "the proposal does not define this", context);
             return None;
         }
         Some(Arc::new(ArgoCdProposal(strategy)))
     }
-}
-
-/// The file of a configuration, if it names one. Real files hold many fields that decide nothing here. In the strategy
-/// and in a back-off, an unknown field is a typo.
-fn product_file<T: Default + DeserializeOwned>(
-    name: Option<&str>,
-    path: &Path,
-    context: &mut Context<'_>,
-) -> Option<Option<ProductFile<T>>> {
-    let is_in = |error: &ReadError, field| Path::parse(field).is_ok_and(|field| error.path.starts_with(&field));
-    let is_ignored = |error: &ReadError| {
-        matches!(error.kind, Kind::UnknownField { .. }) && !is_in(error, "spec.strategy") && !is_in(error, BACKOFF)
-    };
-    ProductFile::read(name, path, &Path::default(), context, |error| !is_ignored(error))
 }
 
 fn with_auto_sync(mut spec: ApplicationSetSpec, auto_sync: bool) -> ApplicationSetSpec {

@@ -33,7 +33,7 @@ pub(super) struct Shard {
     /// Operations that wait for a processor, first come, first served.
     pub(super) waiting: VecDeque<usize>,
     /// Operation processors in use.
-    attempts: u32,
+    pub(super) attempts: u32,
     /// Its latencies are part of the comparison's and the apply's durations.
     client: ApiClient,
     /// When the CPU is free for another sync.
@@ -73,11 +73,6 @@ impl Shard {
         let next = self.waiting.pop_front()?;
         self.attempts += 1;
         Some(next)
-    }
-
-    /// An attempt gives its processor back.
-    pub(super) fn attempt_ends(&mut self) {
-        self.attempts -= 1;
     }
 
     /// When the requests and the computing of one attempt are through that begins now.

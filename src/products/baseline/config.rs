@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BaselineStrategy;
-use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{AT_ONCE, Fleet, Product, Strategy, TunedSetting};
@@ -56,7 +55,6 @@ impl Product for AllAtOnce {
     const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
     const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
-    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         Some(Arc::new(BaselineStrategy(Baseline::AllAtOnce)))
@@ -69,7 +67,6 @@ impl Product for OneByOne {
     const SUMMARY: &'static str = "One cluster after the other: the gentlest and the slowest.";
     const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
-    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         Some(Arc::new(BaselineStrategy(Baseline::OneByOne)))
@@ -83,7 +80,6 @@ impl Product for Batches {
     const TUNED: &'static [TunedSetting] = &[TunedSetting::of("size", AT_ONCE)];
     const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
-    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let at = path.key("size");
@@ -109,7 +105,6 @@ impl Product for Doubling {
     const SUMMARY: &'static str = "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
     const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
-    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         if self.first == 0 {

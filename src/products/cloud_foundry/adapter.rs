@@ -47,8 +47,8 @@ use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::cloud_foundry::{
-    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, ProcessAction,
-    UpdaterStatus,
+    AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, Process,
+    ProcessAction,
 };
 use crate::rollout::{Hold, Pass, TargetId};
 use crate::units::{SimDuration, SimTime};
@@ -61,13 +61,15 @@ const QUERIES_OF_A_PASS: usize = 10;
 /// Queries of one write: the process with its quotas in a transaction, and the notification of Diego. Guess.
 const QUERIES_OF_A_WRITE: usize = 4;
 
+/// The entity of the user's random streams.
+const USER: &str = "cloud foundry user";
+
 /// The Cloud Controller with one app.
 pub(super) struct CloudFoundryController<'s> {
     scheduler: CloudFoundry,
     deployment: &'s CloudFoundryDeployment,
     world: &'s WorldSpec,
     streams: Streams,
-    user: EntityKey,
     client: ApiClient,
     /// The updater: one clock, one pass at a time.
     runtime: Runtime<(), ()>,
@@ -91,13 +93,11 @@ impl<'s> CloudFoundryController<'s> {
         let world = run.fleet.world;
         let instances = world.clusters.len() as u32;
         let view = deployment.app(world.release, instances);
-        let user = EntityKey::of("cloud foundry user");
         Self {
             scheduler: CloudFoundry::new(deployment.rules).with_defects(deployment.upstream_bugs),
             deployment,
             world,
             streams: run.streams,
-            user,
             client: ApiClient::new(run.control_loop, &run.streams, "API requests"),
             runtime: Runtime::new(1),
             oldest: view.processes[0].id,
@@ -112,8 +112,12 @@ impl<'s> CloudFoundryController<'s> {
 
     /// What Diego reports of the new version's instances; none when there is no such process.
     fn instances(&self) -> &[LrpState] {
-        let process = self.new.and_then(|new| self.view.process(new));
-        process.map_or(&[], |process| &process.lrps[..])
+        self.process().map_or(&[], |process| &process.lrps[..])
+    }
+
+    /// The process of the new version, if there is one.
+    fn process(&self) -> Option<&Process> {
+        self.view.process(self.new?)
     }
 
     /// The reports of the new version's instances, if there is such a process.
@@ -129,7 +133,7 @@ impl<'s> CloudFoundryController<'s> {
         let (new, instances) = (process.id, process.instances);
         self.new = Some(new);
         let cancels = self.deployment.cancel_after.as_ref();
-        self.cancels = cancels.map(|after| now + after.sample(&mut self.streams.stream(self.user, "cancel")));
+        self.cancels = cancels.map(|after| now + after.sample(&mut self.streams.stream(USER, "cancel")));
         plane.begin_pass(0);
         let at = self.client.in_turn(0, now, QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
         self.start(new, instances, at, plane);
@@ -210,8 +214,8 @@ impl<'s> CloudFoundryController<'s> {
     fn scale_old(&mut self, now: SimTime, target: TargetId, instances: usize) {
         let process = self.view.process_mut(target).expect("a process exists when it is scaled");
         let before = process.instances as usize;
-        if instances > process.lrps.len() {
-            process.lrps.resize(instances, LrpState::Running);
+        while process.lrps.len() < instances {
+            process.lrps.push(LrpState::Running);
         }
         for index in before..instances {
             process.lrps.set(index, LrpState::Running);
@@ -227,13 +231,11 @@ impl<'s> CloudFoundryController<'s> {
     fn carry_out(
         &mut self,
         (now, mut at): (SimTime, SimTime),
-        pass: &Pass<ProcessAction, UpdaterStatus>,
+        pass: &Pass<ProcessAction, Vec<Deployment>>,
         plane: &mut Plane<'_>,
     ) -> (SimTime, bool) {
-        let states = |deployments: &[_]| -> Vec<DeploymentState> {
-            deployments.iter().map(|deployment: &Deployment| deployment.state).collect()
-        };
-        let moved = states(&self.view.deployments) != states(&pass.status.deployments);
+        let state = |deployment: &Deployment| deployment.state;
+        let moved = self.view.deployments.iter().map(state).ne(pass.status.iter().map(state));
         for action in &pass.actions {
             at = self.client.in_turn(0, at, QUERIES_OF_A_WRITE);
             match *action {
@@ -282,16 +284,10 @@ impl<'s> CloudFoundryController<'s> {
 
     /// New instances that are to run and are not routable.
     fn waiting(&self) -> u64 {
-        let process = self.new.and_then(|new| self.view.process(new));
-        process.map_or(0, |process| {
+        self.process().map_or(0, |process| {
             let reported = process.lrps.len() as u32;
             u64::from(reported - process.lrps.counts(reported).routable)
         })
-    }
-
-    fn is_any_starting(&self) -> bool {
-        let reports = self.new.and_then(|new| self.view.process(new)).map(|process| &process.lrps);
-        reports.is_some_and(|reports| reports.in_motion().any(|index| reports[index] == LrpState::Claimed))
     }
 
     /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
@@ -373,8 +369,9 @@ impl Controller for CloudFoundryController<'_> {
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         // Where nothing else is to happen, an instance that starts is one that is about to crash.
+        let is_starting = |lrps: &InstanceReports| lrps.in_motion().any(|index| lrps[index] == LrpState::Claimed);
         self.idle
-            && !self.is_any_starting()
+            && !self.process().is_some_and(|process| is_starting(&process.lrps))
             && self.view.active().is_some_and(Deployment::is_ticked)
             && !self.moves_when_restarting(clusters)
     }

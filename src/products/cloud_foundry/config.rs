@@ -12,15 +12,14 @@ use std::sync::Arc;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{CloudFoundryDeployment, RESTARTS};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
-use crate::document::path::{Path, Step};
-use crate::document::problem::Problem;
+use crate::document::path::Path;
 use crate::products::delay::UserDelay;
-use crate::products::{Fleet, Product, ProductFile, Strategy, TunedSetting};
+use crate::products::{FieldPlaces, Fleet, Product, ProductFile, Strategy, TunedSetting};
 use crate::rollout::RuleSet;
 #[cfg(test)]
 use crate::rollout::cloud_foundry::DeploymentStrategy;
@@ -40,9 +39,8 @@ const CONTROL_LOOP: ControlLoop = ControlLoop {
 
 /// A deployment of Cloud Foundry, from a request's body or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "CloudFoundry"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[cfg_attr(test, schemars(rename = "CloudFoundry"))]
 pub(crate) struct CloudFoundryConfig {
     /// A body of `POST /v3/deployments`, which applies where nothing is set here.
     file: Option<String>,
@@ -102,20 +100,19 @@ impl Product for CloudFoundryConfig {
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let file: Option<RequestFile> =
-            ProductFile::read(self.file.as_deref(), path, &Path::default(), context, |_| true)?;
+            ProductFile::read(self.file.as_deref(), path, &[], &Path::default(), context, |_| true)?;
+        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_PLACE };
         let request = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
         let request = request.overridden_by(self.in_place());
         let options = match request.check() {
             Ok(options) => options,
             Err(errors) => {
                 for error in errors {
-                    let help = match error.exception() {
+                    let help = match error.exception {
                         Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
                         None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
                     };
-                    let problem =
-                        field_problem(path, file.as_ref(), error.field(), error.to_string(), context).with_help(help);
-                    context.problems.push(problem);
+                    places.mark(&error.field, true, error.to_string(), help, context);
                 }
                 return None;
             }
@@ -128,9 +125,8 @@ impl Product for CloudFoundryConfig {
         }
         if options.web_instances.is_some_and(|instances| instances != clusters) {
             let message = format!("the app has {clusters} instances, one for each entry of the fleet");
-            let problem = field_problem(path, file.as_ref(), "options.web_instances", message, context);
             let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
-            context.problems.push(problem.with_help(help));
+            places.mark("options.web_instances", true, message, help, context);
             return None;
         }
         let supersedes = match self.supersedes {
@@ -162,21 +158,14 @@ impl Product for CloudFoundryConfig {
 impl CloudFoundryConfig {
     /// The fields that are set in place, as a request.
     fn in_place(&self) -> DeploymentRequest {
-        let mut body = Map::new();
-        if let Some(strategy) = &self.strategy {
-            body.insert("strategy".to_owned(), strategy.clone());
-        }
-        let mut options = Map::new();
-        if let Some(max_in_flight) = &self.max_in_flight {
-            options.insert("max_in_flight".to_owned(), max_in_flight.clone());
-        }
-        if let Some(steps) = &self.canary_steps {
-            options.insert("canary".to_owned(), json!({ "steps": steps }));
-        }
-        if !options.is_empty() {
-            body.insert("options".to_owned(), Value::Object(options));
-        }
-        serde_json::from_value(Value::Object(body)).expect("any object is a request")
+        let object = |fields: [(&str, Option<Value>); 2]| {
+            let set = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+            Value::Object(set.collect())
+        };
+        let canary = self.canary_steps.as_ref().map(|steps| json!({ "steps": steps }));
+        let options = object([("max_in_flight", self.max_in_flight.clone()), ("canary", canary)]);
+        let body = object([("strategy", self.strategy.clone()), ("options", Some(options))]);
+        serde_json::from_value(body).expect("any object is a request")
     }
 }
 
@@ -204,27 +193,4 @@ fn check_superseded(
         return None;
     }
     Some(superseded)
-}
-
-/// A problem with a field of a request: in place if it is set there, else in the file.
-fn field_problem(
-    path: &Path,
-    file: Option<&RequestFile>,
-    field: &str,
-    message: String,
-    context: &Context<'_>,
-) -> Problem {
-    let is_at_or_below = |set: &str, field: &str| {
-        set.strip_prefix(field).is_some_and(|rest| field.is_empty() || rest.is_empty() || rest.starts_with('.'))
-    };
-    let here = IN_PLACE.iter().find(|(key, at)| is_at_or_below(at, field) && context.is_set(&path.key(key)));
-    match (here, file) {
-        (Some((key, _)), _) => context.at(&path.key(key), message),
-        (None, Some(file)) => {
-            let there = Path::parse(field).unwrap_or_default();
-            let is_key = matches!(there.0.last(), Some(Step::Key(_))) && file.document.tree.get(&there).is_some();
-            if is_key { file.document.at_key(&there, message) } else { file.document.at(&there, message) }
-        }
-        (None, None) => context.at(path, message),
-    }
 }

@@ -1,7 +1,7 @@
 //! Cloud Foundry's deployment in instances: first batch, steps, the most there will be at once, and what users do.
 
 use super::CloudFoundryDeployment;
-use crate::products::words::by;
+use crate::products::words::{by, table};
 use crate::products::{Fleet, StrategyExplanation};
 use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{
@@ -68,14 +68,12 @@ fn steps(explained: &DeploymentExplanation, weights: Option<&[u8]>) -> Vec<Strin
     if explained.steps.is_empty() {
         return Vec::new();
     }
-    let header =
-        format!("{:4}  {:>6}  {:>6}  {:>13}  {:>13}", "step", "weight", "starts", "new instances", "old instances");
     let rows = explained.steps.iter().enumerate().map(|(at, step)| {
         let weight = weights.map_or_else(|| "-".to_owned(), |weights| format!("{} %", weights[at]));
-        let (number, starts) = (at + 1, explained.starts(at));
-        format!("{number:<4}  {weight:>6}  {starts:>6}  {:>13}  {:>13}", step.canary, step.original)
+        let [starts, new, old] = [explained.starts(at), step.canary, step.original].map(|count| count.to_string());
+        [(at + 1).to_string(), weight, starts, new, old]
     });
-    std::iter::once(header).chain(rows).collect()
+    table(["step", ">weight", ">starts", ">new instances", ">old instances"], rows)
 }
 
 fn users(deployment: &CloudFoundryDeployment) -> Vec<String> {

@@ -103,7 +103,6 @@ impl Controller for ExternalController<'_> {
     }
 
     fn finish(&mut self) -> Option<ProcessError> {
-        self.session.finish();
-        self.session.failure()
+        self.session.finish()
     }
 }

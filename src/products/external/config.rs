@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ApprovalModel, ExternalStrategy};
-use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
@@ -68,7 +67,6 @@ impl Product for ExternalConfig {
     const TITLE: &'static str = "External scheduler";
     const SUMMARY: &'static str = "A process of your own that decides which cluster is next.";
     const TARGET: Option<&'static str> = None;
-    const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         if self.command.first().is_none_or(String::is_empty) && context.is_untouched(&path.key("command")) {

@@ -99,14 +99,13 @@ impl<'r> OwnLoopController<'r> {
     }
 
     /// Lets the process advance to `until`, or to an instant before that in which it gives instructions or `is_enough`.
-    fn follow_until(&mut self, now: u64, until: u64, is_enough: impl Fn(&Self) -> bool) {
+    /// `None`: it has failed, or nothing happens until then.
+    fn follow_until(&mut self, now: u64, until: u64, is_enough: impl Fn(&Self) -> bool) -> Option<()> {
         // Instructions are carried out before anything later can happen.
         while self.arriving.is_none() && self.failed.is_none() && !is_enough(self) {
             if !self.session.news.is_empty() && self.at < now {
                 // News happens in the process's present.
-                if self.advance_to(now, &[]).is_none() {
-                    return;
-                }
+                self.advance_to(now, &[])?;
                 continue;
             }
             let has_news = !self.session.news.is_empty();
@@ -115,17 +114,16 @@ impl<'r> OwnLoopController<'r> {
             let given = self.session.approvals.next().map_or(u64::MAX, |at| at.saturating_add(lookahead));
             let end = until.min(given);
             if !has_news && (self.at >= end || self.quiet_until > end) {
-                return;
+                return None;
             }
             let unnoticed = self.session.approvals.lookahead().map_or(u64::MAX, |span| self.at.saturating_add(span));
             let mut news = std::mem::take(&mut self.session.news);
             // Before the release time stands still for the process.
             let earliest = self.at.saturating_sub(self.session.lookahead);
             news.iter_mut().for_each(|news| news.at = news.at.max(earliest));
-            if self.advance_to(end.min(unnoticed).max(self.at), &news).is_none() {
-                return;
-            }
+            self.advance_to(end.min(unnoticed).max(self.at), &news)?;
         }
+        Some(())
     }
 
     /// One row for all passes that the process reports at one time: it does not say when each of them was.
@@ -143,9 +141,7 @@ impl<'r> OwnLoopController<'r> {
             _ => self.passes.push(PassRow { t_s, passes, duration_s: 0.0, created: 0, promoted: 0, unavailable }),
         }
     }
-}
 
-impl OwnLoopController<'_> {
     /// Instructions and approvals that are due are carried out.
     fn act(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.session.tell_approvals(now);
@@ -268,7 +264,6 @@ impl Controller for OwnLoopController<'_> {
     }
 
     fn finish(&mut self) -> Option<ProcessError> {
-        self.session.finish();
-        self.session.failure()
+        self.session.finish()
     }
 }

@@ -313,11 +313,11 @@ impl<'r> Session<'r> {
         self.failure.borrow().clone()
     }
 
-    /// Lets the process end.
-    pub(super) fn finish(&mut self) {
-        let finished = self.process.get_mut().take().map_or(Ok(()), |mut process| process.finish());
-        if let Err(error) = finished {
+    /// Lets the process end. Returns the error of the session, if there was one.
+    pub(super) fn finish(&mut self) -> Option<ProcessError> {
+        if let Some(Err(error)) = self.process.get_mut().take().map(|mut process| process.finish()) {
             *self.failure.get_mut() = Some(error);
         }
+        self.failure()
     }
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::own_file::object;
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
 use crate::control_plane::{Change, ControlLoop};
@@ -20,7 +19,7 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::delay::ApprovalDelay;
 use crate::products::{
-    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, Program, Strategy, TunedSetting, version,
+    AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
 };
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::{RunError, explain};
@@ -109,9 +108,8 @@ impl Default for KubeFleetSettings {
 
 /// A run of KubeFleet's ClusterStagedUpdateStrategy, from a real file or in place; stages in place override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "KubeFleetStaged"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[cfg_attr(test, schemars(rename = "KubeFleetStaged"))]
 pub(crate) struct StagedConfig {
     #[serde(rename = "~settings")]
     #[cfg_attr(test, schemars(flatten))]
@@ -132,9 +130,8 @@ pub(crate) struct StagedConfig {
 /// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or in place; a field in place overrides
 /// the file's.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "KubeFleetRolling"))]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(test, schemars(rename = "KubeFleetRolling"))]
 pub(crate) struct RollingConfig {
     #[serde(rename = "~settings")]
     #[cfg_attr(test, schemars(flatten))]
@@ -157,14 +154,11 @@ impl Product for StagedConfig {
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place, approvals, runs, placements, resource_snapshots } = self;
         let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
-        let file = object::<ClusterStagedUpdateStrategy>(settings.file.as_deref(), path, &kinds, "spec", context)?;
-        let updates = RunsConfig {
-            runs,
-            placements,
-            snapshots: resource_snapshots.unwrap_or_default(),
-            strategy: file.as_ref().map(|file| file.value.metadata.name.as_str()).filter(|name| !name.is_empty()),
-            path,
-        };
+        let file: Option<ProductFile<ClusterStagedUpdateStrategy>> =
+            ProductFile::object(settings.file.as_deref(), path, &kinds, &["spec"], context)?;
+        let name = file.as_ref().map(|file| file.value.metadata.name.as_str()).filter(|name| !name.is_empty());
+        let updates =
+            RunsConfig { runs, placements, snapshots: resource_snapshots.unwrap_or_default(), strategy: name, path };
         let updates = updates.check(fleet, context)?;
         let file = file.as_ref().filter(|_| !context.is_set(&path.key("stages")));
         let strategy = file.map_or_else(|| in_place.clone(), |file| file.value.spec.clone());
@@ -177,18 +171,13 @@ impl Product for StagedConfig {
             && context.is_untouched(&path.key("approvals"))
             && let Some((.., field)) = approvals_of(&strategy).find(|(_, is_before, _)| asks_before || !is_before)
         {
-            let problem = places.problem(&field, "no time is set at which this approval is given", context);
             let help = "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
-            context.problems.push(problem.with_help(help));
+            places.report(&field, "no time is set at which this approval is given", help, context);
         }
         let approvals = approvals.as_ref().and_then(|approvals| approvals.check(&path.key("approvals"), context));
         let program = Program {
             other_keys: &["approvals", "runs"],
-            acts: if settings.controller == ControllerChoice::Upstream {
-                self.acts(&updates, path, context)
-            } else {
-                Vec::new()
-            },
+            acts: self.acts(&updates, path, context),
             approval_delay: approvals.clone(),
             approvals: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
             ..Program::new("kubefleet", settings.file.as_deref())
@@ -210,6 +199,9 @@ impl StagedConfig {
     /// What people do to the run of KubeFleet's own controller, which is created in the state that the file says.
     fn acts(&self, updates: &UpdateRuns, path: &Path, context: &mut Context<'_>) -> Vec<(SimDuration, Change)> {
         let list = path.key("runs");
+        if self.settings.controller == ControllerChoice::Native {
+            return Vec::new();
+        }
         if self.runs.len() > 1 {
             context.report(&list, "KubeFleet's own controller has one run here", "leave one run");
         }
@@ -245,27 +237,21 @@ fn check_stages(
 ) {
     let path = places.path;
     let is_whole = context.is_untouched(&path.key("stages")) && context.is_untouched(&path.key("file"));
-    let problem = if let Err(InvalidField { at: field, reason }) = strategy.validate() {
-        places.problem(&field, reason, context).with_help(REFUSED)
-    } else if !is_whole {
-        return;
-    } else if strategy.stages.is_empty() {
-        places
-            .problem("spec.stages", "at least one stage is required", context)
-            .with_help("write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`")
-    } else {
+    if let Err(InvalidField { at: field, reason }) = strategy.validate() {
+        places.report(&field, reason, REFUSED, context);
+    } else if is_whole && strategy.stages.is_empty() {
+        let help = "write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`";
+        places.report("spec.stages", "at least one stage is required", help, context);
+    } else if is_whole {
         let error = updates.runs.iter().find_map(|run| {
             let clusters = picked_by(updates, run.placement, &fleet.world.clusters);
             explain(strategy, &run_spec(), rules, &clusters).err().filter(|_| !clusters.is_empty())
         });
-        match error {
-            Some(error) => places
-                .problem(&place_of(strategy, &error), error.to_string(), context)
-                .with_help("KubeFleet takes the strategy, and its run fails for this reason"),
-            None => return,
+        if let Some(error) = error {
+            let help = "KubeFleet takes the strategy, and its run fails for this reason";
+            places.report(&place_of(strategy, &error), error.to_string(), help, context);
         }
-    };
-    context.problems.push(problem);
+    }
 }
 
 impl Product for RollingConfig {
@@ -286,7 +272,8 @@ impl Product for RollingConfig {
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place } = self;
         let (kinds, base) = (["ClusterResourcePlacement", "ResourcePlacement"], "spec.strategy.rollingUpdate");
-        let file = object::<ClusterResourcePlacement>(settings.file.as_deref(), path, &kinds, base, context)?;
+        let file: Option<ProductFile<ClusterResourcePlacement>> =
+            ProductFile::object(settings.file.as_deref(), path, &kinds, &[base], context)?;
         let mut spec = file.as_ref().map(|file| file.value.spec.clone()).unwrap_or_default();
         let document = file.as_ref().map(|file| &file.document);
         let places = FieldPlaces { path, file: document, in_file: Self::IN_FILE };
@@ -303,8 +290,7 @@ impl Product for RollingConfig {
             spec.strategy.rolling_update = Some(config.clone());
         }
         if let Err(InvalidField { at: field, reason }) = spec.validate() {
-            let problem = places.problem(&field, reason, context);
-            context.problems.push(problem.with_help(REFUSED));
+            places.report(&field, reason, REFUSED, context);
         }
         let native = Arc::new(KubeFleetRolling {
             rules: settings.rules,
@@ -321,21 +307,21 @@ impl Product for RollingConfig {
 fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<'_>, context: &mut Context<'_>) {
     if spec.is_external() {
         let message = "the placement's strategy is `External`: its rolling update moves nothing";
-        let problem = places.problem("spec.strategy.type", message, context);
-        context.problems.push(problem.with_help("use `kubeFleetStaged` with the strategy of its update runs"));
+        let help = "use `kubeFleetStaged` with the strategy of its update runs";
+        places.report("spec.strategy.type", message, help, context);
     }
     let apply = spec.strategy.apply_strategy.as_ref().and_then(|apply| apply.kind.as_deref());
     if apply == Some("ReportDiff") {
         let message = "a placement that only reports differences rolls nothing out";
-        let problem = places.problem("spec.strategy.applyStrategy.type", message, context);
-        context.problems.push(problem.with_help("write `ClientSideApply` or `ServerSideApply`"));
+        let help = "write `ClientSideApply` or `ServerSideApply`";
+        places.report("spec.strategy.applyStrategy.type", message, help, context);
     }
     let clusters = fleet.len();
     let asked = spec.placement_policy().count();
     if let Some(asked) = asked.filter(|asked| spec.validate().is_ok() && (*asked as usize) < clusters) {
         let message = format!("the placement asks for {asked} of {clusters} clusters");
         let help = "which clusters KubeFleet picks is not simulated: reduce the fleet to those clusters";
-        context.problems.push(places.problem("spec.policy", message, context).with_help(help));
+        places.report("spec.policy", message, help, context);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
 use crate::products::StrategyExplanation;
-use crate::products::words::by;
+use crate::products::words::{by, table};
 use crate::rollout::kubefleet::rolling::explain as explain_rolling;
 use crate::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
 use crate::world::{ClusterSpec, DurationModel, NEW};
@@ -51,27 +51,14 @@ fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
 }
 
 fn stages(stages: &[StageExplanation]) -> Vec<String> {
-    let width = stages.iter().map(|stage| stage.name.chars().count()).max().unwrap_or(0).max(5);
     let list = |tasks: &[String]| if tasks.is_empty() { "-".to_owned() } else { tasks.join(" and ") };
-    let before = stages.iter().map(|stage| list(&stage.before_tasks).len()).max().unwrap_or(0).max(6);
-    let after = stages.iter().map(|stage| list(&stage.after_tasks).len()).max().unwrap_or(0).max(5);
-    let header = format!(
-        "{:width$}  {:>8}  {:>14}  {:before$}  {:after$}  first clusters",
-        "stage", "clusters", "maxConcurrency", "before", "after"
-    );
-    let rows = stages.iter().map(|stage| {
+    let row = |stage: &StageExplanation| {
         let limit = stage.max_concurrency.as_ref().map_or_else(ToString::to_string, ToString::to_string);
-        format!(
-            "{:width$}  {:>8}  {:>14}  {:before$}  {:after$}  {}",
-            stage.name,
-            stage.count,
-            limit,
-            list(&stage.before_tasks),
-            list(&stage.after_tasks),
-            stage.first.join(", "),
-        )
-    });
-    std::iter::once(header).chain(rows).collect()
+        let (before, after) = (list(&stage.before_tasks), list(&stage.after_tasks));
+        [stage.name.clone(), stage.count.to_string(), limit, before, after, stage.first.join(", ")]
+    };
+    let header = ["stage", ">clusters", ">maxConcurrency", "before", "after", "first clusters"];
+    table(header, stages.iter().map(row))
 }
 
 pub(super) fn rolling(strategy: &KubeFleetRolling, clusters: usize) -> StrategyExplanation {

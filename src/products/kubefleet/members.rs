@@ -51,27 +51,10 @@ pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> bool {
     binding.snapshot == Some(NEW) && binding.has_succeeded()
 }
 
-/// Bindings that are not available with what they say, at the cost of what changed.
-pub(super) struct Unavailable {
-    clusters: TargetSet,
-}
-
-impl Unavailable {
-    /// Of this many clusters, before any look.
-    pub(super) fn new(clusters: usize) -> Self {
-        Self { clusters: TargetSet::new(clusters) }
-    }
-
-    /// Looks at the bindings of a placement that have changed.
-    pub(super) fn look(&mut self, bindings: &Bindings) {
-        for cluster in bindings.changed().iter() {
-            let binding = bindings.get(TargetId(cluster));
-            self.clusters.set(cluster, binding.is_some_and(|binding| !binding.has_succeeded()));
-        }
-    }
-
-    /// How many there were at the last look.
-    pub(super) const fn count(&self) -> u64 {
-        self.clusters.len() as u64
+/// Keeps the set of clusters whose bindings are not available with what they say, at the cost of what changed.
+pub(super) fn update_unavailable(unavailable: &mut TargetSet, bindings: &Bindings) {
+    for cluster in bindings.changed().iter() {
+        let binding = bindings.get(TargetId(cluster));
+        unavailable.set(cluster, binding.is_some_and(|binding| !binding.has_succeeded()));
     }
 }

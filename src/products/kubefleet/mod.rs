@@ -4,7 +4,6 @@ mod agent;
 mod config;
 mod explain;
 mod members;
-mod own_file;
 mod rolling_controller;
 mod runs;
 mod staged_controller;
@@ -70,9 +69,6 @@ impl Strategy for KubeFleetStaged {
     }
 
     fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
-        if self.rules == RuleSet::Documented {
-            return None;
-        }
         let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
         let documented = Self { rules, upstream_bugs, ..self.clone() };
         let first = self.updates.runs.first().map_or(0, |run| run.placement);
@@ -120,9 +116,6 @@ impl Strategy for KubeFleetRolling {
     }
 
     fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
-        if self.rules == RuleSet::Documented {
-            return None;
-        }
         let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
         Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "kubefleet" })
     }

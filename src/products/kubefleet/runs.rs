@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::own_file::object;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{FieldPlaces, Fleet, ProductFile};
@@ -72,9 +71,8 @@ impl UpdateRuns {
 
 /// An update run of KubeFleet, from a real file or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "UpdateRun"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[cfg_attr(test, schemars(rename = "UpdateRun"))]
 pub(crate) struct RunConfig {
     /// A file with a ClusterStagedUpdateRun, which applies where nothing is set here.
     file: Option<String>,
@@ -105,9 +103,8 @@ pub(crate) struct StateChange {
 
 /// A placement of KubeFleet: which clusters it picks.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Placement"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[cfg_attr(test, schemars(rename = "Placement"))]
 pub(crate) struct PlacementChoice {
     /// Its name.
     #[cfg_attr(test, schemars(required))]
@@ -136,19 +133,19 @@ impl Default for ResourceSnapshots {
 }
 
 /// What an experiment says of runs.
-pub(crate) struct RunsConfig<'c> {
-    pub(crate) runs: &'c [RunConfig],
-    pub(crate) placements: &'c [PlacementChoice],
-    pub(crate) snapshots: ResourceSnapshots,
+pub(super) struct RunsConfig<'c> {
+    pub(super) runs: &'c [RunConfig],
+    pub(super) placements: &'c [PlacementChoice],
+    pub(super) snapshots: ResourceSnapshots,
     /// The name of the strategy in its file.
-    pub(crate) strategy: Option<&'c str>,
+    pub(super) strategy: Option<&'c str>,
     /// The strategy's place in the experiment.
-    pub(crate) path: &'c Path,
+    pub(super) path: &'c Path,
 }
 
 impl RunsConfig<'_> {
     /// `None`: a problem was reported.
-    pub(crate) fn check(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<UpdateRuns> {
+    pub(super) fn check(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<UpdateRuns> {
         let problems = context.problems.len();
         let mut found = UpdateRuns::default();
         if !self.placements.is_empty() {
@@ -159,15 +156,15 @@ impl RunsConfig<'_> {
             found.runs.clear();
         }
         for (index, run) in self.runs.iter().enumerate() {
-            let run = CheckedRun {
-                of: run,
-                path: self.path.key("runs").index(index),
-                file: run.read(self.path, index, context)?,
-            };
-            let update = self.update_run(&run, index, &mut found, fleet, context);
+            let path = self.path.key("runs").index(index);
+            let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
+            let file = ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
+            let places = FieldPlaces { path: &path, file: file.as_ref().map(|file| &file.document), in_file: IN_FILE };
+            let run = CheckedRun { of: run, written: file.as_ref().map(|file| &file.value), places };
+            let update = self.update_run(&run, &mut found, fleet, context);
             if found.runs.iter().any(|other| other.name == update.name) {
                 let message = format!("two runs are called `{}`", update.name);
-                context.report(&run.path.key("name"), message, "give each run a `name` of its own");
+                context.report(&path.key("name"), message, "give each run a `name` of its own");
             }
             found.runs.push(update);
         }
@@ -221,13 +218,12 @@ impl RunsConfig<'_> {
     fn update_run(
         &self,
         run: &CheckedRun<'_>,
-        index: usize,
         found: &mut UpdateRuns,
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> UpdateRun {
         let RunConfig { name, placement_name, resource_snapshot_index, state, after, .. } = run.of;
-        let written = run.file.as_ref().map(|file| &file.value);
+        let (written, index) = (run.written, found.runs.len());
         let default = if index == 0 { "run".to_owned() } else { format!("run-{}", index + 1) };
         let in_file = written.map(|file| file.metadata.name.clone()).filter(|name| !name.is_empty());
         let spec = written.map(|file| file.spec.clone()).unwrap_or_default();
@@ -238,8 +234,8 @@ impl RunsConfig<'_> {
                 "the run is of the strategy `{}`, and the file of the strategy has `{strategy}`",
                 spec.staged_rollout_strategy_name
             );
-            let problem = run.places().problem("spec.stagedRolloutStrategyName", message, context);
-            context.problems.push(problem.with_help(format!("write `stagedRolloutStrategyName: {strategy}`")));
+            let help = format!("write `stagedRolloutStrategyName: {strategy}`");
+            run.places.report("spec.stagedRolloutStrategyName", message, help, context);
         }
         let placement = placement_name.clone().unwrap_or(spec.placement_name);
         let placement = if placement.is_empty() {
@@ -252,8 +248,7 @@ impl RunsConfig<'_> {
         } else {
             let message = format!("there is no placement `{placement}`");
             let help = format!("name one of `placements`: {}", found.placements.join(", "));
-            let problem = run.places().problem("spec.placementName", message, context).with_help(help);
-            context.problems.push(problem);
+            run.places.report("spec.placementName", message, help, context);
             0
         };
         let snapshot = resource_snapshot_index.clone().unwrap_or(spec.resource_snapshot_index);
@@ -262,7 +257,7 @@ impl RunsConfig<'_> {
             state.unwrap_or_else(|| if written.is_some() { spec.state.unwrap_or_default() } else { RunState::Run });
         let mut states = vec![(*after, first)];
         for (nth, change) in run.of.states.iter().enumerate() {
-            let at = run.path.key("states").index(nth);
+            let at = run.places.path.key("states").index(nth);
             let (before, from) = states[states.len() - 1];
             if change.after <= before {
                 let message = format!("states must be in the order of time: {} is not after {before}", change.after);
@@ -270,11 +265,8 @@ impl RunsConfig<'_> {
             }
             if !may_follow(from, change.state) {
                 let message = format!("KubeFleet does not accept {:?} after {from:?}", change.state);
-                context.report(
-                    &at.key("state"),
-                    message,
-                    "from Initialize a run can go to Run, and from there to Stop and back",
-                );
+                let help = "from Initialize a run can go to Run, and from there to Stop and back";
+                context.report(&at.key("state"), message, help);
             }
             states.push((change.after, change.state));
         }
@@ -296,46 +288,25 @@ impl RunsConfig<'_> {
                 };
                 let message = format!("there is no resource snapshot `{index}`; there is {known}");
                 let help = "write one of these, or number them with `resourceSnapshots: {installed: …, release: …}`";
-                let problem = run.places().problem("spec.resourceSnapshotIndex", message, context);
-                context.problems.push(problem.with_help(help));
+                run.places.report("spec.resourceSnapshotIndex", message, help, context);
                 NEW
             }
         }
     }
 }
 
-/// A run with its file.
+/// A run, the one in its file, and the places of its fields.
 struct CheckedRun<'c> {
     of: &'c RunConfig,
-    path: Path,
-    file: Option<ProductFile<ClusterStagedUpdateRun>>,
+    written: Option<&'c ClusterStagedUpdateRun>,
+    places: FieldPlaces<'c>,
 }
 
-impl CheckedRun<'_> {
-    const IN_FILE: &'static [(&'static str, &'static str)] = &[
-        ("placementName", "spec.placementName"),
-        ("resourceSnapshotIndex", "spec.resourceSnapshotIndex"),
-        ("stagedRolloutStrategyName", "spec.stagedRolloutStrategyName"),
-    ];
-
-    /// The places of its fields.
-    fn places(&self) -> FieldPlaces<'_> {
-        let file = self.file.as_ref().map(|file| &file.document);
-        FieldPlaces { path: &self.path, file, in_file: Self::IN_FILE }
-    }
-}
-
-impl RunConfig {
-    fn read(
-        &self,
-        path: &Path,
-        index: usize,
-        context: &mut Context<'_>,
-    ) -> Option<Option<ProductFile<ClusterStagedUpdateRun>>> {
-        let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
-        object(self.file.as_deref(), &path.key("runs").index(index), &kinds, "spec", context)
-    }
-}
+const IN_FILE: &[(&str, &str)] = &[
+    ("placementName", "spec.placementName"),
+    ("resourceSnapshotIndex", "spec.resourceSnapshotIndex"),
+    ("stagedRolloutStrategyName", "spec.stagedRolloutStrategyName"),
+];
 
 /// Whether admission accepts a change of the state.
 fn may_follow(from: RunState, to: RunState) -> bool {

@@ -9,7 +9,7 @@
 //! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
 //! this frees in the cluster; conflicts of the run's own writes of bindings, which queue the run again.
 
-use super::members::{self, Unavailable};
+use super::members;
 use super::runs::UpdateRun;
 use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
@@ -17,13 +17,13 @@ use super::{KubeFleetStaged, member_clusters};
 use crate::control_plane::{
     Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
-use crate::engine::Streams;
+use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{Binding, Bindings, MemberCluster, RunState, placement_conditions};
-use crate::rollout::{ApprovalId, Hold, Revision, TargetId};
+use crate::rollout::{ApprovalId, Hold, Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, ReleaseKind};
+use crate::world::{ClusterId, NEW};
 
 /// What people do to a run, by its number.
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +46,12 @@ pub(super) struct StagedController<'s> {
     /// The clusters of each placement, and of each cluster its placement and its position there.
     picked: Vec<Vec<usize>>,
     places: Vec<(usize, TargetId)>,
-    unavailable: Vec<Unavailable>,
+    unavailable: Vec<TargetSet>,
     generator: WorkGenerator,
-    /// Time of the release; people's times count from it.
-    released: SimTime,
     /// Something was reported since the last pass.
     is_dirty: bool,
-    /// What another run is made of.
-    release: ReleaseKind,
-    streams: Streams,
-    watch_delay: SimDuration,
+    /// The rollout that its runs are part of.
+    rollout: Run<'s>,
     /// From the release until there is a snapshot of it.
     snapshot_delay: SimDuration,
     /// Why the status of a run cannot be written, so that no run begins.
@@ -63,10 +59,9 @@ pub(super) struct StagedController<'s> {
 }
 
 impl<'s> StagedController<'s> {
-    pub(super) fn new(strategy: &'s KubeFleetStaged, run: Run<'_>) -> Self {
-        let world = run.fleet.world;
+    pub(super) fn new(strategy: &'s KubeFleetStaged, rollout: Run<'s>) -> Self {
+        let world = rollout.fleet.world;
         let clusters = member_clusters(&world.clusters);
-        let timing = run.control_loop;
         let placements = &strategy.updates.placements;
         let (mut picked, mut places) = (vec![Vec::new(); placements.len()], Vec::with_capacity(clusters.len()));
         for cluster in 0..clusters.len() {
@@ -82,11 +77,9 @@ impl<'s> StagedController<'s> {
                 bindings[placement].get_mut(target).expect("all have one").unschedule();
             }
         }
-        let unavailable = picked.iter().map(|picked| Unavailable::new(picked.len())).collect();
-        let run_of = |of: &UpdateRun| {
-            let members = picked_from(&clusters, &picked[of.placement]);
-            StagedRun::new(strategy, of, members, world.release, run.streams, timing.watch_delay)
-        };
+        let unavailable = picked.iter().map(|picked| TargetSet::new(picked.len())).collect();
+        let run_of =
+            |run: &UpdateRun| StagedRun::new(strategy, run, picked_from(&clusters, &picked[run.placement]), rollout);
         Self {
             strategy,
             runs: strategy.updates.runs.iter().map(run_of).collect(),
@@ -96,15 +89,11 @@ impl<'s> StagedController<'s> {
             picked,
             places,
             unavailable,
-            // A run reads bindings from its cache.
-            generator: WorkGenerator::new(&run, timing.watch_delay).with_members(),
-            released: SimTime::ZERO,
+            generator: WorkGenerator::new(&rollout, true),
             is_dirty: false,
-            release: world.release,
-            streams: run.streams,
-            watch_delay: timing.watch_delay,
-            snapshot_delay: strategy.delay.draw(&run.streams, "hub".into(), "snapshot delay", 0),
-            too_large: strategy.object_limit(run.fleet),
+            rollout,
+            snapshot_delay: strategy.delay.draw(&rollout.streams, "hub".into(), "snapshot delay", 0),
+            too_large: strategy.object_limit(rollout.fleet),
             clusters,
         }
     }
@@ -114,7 +103,7 @@ impl<'s> StagedController<'s> {
         let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
         let run = UpdateRun { name, placement: 0, snapshot, states: Vec::new() };
         let clusters = picked_from(&self.clusters, &self.picked[0]);
-        let mut run = StagedRun::new(self.strategy, &run, clusters, self.release, self.streams, self.watch_delay);
+        let mut run = StagedRun::new(self.strategy, &run, clusters, self.rollout);
         run.view.resource_snapshots.push(snapshot);
         run.set_state(RunState::Run);
         self.runtime.add(self.runs.len());
@@ -131,7 +120,7 @@ impl<'s> StagedController<'s> {
     fn observe(&mut self) {
         let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
         for (placement, bindings) in changed {
-            self.unavailable[placement].look(bindings);
+            members::update_unavailable(&mut self.unavailable[placement], bindings);
             let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
             runs.for_each(|run| bindings.changed().iter().for_each(|cluster| _ = run.changed.insert(cluster)));
             bindings.clear_changed();
@@ -141,10 +130,11 @@ impl<'s> StagedController<'s> {
     /// The release: people create runs of a snapshot that exists.
     fn release(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.start();
-        self.released = now + self.snapshot_delay;
+        // People's times count from the snapshot of the release.
+        let begin = now + self.snapshot_delay;
         for (number, run) in self.runs.iter().enumerate() {
             for &(after, state) in &run.acts {
-                self.runtime.step(self.released + after, PersonStep::SetState(number, state), plane);
+                self.runtime.step(begin + after, PersonStep::SetState(number, state), plane);
             }
         }
     }
@@ -195,7 +185,7 @@ impl<'s> StagedController<'s> {
 
     fn reconcile(&mut self, number: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.observe();
-        plane.begin_pass(self.unavailable.iter().map(Unavailable::count).sum());
+        plane.begin_pass(self.unavailable.iter().map(|clusters| clusters.len() as u64).sum());
         if self.too_large.is_some() {
             self.runtime.end_pass(number, now, 0, false, plane);
             return;
@@ -213,7 +203,7 @@ impl<'s> StagedController<'s> {
             self.runtime.add_at(number, at, plane);
         }
         self.is_dirty = false;
-        let mut statuses = self.runs.iter().map(StagedRun::status);
+        let mut statuses = self.runs.iter().map(|run| run.scheduler.run());
         let is_over = statuses.clone().all(RunStatus::is_over);
         let completes = is_over && statuses.any(|run| run.succeeded == Some(true));
         self.runtime.end_pass(number, end, 0, completes, plane);
@@ -301,7 +291,7 @@ impl Controller for StagedController<'_> {
             }
             Some(hold)
         };
-        let going = exist().filter(|run| !run.status().is_over()).find_map(hold_of);
+        let going = exist().filter(|run| !run.scheduler.run().is_over()).find_map(hold_of);
         going.or_else(|| exist().find_map(hold_of)).or_else(|| self.went_back())
     }
 
@@ -317,15 +307,11 @@ impl Controller for StagedController<'_> {
     fn stages(&self) -> Vec<String> {
         let mut stages = vec![String::new(); self.clusters.len()];
         for run in &self.runs {
-            for stage in &run.status().stages {
+            for stage in &run.scheduler.run().stages {
+                let prefix = if self.runs.len() == 1 { String::new() } else { format!("{}/", run.name) };
                 for cluster in &stage.clusters {
-                    let name = &mut stages[self.picked[run.placement][cluster.target.index()]];
-                    if self.runs.len() == 1 {
-                        name.clone_from(&stage.name);
-                    } else {
-                        let separator = if name.is_empty() { "" } else { "; " };
-                        name.push_str(&format!("{separator}{}/{}", run.name, stage.name));
-                    }
+                    let of = &mut stages[self.picked[run.placement][cluster.target.index()]];
+                    add_stage(of, &format!("{prefix}{}", stage.name));
                 }
             }
         }
@@ -333,8 +319,7 @@ impl Controller for StagedController<'_> {
     }
 
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
-        let is_stopped = self.too_large.is_some();
-        is_stopped
+        self.too_large.is_some()
             || !self.is_dirty
                 && !self.runtime.is_busy()
                 && self.generator.is_idle()

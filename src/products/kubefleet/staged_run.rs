@@ -12,11 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::work_generator::{APPROVALS, BINDINGS, RUNS, WorkGenerator};
 use super::{KubeFleetStaged, UpdateRun};
 use crate::control_plane::Plane;
-use crate::engine::Streams;
+use crate::products::Run;
 use crate::products::delay::pause;
-use crate::rollout::kubefleet::staged::{
-    PlacementView, PolicySnapshot, RunStatus, StagedAction, StagedUpdateRun, StagedView,
-};
+use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
 use crate::rollout::{ApprovalId, Hold, QueueRequest, TargetSet};
 use crate::units::{SimDuration, SimTime};
@@ -55,10 +53,10 @@ pub(super) struct StagedRun<'s> {
     approvals: Option<&'s DurationModel>,
     /// The approvals that it asked for, in order.
     asked: Vec<String>,
-    streams: Streams,
+    /// The rollout that it is part of.
+    rollout: Run<'s>,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
-    watch_delay: SimDuration,
     /// How far the run was before the last pass and after it.
     progress: [Option<RunProgress>; 2],
     /// The last pass asked for nothing and noted nothing.
@@ -81,9 +79,7 @@ impl<'s> StagedRun<'s> {
         strategy: &'s KubeFleetStaged,
         run: &UpdateRun,
         clusters: Vec<MemberCluster>,
-        release: ReleaseKind,
-        streams: Streams,
-        watch_delay: SimDuration,
+        rollout: Run<'s>,
     ) -> Self {
         let spec = RunSpec {
             placement_name: strategy.updates.placements[run.placement].clone(),
@@ -99,7 +95,7 @@ impl<'s> StagedRun<'s> {
             state: RunState::Initialize,
             placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
             policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
-            resource_snapshots: match release {
+            resource_snapshots: match rollout.fleet.world.release {
                 ReleaseKind::Update => vec![OLD, NEW],
                 ReleaseKind::Initial => vec![NEW],
             },
@@ -117,17 +113,12 @@ impl<'s> StagedRun<'s> {
             given: BTreeSet::new(),
             approvals: strategy.approvals.as_ref(),
             asked: Vec::new(),
-            streams,
+            rollout,
             fresh_at: None,
-            watch_delay,
             progress: [None; 2],
             wrote_nothing: false,
             changed,
         }
-    }
-
-    pub(super) fn status(&self) -> &RunStatus {
-        self.scheduler.run()
     }
 
     /// Somebody creates its object, or sets the state.
@@ -208,7 +199,7 @@ impl<'s> StagedRun<'s> {
         at = generator.client.in_turn(APPROVALS, at, status.accepted.len());
         at = generator.client.in_turn(RUNS, at, 1);
         self.progress = [before, self.progress()];
-        self.fresh_at = Some(at + self.watch_delay);
+        self.fresh_at = Some(at + self.rollout.control_loop.watch_delay);
         self.pending += approvals.len();
         PassEnd { end: at, approvals, is_new: before.is_none(), next: pass.status.next }
     }
@@ -224,7 +215,7 @@ impl<'s> StagedRun<'s> {
             self.asked.push(name);
             self.asked.len() - 1
         });
-        let given = now + pause(delay, &self.streams, nth as u64);
+        let given = now + pause(delay, &self.rollout.streams, nth as u64);
         plane.waits_for_person(now, given);
         Some(given)
     }
@@ -260,12 +251,7 @@ impl<'s> StagedRun<'s> {
             after.finished == stage.clusters.len()
                 && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
         });
-        self.wrote_nothing && !is_waiting_for_time && (after.updating == after.stuck || self.is_deleting())
-    }
-
-    /// It waits for bindings that it has deleted.
-    fn is_deleting(&self) -> bool {
-        let run = self.scheduler.run();
-        run.current_stage() == run.stages.len()
+        let is_deleting = run.current_stage() == run.stages.len();
+        self.wrote_nothing && !is_waiting_for_time && (after.updating == after.stuck || is_deleting)
     }
 }

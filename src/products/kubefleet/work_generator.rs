@@ -119,8 +119,9 @@ pub(super) struct WorkGenerator {
 }
 
 impl WorkGenerator {
-    /// The generator of a hub whose clusters run what is installed. It is the product's second controller.
-    pub(super) fn new(run: &Run<'_>, visible_after: SimDuration) -> Self {
+    /// The generator of a hub whose clusters run what is installed. It is the product's second controller. The first,
+    /// that of the rollout, may read bindings from its cache; then it has read member clusters before, too.
+    pub(super) fn new(run: &Run<'_>, reads_cache: bool) -> Self {
         let world = run.fleet.world;
         let tracked = |(index, spec): (usize, &crate::world::ClusterSpec)| {
             let work = world.installed(index).filter(|_| spec.registered);
@@ -133,20 +134,14 @@ impl WorkGenerator {
         Self {
             client: ApiClient::new(run.control_loop, &run.streams, "work generator"),
             watch_delay: run.control_loop.watch_delay,
-            visible_after,
+            visible_after: if reads_cache { run.control_loop.watch_delay } else { SimDuration::ZERO },
             runtime,
             limiter: RateLimiter::controller_default(),
             is_registered: world.clusters.iter().map(|cluster| cluster.registered).collect(),
             // Before an update, the hub agent has put something into clusters.
-            members_cached: bindings.iter().any(|binding| binding.was_installed).then_some(SimTime::ZERO),
+            members_cached: (reads_cache || bindings.iter().any(|of| of.was_installed)).then_some(SimTime::ZERO),
             bindings,
         }
-    }
-
-    /// The rollout's controller has read member clusters before.
-    pub(super) const fn with_members(mut self) -> Self {
-        self.members_cached = Some(SimTime::ZERO);
-        self
     }
 
     /// The rollout's controller writes a binding, answered at `written`: updates of an older version are refused.

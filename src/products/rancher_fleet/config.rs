@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{FleetVersion, RancherFleetStrategy, clusters};
-use crate::control_plane::ControlLoop;
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::problem::{Problem, nearest};
@@ -24,13 +23,11 @@ use crate::products::{
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
-use crate::world::AgentSpec;
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "RancherFleet"))]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(test, schemars(rename = "RancherFleet"))]
 pub(crate) struct RancherFleetConfig {
     /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
     file: Option<String>,
@@ -90,11 +87,6 @@ const FLEET_YAML: [&str; 33] = [
     "yaml",
 ];
 
-/// The loop of the bundle controller. It has no timer: a pass starts when a deployment is created, deleted or reports a
-/// changed status, or when the bundle or a cluster changes; not when the spec of a deployment changes. Its client has
-/// no limit (controller-runtime v0.24.1 sets none).
-const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
-
 /// The fields in place, and where they are in a fleet.yaml.
 const IN_FILE: [(&str, &str); 6] = [
     ("maxUnavailable", "rolloutStrategy.maxUnavailable"),
@@ -116,18 +108,19 @@ const TUNED: [TunedSetting; 4] = [
     TunedSetting::of("maxUnavailablePartitions", &["0", "1", "25%", "50%"]),
 ];
 
+// The loop of the bundle controller is Kubernetes' own. It has no timer: a pass starts when a deployment is created,
+// deleted or reports a changed status, or when the bundle or a cluster changes; not when the spec of a deployment
+// changes. Its client has no limit (controller-runtime v0.24.1 sets none).
 impl Product for RancherFleetConfig {
     const KEY: &'static str = "rancherFleet";
     const TITLE: &'static str = "Rancher Fleet";
     const SUMMARY: &'static str = "Rancher Fleet's bundle rollout.";
     const IN_FILE: &'static [(&'static str, &'static str)] = &IN_FILE;
     const TUNED: &'static [TunedSetting] = &TUNED;
-    const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
-    const AGENT: &'static AgentSpec = &AgentSpec::HELM;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let base = Path::of("rolloutStrategy");
-        let file: Option<FleetYaml> = ProductFile::read(self.file.as_deref(), path, &base, context, |_| true)?;
+        let file: Option<FleetYaml> = ProductFile::read(self.file.as_deref(), path, &[], &base, context, |_| true)?;
         if let Some(file) = &file {
             context.problems.extend(other_content(&file.document));
         }
@@ -142,8 +135,8 @@ impl Product for RancherFleetConfig {
                     StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
                     StrategyError::Selector { entry, source } => (format!("partitions[{entry}]"), source.to_string()),
                 };
-                let problem = places.problem(&format!("rolloutStrategy.{field}"), message, context);
-                context.problems.push(problem.with_help("Fleet refuses this too and would not roll out at all"));
+                let help = "Fleet refuses this too and would not roll out at all";
+                places.report(&format!("rolloutStrategy.{field}"), message, help, context);
             }
             // A partition that lost a criterion to an error is empty for no other reason.
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
@@ -153,8 +146,7 @@ impl Product for RancherFleetConfig {
                     && file.as_ref().is_none_or(|file| file.value.partitions.is_none());
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
-                        let problem = empty_partition(&places, &strategy, index, &clusters, context);
-                        context.problems.push(problem);
+                        report_empty(&places, &strategy, index, &clusters, context);
                     }
                 }
             }
@@ -170,9 +162,8 @@ impl Product for RancherFleetConfig {
 /// Problems with a file that is no fleet.yaml, or has fields of which Fleet knows none.
 fn other_content(document: &Document) -> Vec<Problem> {
     let Value::Map(entries) = &document.tree.value else { return Vec::new() };
-    let kind = document.tree.get(&Path::of("kind")).map(|node| &node.value);
-    if let Some(Value::Text(kind)) = kind {
-        let help = match kind.as_str() {
+    if let Some(kind) = document.text(&Path::of("kind")) {
+        let help = match kind {
             "GitRepo" => "name the fleet.yaml in the repository that the GitRepo points to",
             "Bundle" => "name the fleet.yaml that the Bundle was made from, or write its `rolloutStrategy` in place",
             _ => "name the fleet.yaml of the bundle",
@@ -207,13 +198,14 @@ fn is_paused(document: &Document) -> bool {
     matches!(document.tree.get(&Path::of("paused")).map(|node| &node.value), Some(Value::Bool(true)))
 }
 
-fn empty_partition(
+/// Reports a partition that no cluster belongs to.
+fn report_empty(
     places: &FieldPlaces<'_>,
     strategy: &RolloutStrategy,
     index: usize,
     clusters: &[FleetCluster],
-    context: &Context<'_>,
-) -> Problem {
+    context: &mut Context<'_>,
+) {
     let entry = &strategy.manual_partitions()[index];
     let hint = match &entry.cluster_selector {
         Some(selector) => {
@@ -232,7 +224,6 @@ fn empty_partition(
     };
     let name = if entry.name.is_empty() { format!("number {index}") } else { format!("`{}`", entry.name) };
     let message = format!("the partition {name} matches no cluster of the fleet");
-    places
-        .problem(&field, message, context)
-        .with_help(format!("{hint}; Fleet would accept this and leave the partition empty"))
+    let help = format!("{hint}; Fleet would accept this and leave the partition empty");
+    places.report(&field, message, help, context);
 }

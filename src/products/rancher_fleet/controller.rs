@@ -31,6 +31,7 @@ use super::{RancherFleetStrategy, clusters};
 use crate::control_plane::{
     ApiClient, Change, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits, WorkerPool,
 };
+use crate::products::words::add_stage;
 use crate::products::{Fleet, Run};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
@@ -241,19 +242,19 @@ impl<'s> FleetController<'s> {
     }
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        self.status_writes.begins(now);
+        self.status_writes.began = now;
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.tally.update(&self.view, &self.changed);
-        plane.begin_pass(self.tally.unavailable());
+        plane.begin_pass(self.tally.unavailable.len() as u64);
         // The bundle's status is Ready when the pass counts all targets as ready.
-        let completes = self.tally.is_complete();
+        let completes = self.tally.done.len() == self.clusters.len();
         let before = |&cluster: &u32| (cluster, self.view.clusters[cluster as usize].deployment);
         let stored: Vec<(u32, Option<BundleDeployment>)> = pass.status.stored.iter().map(before).collect();
         self.view.store(&pass);
         let (end, created) = self.write(now, &stored, plane);
         self.changed.clear();
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
-        self.status_writes.ends(end);
+        self.status_writes.ended = end;
         self.status = Some(pass.status);
         self.runtime.end_pass((), end, created, completes, plane);
     }
@@ -408,11 +409,7 @@ impl Controller for FleetController<'_> {
         let mut stages = vec![String::new(); self.view.clusters.len()];
         for partition in self.scheduler.partitions() {
             for &member in &partition.members {
-                let stage = &mut stages[member as usize];
-                if !stage.is_empty() {
-                    stage.push_str("; ");
-                }
-                stage.push_str(&partition.name);
+                add_stage(&mut stages[member as usize], &partition.name);
             }
         }
         stages

@@ -2,7 +2,7 @@
 
 use super::RancherFleetStrategy;
 use crate::products::StrategyExplanation;
-use crate::products::words::{by, first_names};
+use crate::products::words::{by, first_names, table};
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{BundleExplanation, FleetCluster, explain as explain_bundle};
 
@@ -38,22 +38,13 @@ fn limits(rules: RuleSet, BundleExplanation { plan, targets, batch, .. }: &Bundl
 
 fn partitions(lines: &mut Vec<String>, explained: &BundleExplanation, clusters: &[FleetCluster]) {
     let partitions = &explained.plan.partitions;
-    let width = partitions.iter().map(|partition| partition.name.chars().count()).max().unwrap_or(0).max(9);
-    lines.push(format!(
-        "{:width$}  {:>8}  {:>14}  {:>14}  first clusters",
-        "partition", "clusters", "maxUnavailable", "next opens at"
-    ));
-    for (partition, gate) in partitions.iter().zip(&explained.gates).take(PARTITIONS_SHOWN) {
+    let rows = partitions.iter().zip(&explained.gates).map(|(partition, gate)| {
         let first = partition.members.iter().take(CLUSTERS_SHOWN).map(|member| &*clusters[*member as usize].name);
-        lines.push(format!(
-            "{:width$}  {:>8}  {:>14}  {:>14}  {}",
-            partition.name,
-            partition.members.len(),
-            partition.max_unavailable,
-            format!("<= {gate} behind"),
-            first.collect::<Vec<_>>().join(", "),
-        ));
-    }
+        let (members, most) = (partition.members.len().to_string(), partition.max_unavailable.to_string());
+        [partition.name.clone(), members, most, format!("<= {gate} behind"), first.collect::<Vec<_>>().join(", ")]
+    });
+    let header = ["partition", ">clusters", ">maxUnavailable", "> next opens at", "first clusters"];
+    lines.extend(table(header, rows).into_iter().take(PARTITIONS_SHOWN + 1));
     let more = partitions.len().saturating_sub(PARTITIONS_SHOWN);
     if more > 0 {
         lines.push(format!("... and {more} more partitions"));

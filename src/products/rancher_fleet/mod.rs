@@ -41,9 +41,6 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
-        if self.rules == RuleSet::Documented {
-            return None;
-        }
         let documented = Self { rules: RuleSet::Documented, ..self.clone() };
         explain_bundle(&documented.strategy, documented.rules, &clusters(fleet)).ok()?;
         Some(Documented { strategy: Box::new(documented), section: "rancher-fleet" })

@@ -13,8 +13,8 @@ use crate::units::{SimDuration, SimTime};
 pub(super) struct StatusWrites {
     watch_delay: SimDuration,
     /// When the last pass began, and when its status was written.
-    began: SimTime,
-    ended: SimTime,
+    pub(super) began: SimTime,
+    pub(super) ended: SimTime,
     /// Statuses and their times: the newest that passes may have in their caches, and all after it.
     shown: Vec<(SimTime, Vec<ObjectCondition>)>,
 }
@@ -22,16 +22,6 @@ pub(super) struct StatusWrites {
 impl StatusWrites {
     pub(super) const fn new(watch_delay: SimDuration) -> Self {
         Self { watch_delay, began: SimTime::ZERO, ended: SimTime::ZERO, shown: Vec::new() }
-    }
-
-    /// A pass begins.
-    pub(super) const fn begins(&mut self, now: SimTime) {
-        self.began = now;
-    }
-
-    /// Its status is written at `at`.
-    pub(super) const fn ends(&mut self, at: SimTime) {
-        self.ended = at;
     }
 
     /// The conditions that the bundle shows after the last pass, which has found these.
@@ -74,8 +64,7 @@ mod tests {
             (300, 340, "30", "30", "its cache has all"),
         ];
         for (began, ended, found, shown, why) in cases {
-            writes.begins(millis(began));
-            writes.ends(millis(ended));
+            (writes.began, writes.ended) = (millis(began), millis(ended));
             let found = vec![ObjectCondition::field("Bundle/app", "display.state", found)];
             assert_eq!(writes.show(found.clone())[0].status, shown, "{why}");
             assert_eq!(writes.show(found)[0].status, shown, "{why}, and asked again");

@@ -7,19 +7,18 @@ use crate::rollout::rancher_fleet::{BundleView, ClusterView};
 #[derive(Debug)]
 pub(super) struct ClusterTally {
     /// Clusters that are not targets, or run the wanted version and are ready.
-    done: TargetSet,
+    pub(super) done: TargetSet,
     /// Clusters whose deployments Fleet counts as unavailable.
-    unavailable: TargetSet,
+    pub(super) unavailable: TargetSet,
     /// The targets with a deployment, by the rank of their names.
     pub(super) attached: TargetSet,
-    clusters: usize,
 }
 
 impl ClusterTally {
     /// Of this many clusters, none of which is counted yet.
     pub(super) fn new(clusters: usize) -> Self {
         let none = || TargetSet::new(clusters);
-        Self { done: none(), unavailable: none(), attached: none(), clusters }
+        Self { done: none(), unavailable: none(), attached: none() }
     }
 
     /// Counts these clusters again.
@@ -29,16 +28,6 @@ impl ClusterTally {
             self.done.set(index, !cluster.targeted || cluster.is_done());
             self.unavailable.set(index, cluster.deployment.is_some_and(|deployment| deployment.is_unavailable()));
         }
-    }
-
-    /// Number of deployments that Fleet counts as unavailable.
-    pub(super) const fn unavailable(&self) -> u64 {
-        self.unavailable.len() as u64
-    }
-
-    /// Whether all clusters are done.
-    pub(super) const fn is_complete(&self) -> bool {
-        self.done.len() == self.clusters
     }
 }
 

@@ -19,6 +19,9 @@ use super::{ApplicationSetStatus, ArgoCd, ArgoCdVersion};
 /// Applications of the largest set whose rows are shown one by one.
 const ROWS_SHOWN: usize = 100;
 
+/// What each kind of issue is called.
+const ISSUES: [&str; 4] = ["unknown operator", "application in several steps", "unreadable maxUpdate", "empty step"];
+
 impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
     pub fn set_conditions(&self, name: &str, view: &ApplicationSetView) -> Vec<ObjectCondition> {
@@ -72,7 +75,7 @@ impl ArgoCd {
         let statuses =
             [RolloutStatus::Waiting, RolloutStatus::Pending, RolloutStatus::Progressing, RolloutStatus::Healthy];
         let counted = statuses.map(|status| (*counts.of(status), status)).into_iter().filter(|(count, _)| *count > 0);
-        let text: Vec<String> = counted.map(|(count, status)| format!("{status}({count})")).collect();
+        let text: Vec<String> = counted.map(|(count, status)| format!("{status:?}({count})")).collect();
         let count = ObjectCondition::field(&object, "applicationStatus", text.join("; "));
         if self.names.len() > ROWS_SHOWN {
             return [Vec::new(), vec![count]];
@@ -125,7 +128,7 @@ impl ArgoCd {
             }
             IssueKind::EmptyStep => issues.empty_steps.iter().map(|at| step(*at)).collect(),
         };
-        format!("{kind}: {}", found.join(", "))
+        format!("{}: {}", ISSUES[kind as usize], found.join(", "))
     }
 }
 
@@ -133,7 +136,7 @@ fn row_condition(object: &str, name: &str, row: Option<&ApplicationStatus>) -> O
     let condition = format!("applicationStatus/{name}");
     let Some(row) = row else { return ObjectCondition::absent(object, &condition) };
     let step = row.step.map_or_else(|| "step -1".to_owned(), |step| format!("step {step}"));
-    ObjectCondition::new(object, &condition, &row.status.to_string(), &step, text(row.message))
+    ObjectCondition::new(object, &condition, &format!("{:?}", row.status), &step, text(row.message))
 }
 
 const fn text(message: Message) -> &'static str {

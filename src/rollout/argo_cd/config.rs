@@ -267,6 +267,7 @@ impl ApplicationSetFile {
     }
 }
 
+#[cfg(test)]
 impl From<ApplicationSetStrategy> for ApplicationSetSpec {
     fn from(strategy: ApplicationSetStrategy) -> Self {
         Self { strategy: Some(strategy), ..Self::default() }

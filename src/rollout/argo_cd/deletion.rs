@@ -12,7 +12,7 @@ use super::super::{Pass, TargetId};
 use super::steps::Steps;
 use super::triggers::DELETION_REQUEUE;
 use super::view::{Application, ApplicationSetView};
-use super::{ApplicationAction, ApplicationSetStatus, ArgoCd};
+use super::{ApplicationAction, ApplicationSetStatus, ArgoCd, SetDecision};
 use crate::units::{SimDuration, SimTime};
 
 /// Time after which a pass fails that waits for the removal of an application. Source:
@@ -20,11 +20,7 @@ use crate::units::{SimDuration, SimTime};
 const PATIENCE: SimDuration = SimDuration::from_mins(2);
 
 impl ArgoCd {
-    pub(super) fn delete(
-        &mut self,
-        now: SimTime,
-        view: &ApplicationSetView,
-    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+    pub(super) fn delete(&mut self, now: SimTime, view: &ApplicationSetView) -> SetDecision {
         let mut pass = Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() };
         let Some((target, live)) = self.next_to_delete(view) else {
             // The set and its rows are gone; nothing queues a pass any more.

@@ -253,7 +253,7 @@ impl StalledSet<'_> {
             return "not valid".to_owned();
         }
         let Some(live) = &view.live else { return "not existing".to_owned() };
-        let row = self.status(application).map(|status| format!("{status}, ")).unwrap_or_default();
+        let row = self.status(application).map(|status| format!("{status:?}, ")).unwrap_or_default();
         format!("{row}{}", state(live))
     }
 

@@ -73,7 +73,7 @@ pub use limit::{StepBudget, StepLimit, limit};
 pub use pass::SetWrite;
 pub use retry::{BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX, Retry, RetryBackoff, Waits};
 pub use row::{ApplicationStatus, Message, RolloutStatus};
-pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions};
+pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetDecision};
 pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{DELETION_REQUEUE, ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
@@ -217,12 +217,7 @@ impl ArgoCd {
     ///
     /// # Panics
     /// If the pass belongs to another view.
-    pub fn store(
-        &self,
-        now: SimTime,
-        pass: &Pass<ApplicationAction, ApplicationSetStatus>,
-        view: &mut ApplicationSetView,
-    ) {
+    pub fn store(&self, now: SimTime, pass: &SetDecision, view: &mut ApplicationSetView) {
         pass.actions.iter().for_each(|action| self.carry_out(now, *action, view));
     }
 
@@ -269,7 +264,7 @@ impl ArgoCd {
     }
 
     /// Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
-    fn no_steps(&mut self) -> Pass<ApplicationAction, ApplicationSetStatus> {
+    fn no_steps(&mut self) -> SetDecision {
         self.conditions.error = Some(ErrorOccurred::NoSteps);
         self.conditions.up_to_date = false;
         Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }

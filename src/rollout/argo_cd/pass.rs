@@ -20,7 +20,7 @@ use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
 use super::status::{Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
 use super::view::{ApplicationSetView, ApplicationView};
-use super::{ApplicationAction, ApplicationSetStatus, ArgoCd};
+use super::{ApplicationAction, ApplicationSetStatus, ArgoCd, SetDecision};
 use crate::units::SimTime;
 
 /// Applications of the largest set whose passes tests compare with passes over all.
@@ -69,22 +69,9 @@ impl ArgoCd {
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
-    pub fn reconcile(
-        &mut self,
-        now: SimTime,
-        view: &ApplicationSetView,
-    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
-        self.reconcile_all(now, view, &mut |_| Some(now))
-    }
-
-    fn reconcile_all(
-        &mut self,
-        now: SimTime,
-        view: &ApplicationSetView,
-        store: Store<'_>,
-    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+    pub fn reconcile(&mut self, now: SimTime, view: &ApplicationSetView) -> SetDecision {
         self.ledger = None;
-        let pass = self.reconcile_changed(now, view, &TargetSet::default(), store);
+        let pass = self.reconcile_changed(now, view, &TargetSet::default(), &mut |_| Some(now));
         self.ledger = None;
         pass
     }
@@ -101,7 +88,7 @@ impl ArgoCd {
         view: &ApplicationSetView,
         changed: &TargetSet,
         store: &mut dyn FnMut(SetWrite) -> Option<SimTime>,
-    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+    ) -> SetDecision {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
         #[cfg(test)]
         let before = (self.ledger.is_some() && self.names.len() <= COMPARED_MAX).then(|| self.clone());
@@ -129,7 +116,9 @@ impl ArgoCd {
         pass.wake_at = if is_queued { Some(now) } else { requeued.filter(|_| !pass.status.failed) };
         #[cfg(test)]
         if let Some(mut full) = before {
-            let mut all = full.reconcile_all(now, view, &mut |_| answers.pop_front().unwrap_or(Some(now)));
+            full.ledger = None;
+            let mut answer = |_| answers.pop_front().unwrap_or(Some(now));
+            let mut all = full.reconcile_changed(now, view, &TargetSet::default(), &mut answer);
             all.status.requested.clone_from(&pass.status.requested);
             assert_eq!(pass, all, "a pass over what changed decides as a pass over all");
             assert_eq!(self.rows, full.rows, "and leaves the same rows");
@@ -183,7 +172,7 @@ impl ArgoCd {
         changed: &TargetSet,
         (ledger, is_rolling): (Option<SetLedger>, bool),
         store: Store<'_>,
-    ) -> Pass<ApplicationAction, ApplicationSetStatus> {
+    ) -> SetDecision {
         let mut status = ApplicationSetStatus::default();
         let ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
         let plan = std::mem::take(&mut self.plan);

@@ -2,7 +2,6 @@
 //!
 //! Follows `UpdateApplicationSetApplicationStatus` in `applicationset/progressivesync/progressive_sync.go`.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::super::{Revision, stored};
@@ -67,12 +66,6 @@ pub enum Message {
     ApplicationError,
     /// It became Synced and Healthy.
     Arrived,
-}
-
-impl fmt::Display for RolloutStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
 }
 
 impl ApplicationStatus {

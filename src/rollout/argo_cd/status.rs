@@ -4,12 +4,16 @@
 //! `applicationset/controllers/applicationset_controller.go`. No condition exists for a rollout that stalls or
 //! failed.
 
-use super::super::TargetId;
+use super::super::{Pass, TargetId};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::{Message, RolloutStatus};
 use super::steps::IssueKind;
+use super::view::ApplicationAction;
 use crate::units::SimDuration;
+
+/// What a pass has decided.
+pub type SetDecision = Pass<ApplicationAction, ApplicationSetStatus>;
 
 /// The result of a pass besides its actions. The rows are [`ArgoCd::rows`](super::ArgoCd::rows).
 #[derive(Clone, Debug, Default, PartialEq)]

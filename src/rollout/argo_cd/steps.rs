@@ -4,7 +4,6 @@
 //! selectors: only `In` and `NotIn` exist; with any other operator an expression matches applications without the
 //! label and no others.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::super::label_selector::Labels;
@@ -44,17 +43,6 @@ pub enum IssueKind {
     MaxUpdate,
     /// A step without an application.
     EmptyStep,
-}
-
-impl fmt::Display for IssueKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Operator => "unknown operator",
-            Self::Duplicate => "application in several steps",
-            Self::MaxUpdate => "unreadable maxUpdate",
-            Self::EmptyStep => "empty step",
-        })
-    }
 }
 
 impl Issues {

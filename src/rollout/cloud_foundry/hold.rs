@@ -27,10 +27,10 @@ impl CloudFoundry {
         view.deployments.iter_mut().for_each(|deployment| deployment.error = None);
         let next = pass(self.rules, self.defects, &view);
         let is_moved = |(before, after): (&Deployment, &Deployment)| before.state != after.state;
-        if !next.actions.is_empty() || view.deployments.iter().zip(&next.status.deployments).any(is_moved) {
+        if !next.actions.is_empty() || view.deployments.iter().zip(&next.status).any(is_moved) {
             return None;
         }
-        let fails = next.status.deployments.iter().any(|deployment| deployment.error.is_some());
+        let fails = next.status.iter().any(|deployment| deployment.error.is_some());
         let deployment = view.active()?;
         let process = view.process(deployment.process?)?;
         let stalled = StalledDeployment { rules: self.rules, view: &view, deployment, process };

@@ -68,7 +68,7 @@ pub use reports::{InstanceCounts, InstanceReports, LrpState};
 pub use request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy, RequestError};
 pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
-pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction, UpdaterStatus};
+pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 
 /// Bugs of the product; `true` reproduces one. Documented rules have none of them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -136,10 +136,10 @@ impl CloudFoundry {
 
     /// One pass of the updater. It requests the next one while a deployment is in progress. While all are paused or
     /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
-    pub fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<ProcessAction, UpdaterStatus> {
+    pub fn reconcile(&mut self, now: SimTime, view: &AppView) -> Pass<ProcessAction, Vec<Deployment>> {
         self.last = now;
         let mut pass = pass::pass(self.rules, self.defects, view);
-        let is_on_its_way = pass.status.deployments.iter().any(Deployment::is_ticked);
+        let is_on_its_way = pass.status.iter().any(Deployment::is_ticked);
         pass.wake_at = is_on_its_way.then(|| self.next_pass(now));
         pass
     }

@@ -11,11 +11,11 @@
 use super::super::Pass;
 use super::draft::Draft;
 use super::scaling::{Goals, ScaleProgress, limits, shrink};
-use super::view::{AppView, Deployment, DeploymentState, ProcessAction, UpdaterStatus};
+use super::view::{AppView, Deployment, DeploymentState, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
 
 /// One pass over all deployments of an app.
-pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, view: &AppView) -> Pass<ProcessAction, UpdaterStatus> {
+pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, view: &AppView) -> Pass<ProcessAction, Vec<Deployment>> {
     let mut draft = Draft::new(view);
     let mut deployments = view.deployments.clone();
     // The lists are made before any change, and contain no paused or finished deployment.
@@ -29,7 +29,7 @@ pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, view: &AppView) ->
             }
         }
     }
-    Pass { actions: draft.actions, wake_at: None, status: UpdaterStatus { deployments } }
+    Pass { actions: draft.actions, wake_at: None, status: deployments }
 }
 
 /// One deployment in a pass. Errors are texts as a client sees them.

@@ -18,9 +18,12 @@ use crate::units::serial::Ordered;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {
-    field: String,
+    /// The path of the invalid field, e.g. `options.max_in_flight`, or of the first unknown one.
+    pub field: String,
     message: String,
-    exception: Option<&'static str>,
+    /// The Ruby class of the exception with which the product fails (HTTP 500) instead of rejecting. `None`: it
+    /// rejects.
+    pub exception: Option<&'static str>,
 }
 
 impl RequestError {
@@ -32,17 +35,6 @@ impl RequestError {
         let message = "Options canary steps must not be empty (the product accepts this, and then fails with \
                        NoMethodError)";
         Self { exception: Some("NoMethodError"), ..Self::new(STEPS, message) }
-    }
-
-    /// The path of the invalid field, e.g. `options.max_in_flight`, or of the first unknown one.
-    pub fn field(&self) -> &str {
-        &self.field
-    }
-
-    /// The Ruby class of the exception with which the product fails (HTTP 500) instead of rejecting. `None`: it
-    /// rejects.
-    pub const fn exception(&self) -> Option<&'static str> {
-        self.exception
     }
 }
 
@@ -209,60 +201,37 @@ const MAX_DB_INT: i128 = 2_147_483_647;
 /// The path of the canary steps.
 const STEPS: &str = "options.canary.steps";
 
-/// A field with a number that is checked by the rules of scaling.
-struct NumberField {
-    path: &'static str,
-    /// Its name in a message.
-    title: &'static str,
-    min: i128,
-    /// `min` in a message.
-    at_least: &'static str,
-    max: i128,
-}
+/// Options with a number that the rules of scaling check, with the least and the largest. The database does not limit
+/// the log rate.
+const NUMBERS: [(&str, i128, i128); 4] = [
+    ("web_instances", 0, MAX_DB_INT),
+    ("memory_in_mb", 1, MAX_DB_INT),
+    ("disk_in_mb", 1, MAX_DB_INT),
+    ("log_rate_limit_in_bytes_per_second", -1, i128::MAX),
+];
 
-impl NumberField {
-    /// Not limited by the database: the log rate.
-    const ALL: [Self; 4] = [
-        Self::new("options.web_instances", "Web instances", 0, "greater than or equal to 0", MAX_DB_INT),
-        Self::new("options.memory_in_mb", "Memory in mb", 1, "greater than 0", MAX_DB_INT),
-        Self::new("options.disk_in_mb", "Disk in mb", 1, "greater than 0", MAX_DB_INT),
-        Self::new(
-            "options.log_rate_limit_in_bytes_per_second",
-            "Log rate limit in bytes per second",
-            -1,
-            "greater than or equal to -1",
-            i128::MAX,
-        ),
-    ];
-
-    const fn new(path: &'static str, title: &'static str, min: i128, at_least: &'static str, max: i128) -> Self {
-        Self { path, title, min, at_least, max }
-    }
-
-    /// The number; `None`: null, absent or invalid.
-    fn read(&self, options: &Json, errors: &mut Vec<RequestError>) -> Option<i128> {
-        let number = match options.at(self.path.trim_start_matches("options.")) {
-            Json::Null => return None,
-            Json::Number(number) => number.as_i128().ok_or("must be an integer"),
-            // A text is parsed as a number, and the number is saved.
-            Json::Text(text) => text.trim().parse::<i128>().map_err(|_| {
-                if text.trim().parse::<f64>().is_ok_and(f64::is_finite) {
-                    "must be an integer"
-                } else {
-                    "is not a number"
-                }
-            }),
-            Json::Bool(_) | Json::List(_) | Json::Object(_) => Err("is not a number"),
-        };
-        let problem = match number {
-            Ok(number) if number < self.min => format!("must be {}", self.at_least),
-            Ok(number) if number > self.max => format!("must be less than or equal to {}", self.max),
-            Ok(number) => return Some(number),
-            Err(problem) => problem.to_owned(),
-        };
-        errors.push(RequestError::new(self.path, format!("{} {problem}", self.title)));
-        None
-    }
+/// The number of an option; `None`: null, absent or invalid.
+fn read_number(options: &Json, (name, min, max): (&str, i128, i128), errors: &mut Vec<RequestError>) -> Option<i128> {
+    let number = match options.at(name) {
+        Json::Null => return None,
+        Json::Number(number) => number.as_i128().ok_or("must be an integer"),
+        // A text is parsed as a number, and the number is saved.
+        Json::Text(text) => text.trim().parse::<i128>().map_err(|_| {
+            let is_number = text.trim().parse::<f64>().is_ok_and(f64::is_finite);
+            if is_number { "must be an integer" } else { "is not a number" }
+        }),
+        Json::Bool(_) | Json::List(_) | Json::Object(_) => Err("is not a number"),
+    };
+    let problem = match number {
+        Ok(number) if number < min && min == 1 => "must be greater than 0".to_owned(),
+        Ok(number) if number < min => format!("must be greater than or equal to {min}"),
+        Ok(number) if number > max => format!("must be less than or equal to {max}"),
+        Ok(number) => return Some(number),
+        Err(problem) => problem.to_owned(),
+    };
+    let title = name[..1].to_uppercase() + &name[1..].replace('_', " ");
+    errors.push(RequestError::new(&format!("options.{name}"), format!("{title} {problem}")));
+    None
 }
 
 fn unknown_keys(object: &Json, known: &[&str]) -> Vec<String> {
@@ -277,7 +246,7 @@ fn read_options(options: &Json, found: &mut DeploymentOptions, errors: &mut Vec<
         let message = format!("Options has unsupported key(s): {}", unknown.join(", "));
         errors.push(RequestError::new(&format!("options.{first}"), message));
     }
-    let [web_instances, memory, disk, log_rate] = NumberField::ALL.map(|field| field.read(options, errors));
+    let [web_instances, memory, disk, log_rate] = NUMBERS.map(|field| read_number(options, field, errors));
     let unsigned = |number: Option<i128>| number.and_then(|number| u32::try_from(number).ok());
     found.web_instances = unsigned(web_instances);
     found.memory_in_mb = unsigned(memory);

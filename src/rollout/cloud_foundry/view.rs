@@ -89,13 +89,6 @@ pub enum DeploymentState {
     Canceled,
 }
 
-/// The result of a pass besides its actions.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct UpdaterStatus {
-    /// All deployments of the app after the pass.
-    pub deployments: Vec<Deployment>,
-}
-
 /// An action of a pass of the deployment updater, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessAction {
@@ -166,7 +159,7 @@ impl AppView {
     ///
     /// # Panics
     /// If an action names a process that does not exist.
-    pub fn store(&mut self, pass: &Pass<ProcessAction, UpdaterStatus>) {
+    pub fn store(&mut self, pass: &Pass<ProcessAction, Vec<Deployment>>) {
         for action in &pass.actions {
             match *action {
                 ProcessAction::Scale { target, instances } => {
@@ -175,7 +168,7 @@ impl AppView {
                 ProcessAction::Delete { target } => self.processes.retain(|process| process.id != target),
             }
         }
-        self.deployments.clone_from(&pass.status.deployments);
+        self.deployments.clone_from(&pass.status);
     }
 
     /// The usage of the app's processes; none while it is stopped.

@@ -6,7 +6,7 @@
 //! wording of messages (only the number of clusters is shown), `Scheduled`, overrides, and `DiffReported`.
 
 use super::super::{ObjectCondition, Revision};
-use super::binding::{Binding, BindingState, Bindings, ConditionStatus};
+use super::binding::{Binding, BindingState, Bindings, ConditionStatus as Status};
 
 /// The conditions, in the product's order: type, and the reasons for Unknown, False and True.
 const CONDITIONS: [(&str, [&str; 3]); 5] = [
@@ -57,14 +57,6 @@ pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revi
         .collect()
 }
 
-/// The status of a condition as it is counted.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Status {
-    Unknown,
-    False,
-    True,
-}
-
 /// Why nothing can be said of an external rollout but this. `None`: all clusters have the same snapshot, and have
 /// started.
 fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static str> {
@@ -87,13 +79,8 @@ fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
         conditions.available,
     ];
     let mut statuses = list.map(|condition| {
-        if binding.is(condition, ConditionStatus::True) {
-            Status::True
-        } else if binding.is(condition, ConditionStatus::False) {
-            Status::False
-        } else {
-            Status::Unknown
-        }
+        let known = condition.filter(|known| known.observed_generation == binding.generation);
+        known.map_or(Status::Unknown, |known| known.status)
     });
     if latest.is_some() && binding.snapshot != latest && statuses[0] == Status::True {
         statuses[0] = Status::Unknown;

@@ -3,9 +3,9 @@
 use super::super::{TargetId, text};
 use super::MemberCluster;
 
-/// `waits` or `wait`.
-pub(super) fn wait(number: usize) -> &'static str {
-    if number == 1 { "waits" } else { "wait" }
+/// `3 clusters (a, b, c) wait`.
+pub(super) fn waits(clusters: &[MemberCluster], targets: &[TargetId]) -> String {
+    format!("{} {}", listed(clusters, targets), if targets.len() == 1 { "waits" } else { "wait" })
 }
 
 /// The first few names, and the number of further ones.

@@ -55,7 +55,7 @@ pub use explain::{BundleExplanation, explain};
 pub use limit::{FleetLimitError, limit};
 pub use matcher::selected_by;
 pub use partition::{Partition, Partitioning, StrategyError};
-pub use status::{BundleState, BundleStatus, BundleSummary};
+pub use status::{BundleDecision, BundleState, BundleStatus, BundleSummary};
 pub use view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
 use ledger::{BundleLedger, PartitionMembers};
@@ -124,7 +124,7 @@ impl RancherFleet {
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
-    pub fn reconcile(&mut self, now: SimTime, view: &BundleView) -> Pass<BundleAction, BundleStatus> {
+    pub fn reconcile(&mut self, now: SimTime, view: &BundleView) -> BundleDecision {
         self.ledger = None;
         self.reconcile_changed(now, view, &TargetSet::default())
     }
@@ -135,12 +135,7 @@ impl RancherFleet {
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
-    pub fn reconcile_changed(
-        &mut self,
-        _now: SimTime,
-        view: &BundleView,
-        changed: &TargetSet,
-    ) -> Pass<BundleAction, BundleStatus> {
+    pub fn reconcile_changed(&mut self, _now: SimTime, view: &BundleView, changed: &TargetSet) -> BundleDecision {
         assert_eq!(view.clusters.len(), self.clusters.len(), "the view has one entry for each cluster");
         let mut ledger = self.ledger.take();
         if !ledger.as_mut().is_some_and(|ledger| ledger.update(view, changed)) {

@@ -60,6 +60,9 @@ pub struct BundleStatus {
     pub stored: Vec<u32>,
 }
 
+/// What a pass has decided.
+pub type BundleDecision = Pass<BundleAction, BundleStatus>;
+
 impl BundleStatus {
     /// The status of a bundle whose targets are all ready.
     pub fn settled(targets: u32) -> Self {
@@ -142,7 +145,7 @@ impl BundleView {
     ///
     /// # Panics
     /// If an action names a cluster that is not in the view or a deployment that does not exist.
-    pub fn store(&mut self, pass: &Pass<BundleAction, BundleStatus>) {
+    pub fn store(&mut self, pass: &BundleDecision) {
         for action in &pass.actions {
             let deployment = &mut self.clusters[action.target().index()].deployment;
             const EXISTS: &str = "a deployment is created before it is changed";

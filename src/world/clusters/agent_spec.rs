@@ -20,9 +20,8 @@ use crate::world::quantity::DurationModel;
 
 /// Delays between the management cluster and a cluster, and the time to apply a revision.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(transform = without_defaults))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(test, schemars(transform = without_defaults))]
 pub struct AgentSpec {
     /// From an instruction for a cluster until its agent has it.
     pub instruction_delay: DurationModel,

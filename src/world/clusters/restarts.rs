@@ -18,9 +18,8 @@ use crate::world::backoff::Backoff;
 
 /// A platform's rules for restarts after crashes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(transform = without_defaults))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(test, schemars(transform = without_defaults))]
 pub struct Restarts {
     /// The platform.
     #[serde(skip)]

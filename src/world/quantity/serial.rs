@@ -20,9 +20,8 @@ use crate::world::quantity::{Distribution, Quantity, ValuesFile};
 
 /// The drawn forms, all fields together; the fields that are present tell which form it is.
 #[derive(serde::Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Drawn{Q}"))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[cfg_attr(test, schemars(rename = "Drawn{Q}"))]
 struct Fields<Q> {
     /// Lognormal: half of the draws are below it. Needs `sigma`.
     median: Option<Q>,
@@ -49,9 +48,8 @@ struct Fields<Q> {
 
 /// Gamma: the standard deviation is `mean` over the root of `shape`.
 #[derive(serde::Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Gamma{Q}"))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[cfg_attr(test, schemars(rename = "Gamma{Q}"))]
 struct GammaFields<Q> {
     /// The mean.
     mean: Q,
@@ -61,9 +59,8 @@ struct GammaFields<Q> {
 
 /// Weibull: above x with probability exp(-(x / scale)^shape).
 #[derive(serde::Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Weibull{Q}"))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[cfg_attr(test, schemars(rename = "Weibull{Q}"))]
 struct WeibullFields<Q> {
     /// The mean. This or `scale`.
     mean: Option<Q>,
@@ -75,9 +72,8 @@ struct WeibullFields<Q> {
 
 /// Pareto: above x with probability (least / x)^alpha.
 #[derive(serde::Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Pareto{Q}"))]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
-#[cfg_attr(test, schemars(rename = "Pareto{Q}"))]
 struct ParetoFields<Q> {
     /// No draw is below it.
     least: Q,

@@ -125,9 +125,8 @@ pub enum RegistryPreset {
 
 /// The host that sends the bytes of blobs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema), schemars(transform = service_time_of_blobs))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[cfg_attr(test, schemars(transform = service_time_of_blobs))]
 pub struct BlobHostSpec {
     /// Whether the API host redirects requests for blobs to this host. Otherwise the API host sends the bytes itself.
     pub redirect: bool,

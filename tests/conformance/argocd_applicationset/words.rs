@@ -107,7 +107,7 @@ pub fn numbers<T>(list: &[T], test: impl Fn(&T) -> bool) -> Vec<usize> {
 
 pub fn rolling(steps: &[RolloutStep]) -> ApplicationSetSpec {
     let strategy: ApplicationSetStrategy = parse(&json!({ "type": "RollingSync", "rollingSync": { "steps": steps } }));
-    strategy.into()
+    ApplicationSetSpec { strategy: Some(strategy), ..ApplicationSetSpec::default() }
 }
 
 pub fn out_of_sync(labels: &Arc<Labels>) -> ApplicationView {

@@ -137,7 +137,7 @@ impl SetStory {
             };
             let list: Vec<u32> = (0..before.len() as u32).filter(is_new).collect();
             if !list.is_empty() {
-                texts.push(format!("{status}: {}", print_ranges(&list)));
+                texts.push(format!("{status:?}: {}", print_ranges(&list)));
             }
         }
         if pass.status.released {

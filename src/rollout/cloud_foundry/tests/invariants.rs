@@ -58,8 +58,9 @@ fn blow(app: &mut AppView, weather: &Weather) {
             let reported = weather.lrps.iter().copied().take(process.instances as usize);
             process.lrps = reported.collect::<Vec<_>>().into();
         } else if weather.torn_down {
-            let len = process.lrps.len().min(process.instances as usize);
-            process.lrps.resize(len, LrpState::Running);
+            while process.lrps.len() > process.instances as usize {
+                process.lrps.pop();
+            }
         }
     }
     if weather.continues {

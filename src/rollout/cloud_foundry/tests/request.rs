@@ -9,7 +9,7 @@ fn request(yaml: &str) -> DeploymentRequest {
 fn refused(yaml: &str) -> Vec<String> {
     match request(yaml).check() {
         Ok(options) => panic!("{yaml}: {options:?}"),
-        Err(errors) => errors.iter().map(|error| format!("{}: {error}", error.field())).collect(),
+        Err(errors) => errors.iter().map(|error| format!("{}: {error}", error.field)).collect(),
     }
 }
 

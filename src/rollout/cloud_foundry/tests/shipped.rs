@@ -224,6 +224,6 @@ fn passes_are_periodic_while_a_deployment_is_in_progress() {
     let next = story.updater.next_pass(at(61));
     assert_eq!(next, at(62), "on the loop's own beat");
     let pass = story.updater.reconcile(next, &story.app);
-    assert_eq!(pass.status.deployments[0].state, DeploymentState::Deployed, "it is finished");
+    assert_eq!(pass.status[0].state, DeploymentState::Deployed, "it is finished");
     assert_eq!(pass.wake_at, None);
 }

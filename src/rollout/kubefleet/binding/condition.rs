@@ -9,12 +9,12 @@ use crate::units::SimTime;
 /// A condition's status; a missing condition is `None` elsewhere.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ConditionStatus {
-    /// It holds.
-    True,
-    /// It does not.
-    False,
     /// In progress.
     Unknown,
+    /// It does not hold.
+    False,
+    /// It holds.
+    True,
 }
 
 /// The reason of a binding's condition, with upstream's names (`pkg/utils/condition/reason.go`); those of differences

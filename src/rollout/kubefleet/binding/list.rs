@@ -64,6 +64,14 @@ impl Bindings {
         self.list.get_mut(place as usize)
     }
 
+    /// The binding of a cluster that a pass has decided about.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(in super::super) fn decided(&mut self, target: TargetId) -> &mut Binding {
+        self.get_mut(target).expect("a binding that a pass decided about exists")
+    }
+
     /// Mutable bindings of a cluster; the caller must not change name and cluster.
     pub fn of_mut(&mut self, target: TargetId) -> impl Iterator<Item = &mut Binding> {
         let places = match self.place(target) {

@@ -5,7 +5,7 @@
 use super::super::super::text::{are, count};
 use super::super::super::{Hold, TargetId};
 use super::super::binding::BindingState;
-use super::super::text::{listed, wait};
+use super::super::text::{listed, waits};
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::candidates::CandidateSets;
@@ -22,37 +22,30 @@ impl RollingUpdate {
         if !actions.is_empty() || !status.patched.is_empty() {
             return None;
         }
-        let (rule, explanation) = StalledUpdate { update: self, view }.reason(&status);
+        let (rule, explanation) = self.reason(view, &status);
         Some(Hold { rule: rule.into(), explanation })
     }
-}
 
-struct StalledUpdate<'a> {
-    update: &'a RollingUpdate,
-    view: &'a RollingView,
-}
-
-impl StalledUpdate<'_> {
-    fn reason(&self, status: &RollingStatus) -> (&'static str, String) {
-        if !self.view.active {
+    fn reason(&self, view: &RollingView, status: &RollingStatus) -> (&'static str, String) {
+        if !view.active {
             return ("strategy", "the placement is gone or its strategy is not RollingUpdate".to_owned());
         }
         if let Some(error) = &status.error {
             return ("bindings", error.to_string());
         }
         let Some(counts) = status.counts else {
-            return if self.view.latest_snapshot.is_none() {
+            return if view.latest_snapshot.is_none() {
                 ("resourceSnapshot", "the placement has no resource snapshot yet".to_owned())
             } else {
-                let deleting = self.targets(|binding| binding.deleting);
+                let deleting = targets(view, |binding| binding.deleting);
                 let text = format!("nothing is rolled until old bindings of {} are deleted", self.listed(&deleting));
                 ("bindings", text)
             };
         };
         match status.room {
-            Some(room) => self.limit(counts, room),
+            Some(room) => self.limit(view, counts, room),
             None => {
-                let behind = self.targets(|binding| !binding.has_succeeded() || binding.deleting);
+                let behind = targets(view, |binding| !binding.has_succeeded() || binding.deleting);
                 let text = format!(
                     "{} {} assigned the newest resources or being removed, and not available: in progress, offline \
                      or failing, without a time-out",
@@ -64,25 +57,21 @@ impl StalledUpdate<'_> {
         }
     }
 
-    fn limit(&self, counts: BindingCounts, room: Room) -> (&'static str, String) {
-        let limits = self.update.limits(counts.target);
+    fn limit(&self, view: &RollingView, counts: BindingCounts, room: Room) -> (&'static str, String) {
+        let limits = self.limits(counts.target);
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
-            let is_stale = |b: &Binding| b.state == BindingState::Bound && b.snapshot != self.view.latest_snapshot;
-            let waiting = self.targets(|binding| {
+            let is_stale = |b: &Binding| b.state == BindingState::Bound && b.snapshot != view.latest_snapshot;
+            let waiting = targets(view, |binding| {
                 !binding.deleting && (binding.state == BindingState::Unscheduled || is_stale(binding))
             });
-            let not_ready = self.targets(|b| b.state != BindingState::Scheduled && !b.has_succeeded());
-            let text = if limits.max_unavailable == 0 && self.update.rules == RuleSet::Shipped && not_ready.is_empty() {
-                format!(
-                    "maxUnavailable is 0, so no available cluster is ever updated; {} {}",
-                    self.listed(&waiting),
-                    wait(waiting.len())
-                )
+            let not_ready = targets(view, |b| b.state != BindingState::Scheduled && !b.has_succeeded());
+            let text = if limits.max_unavailable == 0 && self.rules == RuleSet::Shipped && not_ready.is_empty() {
+                format!("maxUnavailable is 0, so no available cluster is ever updated; {}", self.waits(&waiting))
             } else {
                 format!(
                     "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
-                     deleted (not available: {}), so {} may be updated; {} {}",
+                     deleted (not available: {}), so {} may be updated; {}",
                     count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
                     limits.max_unavailable,
                     counts.ready,
@@ -90,32 +79,33 @@ impl StalledUpdate<'_> {
                     counts.can_be_unavailable,
                     self.listed(&not_ready),
                     room.to_remove.max(0),
-                    self.listed(&waiting),
-                    wait(waiting.len())
+                    self.waits(&waiting)
                 )
             };
             return ("maxUnavailable", text);
         }
-        let blocked = self.targets(|binding| binding.state == BindingState::Scheduled);
+        let blocked = targets(view, |binding| binding.state == BindingState::Scheduled);
         let text = format!(
-            "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {} \
-             {}",
+            "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {}",
             count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
             limits.max_surge,
             counts.can_be_ready,
             if counts.can_be_ready == 1 { "has" } else { "have" },
             room.to_add.max(0),
-            self.listed(&blocked),
-            wait(blocked.len())
+            self.waits(&blocked)
         );
         ("maxSurge", text)
     }
 
-    fn targets(&self, test: impl Fn(&Binding) -> bool) -> Vec<TargetId> {
-        self.view.bindings.iter().filter(|binding| test(binding)).map(|binding| binding.target).collect()
+    fn waits(&self, targets: &[TargetId]) -> String {
+        waits(&self.clusters, targets)
     }
 
     fn listed(&self, targets: &[TargetId]) -> String {
-        listed(&self.update.clusters, targets)
+        listed(&self.clusters, targets)
     }
+}
+
+fn targets(view: &RollingView, test: impl Fn(&Binding) -> bool) -> Vec<TargetId> {
+    view.bindings.iter().filter(|binding| test(binding)).map(|binding| binding.target).collect()
 }

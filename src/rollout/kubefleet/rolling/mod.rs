@@ -22,7 +22,7 @@ use crate::units::{SimDuration, SimTime};
 use candidates::CandidateSets;
 
 pub use explain::{RollingExplanation, explain};
-pub use view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room, wakes};
+pub use view::{BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room, wakes};
 
 /// Default of `unavailablePeriodSeconds`.
 const PERIOD_SECONDS: i64 = 60;
@@ -66,7 +66,8 @@ impl RollingUpdate {
     }
 
     /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
-    pub fn set_config(&mut self, config: RollingUpdateConfig) {
+    #[cfg(test)]
+    pub(super) fn set_config(&mut self, config: RollingUpdateConfig) {
         self.period = period(&config);
         self.config = config;
         self.sets = None;

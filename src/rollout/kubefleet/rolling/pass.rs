@@ -12,9 +12,9 @@ use super::super::super::{Pass, QueueRequest, Revision, TargetId, TargetSet};
 use super::super::binding::BindingState;
 use super::super::control_loop::CLEAN_UP_WAIT;
 use super::super::{Binding, RuleSet};
+use super::RollingUpdate;
 use super::candidates::{BindingKind, CandidateSets, Candidates};
-use super::view::{BindingCounts, RollingAction, RollingError, RollingStatus, RollingView, Room};
-use super::{RollingLimits, RollingUpdate};
+use super::view::{BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room};
 use crate::units::{SimDuration, SimTime};
 
 /// Bindings of the largest placement whose passes tests compare with a plain scan.
@@ -25,7 +25,7 @@ impl RollingUpdate {
     /// One pass of the rollout reconciler over all bindings. Its status has the request to the queue.
     ///
     /// Of [`RollingStatus::blocked`] it lists only those that do not say so yet.
-    pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> Pass<RollingAction, RollingStatus> {
+    pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> RollingDecision {
         self.sets = None;
         self.reconcile_changed(now, view, &TargetSet::default())
     }
@@ -34,12 +34,7 @@ impl RollingUpdate {
     /// in `changed` differ from those of the last pass, also by what storing it changed
     /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and one after a change of the limits
     /// or of the newest resource snapshot, looks at all.
-    pub fn reconcile_changed(
-        &mut self,
-        now: SimTime,
-        view: &RollingView,
-        changed: &TargetSet,
-    ) -> Pass<RollingAction, RollingStatus> {
+    pub fn reconcile_changed(&mut self, now: SimTime, view: &RollingView, changed: &TargetSet) -> RollingDecision {
         self.last = now;
         let sets = self.sets.take().and_then(|sets| sets.update(self, now, view, changed));
         let sets = sets.unwrap_or_else(|| CandidateSets::new(self, now, view));
@@ -55,7 +50,7 @@ impl RollingUpdate {
     }
 
     /// Clusters whose binding this pass, the last one, has blocked: all of them.
-    pub fn blocked(&self, pass: &Pass<RollingAction, RollingStatus>, view: &RollingView) -> Vec<TargetId> {
+    pub fn blocked(&self, pass: &RollingDecision, view: &RollingView) -> Vec<TargetId> {
         let kinds =
             pass.status.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
         let places = self.sets.iter().zip([kinds]).flat_map(|(sets, kinds)| {
@@ -133,23 +128,20 @@ impl RollingUpdate {
             failed_update_candidates: count(BindingKind::ApplyFailedUpdateCandidate),
         };
         status.counts = Some(counts);
-        if [
-            BindingKind::BoundingCandidate,
-            BindingKind::RemoveCandidate,
-            BindingKind::UpdateCandidate,
-            BindingKind::ApplyFailedUpdateCandidate,
-        ]
-        .map(count)
-            == [0; 4]
-        {
+        let BindingCounts { bounding_candidates, remove_candidates, update_candidates, .. } = counts;
+        if bounding_candidates + remove_candidates + update_candidates + counts.failed_update_candidates == 0 {
             status.restarted = candidates.from(BindingKind::LacksStart, 0).map(target).collect();
             return actions;
         }
-        let room = Room::of(counts, self.limits(counts.target));
+        let limits = self.limits(counts.target);
+        let room = Room {
+            to_remove: counts.ready - counts.can_be_unavailable - (counts.target - limits.max_unavailable),
+            to_add: counts.target + limits.max_surge - counts.can_be_ready,
+        };
         status.room = Some(room);
-        let removed = room.to_remove.clamp(0, counts.remove_candidates);
-        let updated = (room.to_remove - removed).clamp(0, counts.update_candidates);
-        let bound = room.to_add.clamp(0, counts.bounding_candidates);
+        let removed = room.to_remove.clamp(0, remove_candidates);
+        let updated = (room.to_remove - removed).clamp(0, update_candidates);
+        let bound = room.to_add.clamp(0, bounding_candidates);
         actions.extend(candidates.from(BindingKind::ApplyFailedUpdateCandidate, 0).map(deploy));
         let removing = candidates.from(BindingKind::RemoveCandidate, 0).take(removed as usize);
         actions.extend(removing.map(|place| RollingAction::Delete(target(place))));
@@ -182,16 +174,6 @@ impl RollingUpdate {
             },
         };
         if wait.is_zero() { QueueRequest::RateLimited } else { QueueRequest::After(wait) }
-    }
-}
-
-impl Room {
-    fn of(counts: BindingCounts, limits: RollingLimits) -> Self {
-        let at_least = counts.target - limits.max_unavailable;
-        Self {
-            to_remove: counts.ready - counts.can_be_unavailable - at_least,
-            to_add: counts.target + limits.max_surge - counts.can_be_ready,
-        }
     }
 }
 

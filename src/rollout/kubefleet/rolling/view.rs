@@ -103,6 +103,9 @@ pub enum RollingAction {
     Delete(TargetId),
 }
 
+/// What a pass has decided.
+pub type RollingDecision = Pass<RollingAction, RollingStatus>;
+
 impl RollingAction {
     /// The cluster that it is about.
     pub const fn target(self) -> TargetId {
@@ -117,7 +120,7 @@ impl RollingView {
     ///
     /// # Panics
     /// If the pass names a cluster without a binding.
-    pub fn store(&mut self, now: SimTime, pass: &Pass<RollingAction, RollingStatus>) {
+    pub fn store(&mut self, now: SimTime, pass: &RollingDecision) {
         let status = &pass.status;
         self.store_patched(status);
         self.store_started(now, &status.blocked, false);
@@ -141,7 +144,7 @@ impl RollingView {
     /// If a cluster has no binding.
     pub fn store_started(&mut self, now: SimTime, targets: &[TargetId], has_started: bool) {
         for target in targets {
-            self.bound(*target).set_rollout_started(now, has_started);
+            self.bindings.decided(*target).set_rollout_started(now, has_started);
         }
     }
 
@@ -153,11 +156,11 @@ impl RollingView {
         for action in actions {
             match *action {
                 RollingAction::Deploy(target, revision) => {
-                    let binding = self.bound(target);
+                    let binding = self.bindings.decided(target);
                     let apply = binding.apply_strategy;
                     binding.roll(now, revision, apply);
                 }
-                RollingAction::Delete(target) => self.bound(target).delete(),
+                RollingAction::Delete(target) => self.bindings.decided(target).delete(),
             }
         }
     }
@@ -173,10 +176,6 @@ impl RollingView {
             && !binding.deleting
             && binding.snapshot == self.latest_snapshot
             && binding.has_succeeded()
-    }
-
-    fn bound(&mut self, target: TargetId) -> &mut Binding {
-        self.bindings.get_mut(target).expect("a binding that a pass decided about exists")
     }
 }
 

@@ -20,12 +20,9 @@ impl StagedUpdateRun {
         let run = &self.run;
         let object = format!("ClusterStagedUpdateRun/{}", self.fixed.run_name);
         let mut list = Vec::new();
-        let outcome = |kind: &str, is_true: bool, reason: &str| {
-            ObjectCondition::new(&object, kind, if is_true { "True" } else { "False" }, reason, failure(is_true, run))
-        };
         list.extend(run.initialized.map(|is_done| {
             let reason = if is_done { "UpdateRunInitializedSuccessfully" } else { "UpdateRunInitializedFailed" };
-            outcome("Initialized", is_done, reason)
+            outcome(&object, "Initialized", is_done, reason, run)
         }));
         for (index, stage) in run.stages.iter().enumerate() {
             let object = format!("{object}/{}", stage.name);
@@ -34,18 +31,13 @@ impl StagedUpdateRun {
         }
         list.extend(stage_conditions(&format!("{object}/{DELETE_STAGE}"), &run.deletion, run));
         if let Some(progressing) = run.progressing {
-            let (reason, message) = (progressing.reason, self.progressing(progressing.reason));
-            let reason = format!("UpdateRun{reason:?}");
-            list.push(ObjectCondition::new(
-                &object,
-                "Progressing",
-                &format!("{:?}", progressing.status),
-                &reason,
-                message,
-            ));
+            let (status, reason) = (format!("{:?}", progressing.status), format!("UpdateRun{:?}", progressing.reason));
+            let message = self.progressing(progressing.reason);
+            list.push(ObjectCondition::new(&object, "Progressing", &status, &reason, message));
         }
         list.extend(run.succeeded.map(|succeeded| {
-            outcome("Succeeded", succeeded, if succeeded { "UpdateRunSucceeded" } else { "UpdateRunFailed" })
+            let reason = if succeeded { "UpdateRunSucceeded" } else { "UpdateRunFailed" };
+            outcome(&object, "Succeeded", succeeded, reason, run)
         }));
         list
     }
@@ -110,9 +102,10 @@ fn is_complete(stage: &StageStatus) -> bool {
     stage.finished() == stage.clusters.len()
 }
 
-/// Why a run has failed, in the condition that says so.
-fn failure(is_true: bool, run: &RunStatus) -> String {
-    run.failure.as_ref().filter(|_| !is_true).map(ToString::to_string).unwrap_or_default()
+/// A condition of what has ended. One that is false says why the run has failed.
+fn outcome(object: &str, kind: &str, is_true: bool, reason: &str, run: &RunStatus) -> ObjectCondition {
+    let failure = run.failure.as_ref().filter(|_| !is_true).map(ToString::to_string).unwrap_or_default();
+    ObjectCondition::new(object, kind, if is_true { "True" } else { "False" }, reason, failure)
 }
 
 fn stage_conditions(object: &str, stage: &StageStatus, run: &RunStatus) -> Vec<ObjectCondition> {
@@ -120,14 +113,6 @@ fn stage_conditions(object: &str, stage: &StageStatus, run: &RunStatus) -> Vec<O
     let reason = format!("StageUpdating{:?}", progressing.reason);
     let status = format!("{:?}", progressing.status);
     let mut list = vec![ObjectCondition::new(object, "Progressing", &status, &reason, "")];
-    list.extend(stage.succeeded.map(|succeeded| {
-        ObjectCondition::new(
-            object,
-            "Succeeded",
-            if succeeded { "True" } else { "False" },
-            &reason,
-            failure(succeeded, run),
-        )
-    }));
+    list.extend(stage.succeeded.map(|succeeded| outcome(object, "Succeeded", succeeded, &reason, run)));
     list
 }

@@ -234,11 +234,10 @@ impl RunPass<'_> {
     fn ask(&mut self, approval: ApprovalId) -> bool {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
-            if self.actions.contains(&action) {
-                // Created by another task of the same name in this pass.
-                return false;
+            // Another task of the same name may have created it in this pass.
+            if !self.actions.contains(&action) {
+                self.actions.push(action);
             }
-            self.actions.push(action);
             return false;
         };
         if request.approved && !request.accepted && !self.status.accepted.contains(&approval) {

@@ -6,7 +6,7 @@ use super::super::super::text::are;
 use super::super::super::{Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::duration::parse_duration;
-use super::super::text::{listed, names, wait};
+use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
 use super::view::{StagedAction, StagedStatus, StagedView};
@@ -74,7 +74,7 @@ struct StalledRun<'a> {
 impl StalledRun<'_> {
     fn reason(&self) -> (&'static str, String) {
         let waiting = unfinished(self.run);
-        let rest = self.scheduler.listed(&waiting, wait(waiting.len()));
+        let rest = waits(&self.scheduler.fixed.clusters, &waiting);
         if self.run.initialized.is_none() {
             let error = self.status.error.as_ref().map(ToString::to_string).unwrap_or_default();
             return ("Initialized", error);
@@ -144,10 +144,9 @@ impl StalledRun<'_> {
         }
         if !next.is_empty() {
             let text = format!(
-                "in stage `{}`, {at_work}{notes}, and maxConcurrency allows {limit}; {} {}",
+                "in stage `{}`, {at_work}{notes}, and maxConcurrency allows {limit}; {}",
                 stage.name,
-                listed(clusters, &next),
-                wait(next.len())
+                waits(clusters, &next)
             );
             return ("maxConcurrency", text);
         }
@@ -156,8 +155,8 @@ impl StalledRun<'_> {
         let text = if later.is_empty() {
             format!("in stage `{}`, {at_work}{notes}", stage.name)
         } else {
-            let (later, verb) = (listed(clusters, &later), wait(later.len()));
-            format!("in stage `{}`, {at_work}{notes}; {later} in later stages {verb}", stage.name)
+            let verb = if later.len() == 1 { "waits" } else { "wait" };
+            format!("in stage `{}`, {at_work}{notes}; {} in later stages {verb}", stage.name, listed(clusters, &later))
         };
         ("stages", text)
     }

@@ -26,7 +26,9 @@ pub use explain::{StageExplanation, StagedExplanation, explain};
 pub use run::{
     ClusterStatus, ProgressCondition, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
 };
-pub use view::{ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedView};
+pub use view::{
+    ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedDecision, StagedStatus, StagedView,
+};
 
 use initialize::{Collected, Stopped};
 use ledger::{RunLedger, StageLedger};
@@ -57,7 +59,7 @@ pub struct StagedUpdateRun {
 }
 
 /// State that a pass does not change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Fixed {
     rules: RuleSet,
     kubefleet: KubeFleetVersion,
@@ -86,18 +88,7 @@ impl StagedUpdateRun {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let fixed = Fixed {
-            rules,
-            kubefleet: KubeFleetVersion::default(),
-            defects,
-            run_name: name,
-            spec,
-            strategy,
-            clusters: Vec::new(),
-            by_name: Vec::new(),
-            rank: Vec::new(),
-            plan: StagePlan::default(),
-        };
+        let fixed = Fixed { rules, defects, run_name: name, spec, strategy, ..Fixed::default() };
         let mut run = Self { fixed, run: RunStatus::default(), last: SimTime::ZERO, ledger: None };
         run.set_clusters(clusters);
         run
@@ -155,24 +146,55 @@ impl StagedUpdateRun {
         self.fixed.max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
-    /// The stage and task time of an approval. Stages of the same name share their approvals; the first counts.
-    pub fn approval_task(approval: ApprovalId) -> (usize, TaskTime) {
-        let time = if approval.0.is_multiple_of(2) { TaskTime::Before } else { TaskTime::After };
-        ((approval.0 / 2) as usize, time)
-    }
-
-    /// The name of the `ClusterApprovalRequest`.
+    /// The name of the `ClusterApprovalRequest`. Stages of the same name share their approvals; the first counts.
     ///
     /// # Panics
     /// If the stage does not exist.
     pub fn approval_name(&self, approval: ApprovalId) -> String {
-        let (stage, time) = Self::approval_task(approval);
-        let (run, stage) = (&self.fixed.run_name, &self.fixed.config(stage).name);
+        let time = if approval.0.is_multiple_of(2) { TaskTime::Before } else { TaskTime::After };
+        let (run, stage) = (&self.fixed.run_name, &self.fixed.config((approval.0 / 2) as usize).name);
         match (self.fixed.rules, time) {
             (RuleSet::Documented, _) => format!("{run}-{stage}"),
             (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
             (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
         }
+    }
+
+    /// One pass of the run's reconciler over all bindings. Its status has the request to the
+    /// queue.
+    ///
+    /// # Panics
+    /// If a binding belongs to an unknown cluster, or time goes backwards.
+    pub fn reconcile(&mut self, now: SimTime, view: &StagedView) -> StagedDecision {
+        self.ledger = None;
+        self.reconcile_changed(now, view, &TargetSet::default())
+    }
+
+    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
+    /// in `changed` differ from those of the last pass, also by what storing it changed
+    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run looks at all, and so do passes after
+    /// a change of the placement or of the picked clusters, of a stopped run, and of the delete stage.
+    ///
+    /// # Panics
+    /// As [`Self::reconcile`].
+    pub fn reconcile_changed(&mut self, now: SimTime, view: &StagedView, changed: &TargetSet) -> StagedDecision {
+        self.last = now;
+        let mut run = std::mem::take(&mut self.run);
+        let ledger = self.ledger.take();
+        let mut ledger = ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
+        #[cfg(test)]
+        let before = (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
+        let (actions, status) = self.pass(&mut run, now, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
+        #[cfg(test)]
+        if let Some(mut scanned) = before {
+            let scan = self.pass(&mut scanned, now, view, None);
+            assert_eq!((&actions, &status, &run), (&scan.0, &scan.1, &scanned), "a pass decides as one over all");
+        }
+        if ledger.is_none() && matches!(status.error, None | Some(RetryError::ClusterUpdate(_))) {
+            ledger = RunLedger::new(&self.fixed, &run, view);
+        }
+        (self.run, self.ledger) = (run, ledger);
+        Pass { actions, wake_at: None, status }
     }
 
     /// One pass; without a ledger it looks at all.
@@ -235,14 +257,8 @@ impl Fixed {
             None if run.initialized.is_none() => self.initialize(run, view)?,
             None => self.validate(run, view)?,
         };
-        let mut looks_at_all;
-        let stage = match ledger {
-            Some(ledger) => ledger,
-            None => {
-                looks_at_all = StageLedger::new(run, run.current_stage());
-                &mut looks_at_all
-            }
-        };
+        let mut new = None;
+        let stage = ledger.unwrap_or_else(|| new.insert(StageLedger::new(run, run.current_stage())));
         let mut pass =
             execute::RunPass { fixed: self, now, view, collected, stage, preempted: None, run, actions, status };
         match (self.rules, view.state) {
@@ -266,49 +282,5 @@ impl Fixed {
         let stages = &self.strategy.as_ref().expect("a run with stages has a strategy").stages;
         let first = stages.iter().position(|other| other.name == stages[stage].name).unwrap_or(stage) as u32;
         ApprovalId(2 * first + u32::from(time == TaskTime::After))
-    }
-}
-
-impl StagedUpdateRun {
-    /// One pass of the run's reconciler over all bindings. Its status has the request to the
-    /// queue.
-    ///
-    /// # Panics
-    /// If a binding belongs to an unknown cluster, or time goes backwards.
-    pub fn reconcile(&mut self, now: SimTime, view: &StagedView) -> Pass<StagedAction, StagedStatus> {
-        self.ledger = None;
-        self.reconcile_changed(now, view, &TargetSet::default())
-    }
-
-    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
-    /// in `changed` differ from those of the last pass, also by what storing it changed
-    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run looks at all, and so do passes after
-    /// a change of the placement or of the picked clusters, of a stopped run, and of the delete stage.
-    ///
-    /// # Panics
-    /// As [`Self::reconcile`].
-    pub fn reconcile_changed(
-        &mut self,
-        now: SimTime,
-        view: &StagedView,
-        changed: &TargetSet,
-    ) -> Pass<StagedAction, StagedStatus> {
-        self.last = now;
-        let mut run = std::mem::take(&mut self.run);
-        let ledger = self.ledger.take();
-        let mut ledger = ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
-        #[cfg(test)]
-        let before = (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
-        let (actions, status) = self.pass(&mut run, now, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
-        #[cfg(test)]
-        if let Some(mut scanned) = before {
-            let scan = self.pass(&mut scanned, now, view, None);
-            assert_eq!((&actions, &status, &run), (&scan.0, &scan.1, &scanned), "a pass decides as one over all");
-        }
-        if ledger.is_none() && matches!(status.error, None | Some(RetryError::ClusterUpdate(_))) {
-            ledger = RunLedger::new(&self.fixed, &run, view);
-        }
-        (self.run, self.ledger) = (run, ledger);
-        Pass { actions, wake_at: None, status }
     }
 }

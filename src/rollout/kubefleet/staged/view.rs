@@ -88,6 +88,9 @@ pub enum StagedAction {
     RequestApproval(ApprovalId),
 }
 
+/// What a pass has decided.
+pub type StagedDecision = Pass<StagedAction, StagedStatus>;
+
 impl StagedStatus {
     /// Number of objects that storing the pass writes.
     pub fn writes(&self, actions: &[StagedAction]) -> usize {
@@ -100,11 +103,11 @@ impl StagedView {
     ///
     /// # Panics
     /// If an action names a cluster without a binding.
-    pub fn store(&mut self, now: SimTime, pass: &Pass<StagedAction, StagedStatus>) {
+    pub fn store(&mut self, now: SimTime, pass: &StagedDecision) {
         for action in &pass.actions {
             match *action {
                 StagedAction::Deploy(target, revision) => {
-                    self.bound(target).roll(now, revision, Some(pass.status.apply_strategy));
+                    self.bindings.decided(target).roll(now, revision, Some(pass.status.apply_strategy));
                 }
                 StagedAction::Delete(target) => {
                     let bindings = self.bindings.of_mut(target);
@@ -119,11 +122,7 @@ impl StagedView {
             self.approval_requests.entry(*approval).or_default().accepted = true;
         }
         for target in &pass.status.restarted {
-            self.bound(*target).set_rollout_started(now, true);
+            self.bindings.decided(*target).set_rollout_started(now, true);
         }
-    }
-
-    fn bound(&mut self, target: TargetId) -> &mut Binding {
-        self.bindings.get_mut(target).expect("a binding that is rolled exists")
     }
 }

@@ -8,9 +8,9 @@ use super::*;
 
 /// Numbers in the code of world, products and rules that are no settings: the file, the name, and why it is fixed.
 const FIXED: &[(&str, &str, &str)] = &[
-    ("products/argo_cd/controller.rs", "APPLICATIONS", "the number of a kind of object"),
-    ("products/argo_cd/controller.rs", "ROW_MOVES", "the steps of an application's row, in the product's source"),
-    ("products/argo_cd/controller.rs", "SET", "the number of a kind of object"),
+    ("products/argo_cd/controller/mod.rs", "ROW_MOVES", "the steps of an application's row, in the product's source"),
+    ("products/argo_cd/controller/pass.rs", "APPLICATIONS", "the number of a kind of object"),
+    ("products/argo_cd/controller/pass.rs", "SET", "the number of a kind of object"),
     ("products/argo_cd/refresh.rs", "WARM_UP", "numerical: refreshes are in a steady state at the release"),
     (
         "products/cloud_foundry/adapter.rs",

@@ -30,7 +30,8 @@
 //!
 //! How we know: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 
-use std::collections::{BTreeMap, VecDeque};
+mod pass;
+
 use std::sync::Arc;
 
 use super::application_controller::{ApplicationController, SetQueue, SetStep, View};
@@ -38,78 +39,32 @@ use super::refresh;
 use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{
-    ApiClient, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, RetryPolicy, Runtime, StatusLog,
-    Traits,
+    ApiClient, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
+use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView,
-    ArgoCd, Barrier, Generated, REFRESH_GRACE_PERIOD, Rollout, RowCounts, SetWrite,
+    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView, ArgoCd, Generated,
+    REFRESH_GRACE_PERIOD, Rollout, RowCounts,
 };
 use crate::rollout::label_selector::Labels;
-use crate::rollout::{Hold, IntOrString, Pass, Revision, TargetId, TargetSet};
+use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
+use pass::{SetClient, WritingPass};
 
 /// The name of the set in the recorded statuses.
 const NAME: &str = "app";
 
-/// The kinds of objects that the ApplicationSet controller's client has limits for.
-const APPLICATIONS: usize = 0;
-const SET: usize = 1;
-
-/// The client of the ApplicationSet controller.
-struct SetClient {
-    api: ApiClient,
-    /// When the set's status was last written with another content.
-    written: Option<SimTime>,
-}
-
-impl SetClient {
-    /// Updates the set's status at `begin`. `changes`: its content is another one. Returns whether it is written, and
-    /// when the last try is answered.
-    fn update(&mut self, begin: SimTime, changes: bool) -> (bool, SimTime) {
-        match self.api.update(SET, begin, self.written, RetryPolicy::DEFAULT) {
-            Ok(at) => {
-                self.written = if changes { Some(at) } else { self.written };
-                (true, at)
-            }
-            Err(at) => (false, at),
-        }
-    }
-}
-
-/// A pass of the ApplicationSet controller.
-type DecidedPass = Pass<ApplicationAction, ApplicationSetStatus>;
-
-/// A write of an Application whose turn is still to come.
-struct QueuedWrite {
-    target: TargetId,
-    /// The object is created, its spec is changed, or a comparison is asked for.
-    change: Option<ApplicationAction>,
-    /// The pass requests a sync of this revision.
-    requested: Option<Revision>,
-}
-
-/// A pass that writes Applications.
-struct WritingPass {
-    began: SimTime,
-    decided: DecidedPass,
-    queued: VecDeque<QueuedWrite>,
-    /// Requests that are not answered.
-    in_flight: usize,
-}
-
 /// Argo CD with one ApplicationSet.
-pub(super) struct ArgoCdController {
+pub(super) struct ArgoCdController<'r> {
     scheduler: ArgoCd,
     /// The set as it is when nobody stops it.
     spec: ApplicationSetSpec,
     view: View,
-    /// The names of the clusters, the labels of their applications, and the newest revision.
-    names: Vec<String>,
+    clusters: &'r [ClusterSpec],
+    /// The labels of the clusters' applications, and the newest revision.
     labels: Vec<Arc<Labels>>,
-    is_registered: Vec<bool>,
     wanted: Revision,
     application_controller: ApplicationController,
     /// The ApplicationSet controller's queue, client and back-off.
@@ -156,8 +111,8 @@ fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
 /// A row moves on at most so often while its application stays as it is: Waiting, Pending, Progressing, Healthy.
 const ROW_MOVES: u32 = 3;
 
-impl ArgoCdController {
-    pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'_>) -> Self {
+impl<'r> ArgoCdController<'r> {
+    pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'r>) -> Self {
         let ArgoCdStrategy { spec, options, release, application_controller: settings, .. } = strategy;
         let world = run.fleet.world;
         let applications = strategy.applications(&world.clusters);
@@ -198,9 +153,8 @@ impl ArgoCdController {
             scheduler,
             spec: spec.clone(),
             view: View { set: view, changed: TargetSet::new(clusters.len()) },
-            names: clusters.iter().map(|cluster| cluster.name.clone()).collect(),
+            clusters,
             labels,
-            is_registered: clusters.iter().map(|cluster| cluster.registered).collect(),
             wanted: NEW,
             application_controller,
             queue: Runtime::new(1),
@@ -233,7 +187,7 @@ impl ArgoCdController {
         };
         let generated = Generated::new(Arc::clone(&self.labels[index]), parameters, self.wanted);
         self.view.set.applications[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
-        if is_selected && self.is_registered[index] {
+        if is_selected && self.clusters[index].registered {
             self.joining.push(index);
         }
         self.view.changed.insert(cluster.0);
@@ -273,7 +227,8 @@ impl ArgoCdController {
             }
             Change::Stop(stop) => self.scheduler.set_spec(if *stop { stopped(&self.spec) } else { self.spec.clone() }),
             Change::Labels(cluster, labels) => {
-                let (_, labels) = self.spec.application(&self.names[cluster.index()], &Arc::new(labels.clone()));
+                let (_, labels) =
+                    self.spec.application(&self.clusters[cluster.index()].name, &Arc::new(labels.clone()));
                 self.labels[cluster.index()] = Arc::clone(&labels);
                 let generated = &mut self.view.set.applications[cluster.index()].generated;
                 generated.iter_mut().for_each(|generated| generated.labels = Arc::clone(&labels));
@@ -284,175 +239,9 @@ impl ArgoCdController {
         }
         self.queue.add(());
     }
-
-    /// A pass of the ApplicationSet controller.
-    fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        plane.begin_pass(self.scheduler.updating() as u64);
-        self.passed = now;
-        if self.too_large.is_some() {
-            self.queue.end_pass((), now, 0, false, plane);
-            return;
-        }
-        self.rows_written.clear();
-        self.condition_written = None;
-        let mut at = now;
-        let watch_delay = self.watch_delay;
-        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + watch_delay));
-        let (client, rows_written, condition_written) =
-            (&mut self.client, &mut self.rows_written, &mut self.condition_written);
-        let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write| {
-            let (SetWrite::Rows { is_new } | SetWrite::Conditions { is_new }) = write;
-            let is_written;
-            (is_written, at) = client.update(at, is_new);
-            match write {
-                _ if !is_written || !is_new => {}
-                SetWrite::Rows { .. } => rows_written.push(at),
-                SetWrite::Conditions { .. } => *condition_written = Some(at),
-            }
-            is_written.then_some(at)
-        });
-        self.view.changed.clear();
-        for written in &self.rows_written {
-            self.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
-        }
-        let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
-        let has_failed = pass.status.failed;
-        self.writing = Some(WritingPass { began: now, decided: pass, queued, in_flight: 0 });
-        if has_failed {
-            self.end_pass(at, false, plane);
-        } else {
-            self.queue.step(at, SetStep::Writes, plane);
-        }
-    }
-
-    /// The Applications that a pass writes, each with one request: first those whose comparison is asked for, then the
-    /// others by name.
-    fn queued_writes(&mut self, pass: &DecidedPass) -> VecDeque<QueuedWrite> {
-        self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
-        let mut queued = VecDeque::new();
-        let mut by_rank: BTreeMap<u32, QueuedWrite> = BTreeMap::new();
-        for action in &pass.actions {
-            match *action {
-                ApplicationAction::Refresh(target) => {
-                    queued.push_back(QueuedWrite { target, change: Some(*action), requested: None });
-                }
-                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => {
-                    let write = QueuedWrite { target, change: Some(*action), requested: None };
-                    by_rank.insert(self.scheduler.rank(target), write);
-                }
-                ApplicationAction::Deploy(..) | ApplicationAction::Delete(_) => {}
-            }
-        }
-        for &target in &pass.status.requested {
-            let write = by_rank.entry(self.scheduler.rank(target));
-            let write = write.or_insert(QueuedWrite { target, change: None, requested: None });
-            write.requested = self.view.set.applications[target.index()].generated.as_ref().map(|of| of.wanted);
-        }
-        queued.extend(by_rank.into_values());
-        queued
-    }
-
-    /// Applications are written until as many requests are under way as may be, or nothing is left to write.
-    fn write_applications(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        let Some(mut pass) = self.writing.take() else { return };
-        while pass.in_flight < self.width
-            && let Some(write) = pass.queued.pop_front()
-        {
-            self.write_application(&mut pass, &write, now, plane);
-        }
-        let is_over = pass.in_flight == 0;
-        self.writing = Some(pass);
-        if is_over {
-            self.write_list(now, plane);
-        }
-    }
-
-    /// The turn of one Application. Spec and operation are one request; what is there already needs none.
-    fn write_application(&mut self, pass: &mut WritingPass, write: &QueuedWrite, now: SimTime, plane: &mut Plane<'_>) {
-        let target = write.target;
-        let is_free = |view: &View| {
-            view.set.applications[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none())
-        };
-        let operation = write.requested.filter(|_| is_free(&self.view));
-        let deploy = operation.map(|revision| ApplicationAction::Deploy(target, revision));
-        for action in write.change.into_iter().chain(deploy) {
-            self.scheduler.carry_out(now, action, &mut self.view.set);
-        }
-        if write.change.is_none() && deploy.is_none() {
-            return;
-        }
-        if let Some(revision) = operation {
-            plane.promote(ClusterId(target.0), revision);
-        }
-        let answered = self.client.api.send(APPLICATIONS, now).answered;
-        self.view.changed.insert(target.0);
-        pass.in_flight += 1;
-        self.queue.step(answered, SetStep::Answered, plane);
-        let Some(live) = &self.view.set.applications[target.index()].live else { return };
-        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
-            .then_some(Revision(live.spec.parameters));
-        let is_refresh = matches!(write.change, Some(ApplicationAction::Refresh(_)));
-        self.application_controller.written(target.index(), answered, (spec, deploy.is_some(), is_refresh), plane);
-        if deploy.is_none() {
-            self.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
-        }
-    }
-
-    /// All Applications are written. Those that are not generated any more are deleted, and the set's status gets a
-    /// list of all with their sync status and health, which is written whether it says anything new or not.
-    fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        let Some(pass) = &self.writing else { return };
-        let began = pass.began;
-        let is_membership =
-            |action: &ApplicationAction| matches!(action, ApplicationAction::Create(_) | ApplicationAction::Delete(_));
-        let mut is_new = pass.decided.actions.iter().any(is_membership);
-        let mut at = now;
-        for action in &pass.decided.actions {
-            if let ApplicationAction::Delete(target) = *action {
-                // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
-                at = self.client.api.in_turn(APPLICATIONS, at, 2);
-                self.scheduler.carry_out(began, *action, &mut self.view.set);
-                self.view.changed.insert(target.0);
-                self.application_controller.deleted(target.index(), plane);
-            }
-        }
-        let shown_at = self.application_controller.shown_at;
-        is_new |= shown_at.is_some_and(|shown| self.listed.is_none_or(|listed| shown > listed));
-        let (is_written, end) = self.client.update(at, is_new);
-        self.listed = if is_written { Some(now) } else { self.listed };
-        for index in self.joining.drain(..) {
-            if let Some(generated) = &mut self.view.set.applications[index].generated {
-                generated.valid = true;
-                self.view.changed.insert(index as u32);
-            }
-        }
-        self.end_pass(end, is_written, plane);
-    }
-
-    /// The pass ends at `end`. One that could not write the set is repeated.
-    fn end_pass(&mut self, end: SimTime, is_written: bool, plane: &mut Plane<'_>) {
-        let WritingPass { began, decided, .. } = self.writing.take().expect("a pass ends that writes");
-        self.has_failed = !is_written;
-        let wake_at = if is_written {
-            self.limiter.forget(());
-            decided.wake_at.filter(|at| *at > began)
-        } else {
-            Some(self.limiter.again((), end))
-        };
-        if let Some(at) = wake_at {
-            self.queue.add_at((), at, plane);
-        }
-        let completes = is_written && self.is_reported(decided.status.rows);
-        let created = decided.actions.iter().filter(|action| matches!(action, ApplicationAction::Create(_))).count();
-        self.status = decided.status;
-        for change in std::mem::take(&mut self.unread) {
-            self.person(&change);
-        }
-        self.queue.end_pass((), end, created as u64, completes, plane);
-    }
 }
 
-impl Controller for ArgoCdController {
+impl Controller for ArgoCdController<'_> {
     fn traits(&self) -> Traits {
         Traits {
             ignores_pause: true,
@@ -540,9 +329,7 @@ impl Controller for ArgoCdController {
         let mut stages = vec![String::new(); self.view.set.applications.len()];
         for (number, list) in (1..).zip(lists) {
             for &application in list {
-                let stage = &mut stages[application as usize];
-                let separator = if stage.is_empty() { "" } else { "; " };
-                stage.push_str(&format!("{separator}step {number}"));
+                add_stage(&mut stages[application as usize], &format!("step {number}"));
             }
         }
         for stage in stages.iter_mut().filter(|stage| !lists.is_empty() && stage.is_empty()) {

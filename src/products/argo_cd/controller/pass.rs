@@ -1,0 +1,225 @@
+//! A pass of the ApplicationSet controller: its decision, and its writes of Applications and of the set.
+//!
+//! Follows `applicationset/controllers/applicationset_controller.go` of argoproj/argo-cd. What it leaves out, and how
+//! we know, is in the header of [`super`].
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::super::application_controller::{SetStep, View};
+use super::ArgoCdController;
+use crate::control_plane::{ApiClient, Plane, RetryPolicy};
+use crate::rollout::argo_cd::{ApplicationAction, Barrier, SetDecision, SetWrite};
+use crate::rollout::{Revision, TargetId};
+use crate::units::SimTime;
+use crate::world::ClusterId;
+
+/// The kinds of objects that the ApplicationSet controller's client has limits for.
+const APPLICATIONS: usize = 0;
+const SET: usize = 1;
+
+/// The client of the ApplicationSet controller.
+pub(super) struct SetClient {
+    pub(super) api: ApiClient,
+    /// When the set's status was last written with another content.
+    pub(super) written: Option<SimTime>,
+}
+
+impl SetClient {
+    /// Updates the set's status at `begin`. `changes`: its content is another one. Returns whether it is written, and
+    /// when the last try is answered.
+    fn update(&mut self, begin: SimTime, changes: bool) -> (bool, SimTime) {
+        match self.api.update(SET, begin, self.written, RetryPolicy::DEFAULT) {
+            Ok(at) => {
+                self.written = if changes { Some(at) } else { self.written };
+                (true, at)
+            }
+            Err(at) => (false, at),
+        }
+    }
+}
+
+/// A write of an Application whose turn is still to come.
+struct QueuedWrite {
+    target: TargetId,
+    /// The object is created, its spec is changed, or a comparison is asked for.
+    change: Option<ApplicationAction>,
+    /// The pass requests a sync of this revision.
+    requested: Option<Revision>,
+}
+
+/// A pass that writes Applications.
+pub(super) struct WritingPass {
+    began: SimTime,
+    decided: SetDecision,
+    queued: VecDeque<QueuedWrite>,
+    /// Requests that are not answered.
+    pub(super) in_flight: usize,
+}
+
+impl ArgoCdController<'_> {
+    /// A pass of the ApplicationSet controller.
+    pub(super) fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        plane.begin_pass(self.scheduler.updating() as u64);
+        self.passed = now;
+        if self.too_large.is_some() {
+            self.queue.end_pass((), now, 0, false, plane);
+            return;
+        }
+        self.rows_written.clear();
+        self.condition_written = None;
+        let mut at = now;
+        let watch_delay = self.watch_delay;
+        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + watch_delay));
+        let (client, rows_written, condition_written) =
+            (&mut self.client, &mut self.rows_written, &mut self.condition_written);
+        let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write| {
+            let (SetWrite::Rows { is_new } | SetWrite::Conditions { is_new }) = write;
+            let is_written;
+            (is_written, at) = client.update(at, is_new);
+            match write {
+                _ if !is_written || !is_new => {}
+                SetWrite::Rows { .. } => rows_written.push(at),
+                SetWrite::Conditions { .. } => *condition_written = Some(at),
+            }
+            is_written.then_some(at)
+        });
+        self.view.changed.clear();
+        for written in &self.rows_written {
+            self.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
+        }
+        let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
+        let has_failed = pass.status.failed;
+        self.writing = Some(WritingPass { began: now, decided: pass, queued, in_flight: 0 });
+        if has_failed {
+            self.end_pass(at, false, plane);
+        } else {
+            self.queue.step(at, SetStep::Writes, plane);
+        }
+    }
+
+    /// The Applications that a pass writes, each with one request: first those whose comparison is asked for, then the
+    /// others by name.
+    fn queued_writes(&mut self, pass: &SetDecision) -> VecDeque<QueuedWrite> {
+        self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
+        let mut queued = VecDeque::new();
+        let mut by_rank: BTreeMap<u32, QueuedWrite> = BTreeMap::new();
+        for action in &pass.actions {
+            match *action {
+                ApplicationAction::Refresh(target) => {
+                    queued.push_back(QueuedWrite { target, change: Some(*action), requested: None });
+                }
+                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => {
+                    let write = QueuedWrite { target, change: Some(*action), requested: None };
+                    by_rank.insert(self.scheduler.rank(target), write);
+                }
+                ApplicationAction::Deploy(..) | ApplicationAction::Delete(_) => {}
+            }
+        }
+        for &target in &pass.status.requested {
+            let write = by_rank.entry(self.scheduler.rank(target));
+            let write = write.or_insert(QueuedWrite { target, change: None, requested: None });
+            write.requested = self.view.set.applications[target.index()].generated.as_ref().map(|of| of.wanted);
+        }
+        queued.extend(by_rank.into_values());
+        queued
+    }
+
+    /// Applications are written until as many requests are under way as may be, or nothing is left to write.
+    pub(super) fn write_applications(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        let Some(mut pass) = self.writing.take() else { return };
+        while pass.in_flight < self.width
+            && let Some(write) = pass.queued.pop_front()
+        {
+            self.write_application(&mut pass, &write, now, plane);
+        }
+        let is_over = pass.in_flight == 0;
+        self.writing = Some(pass);
+        if is_over {
+            self.write_list(now, plane);
+        }
+    }
+
+    /// The turn of one Application. Spec and operation are one request; what is there already needs none.
+    fn write_application(&mut self, pass: &mut WritingPass, write: &QueuedWrite, now: SimTime, plane: &mut Plane<'_>) {
+        let target = write.target;
+        let is_free = |view: &View| {
+            view.set.applications[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none())
+        };
+        let operation = write.requested.filter(|_| is_free(&self.view));
+        let deploy = operation.map(|revision| ApplicationAction::Deploy(target, revision));
+        for action in write.change.into_iter().chain(deploy) {
+            self.scheduler.carry_out(now, action, &mut self.view.set);
+        }
+        if write.change.is_none() && deploy.is_none() {
+            return;
+        }
+        if let Some(revision) = operation {
+            plane.promote(ClusterId(target.0), revision);
+        }
+        let answered = self.client.api.send(APPLICATIONS, now).answered;
+        self.view.changed.insert(target.0);
+        pass.in_flight += 1;
+        self.queue.step(answered, SetStep::Answered, plane);
+        let Some(live) = &self.view.set.applications[target.index()].live else { return };
+        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
+            .then_some(Revision(live.spec.parameters));
+        let is_refresh = matches!(write.change, Some(ApplicationAction::Refresh(_)));
+        self.application_controller.written(target.index(), answered, (spec, deploy.is_some(), is_refresh), plane);
+        if deploy.is_none() {
+            self.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
+        }
+    }
+
+    /// All Applications are written. Those that are not generated any more are deleted, and the set's status gets a
+    /// list of all with their sync status and health, which is written whether it says anything new or not.
+    fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        let Some(pass) = &self.writing else { return };
+        let began = pass.began;
+        let is_membership =
+            |action: &ApplicationAction| matches!(action, ApplicationAction::Create(_) | ApplicationAction::Delete(_));
+        let mut is_new = pass.decided.actions.iter().any(is_membership);
+        let mut at = now;
+        for action in &pass.decided.actions {
+            if let ApplicationAction::Delete(target) = *action {
+                // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
+                at = self.client.api.in_turn(APPLICATIONS, at, 2);
+                self.scheduler.carry_out(began, *action, &mut self.view.set);
+                self.view.changed.insert(target.0);
+                self.application_controller.deleted(target.index(), plane);
+            }
+        }
+        let shown_at = self.application_controller.shown_at;
+        is_new |= shown_at.is_some_and(|shown| self.listed.is_none_or(|listed| shown > listed));
+        let (is_written, end) = self.client.update(at, is_new);
+        self.listed = if is_written { Some(now) } else { self.listed };
+        for index in self.joining.drain(..) {
+            if let Some(generated) = &mut self.view.set.applications[index].generated {
+                generated.valid = true;
+                self.view.changed.insert(index as u32);
+            }
+        }
+        self.end_pass(end, is_written, plane);
+    }
+
+    /// The pass ends at `end`. One that could not write the set is repeated.
+    fn end_pass(&mut self, end: SimTime, is_written: bool, plane: &mut Plane<'_>) {
+        let WritingPass { began, decided, .. } = self.writing.take().expect("a pass ends that writes");
+        self.has_failed = !is_written;
+        let wake_at = if is_written {
+            self.limiter.forget(());
+            decided.wake_at.filter(|at| *at > began)
+        } else {
+            Some(self.limiter.again((), end))
+        };
+        if let Some(at) = wake_at {
+            self.queue.add_at((), at, plane);
+        }
+        let completes = is_written && self.is_reported(decided.status.rows);
+        let created = decided.actions.iter().filter(|action| matches!(action, ApplicationAction::Create(_))).count();
+        self.status = decided.status;
+        for change in std::mem::take(&mut self.unread) {
+            self.person(&change);
+        }
+        self.queue.end_pass((), end, created as u64, completes, plane);
+    }
+}

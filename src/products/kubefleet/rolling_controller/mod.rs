@@ -1,0 +1,246 @@
+//! The rolling update of a KubeFleet placement: its rollout controller, in front of the work generator.
+//!
+//! Every cluster of the fleet is a member cluster that the placement has picked. A pass starts when Available of a
+//! binding changes, by the pass's own writes to bindings, and on its timer (kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/rollout/controller.go`). It lists the bindings from the API server. Then it writes them in groups,
+//! one after the other, and each group all at the same time (`errgroup`): the apply strategy; the status of those that
+//! are held back; the status of those that are up to date, changed or not; the spec of those that it rolls; and their
+//! status. So a pass lasts a few requests, until the limit of the hub agent's client slows it down.
+//!
+//! Each write carries the version that was listed. If the work generator has written the binding since then, the write
+//! is refused, and the pass ends with an error before the next group. It gives up those writes of the group that wait
+//! for the client's limit; those that are sent are carried out. The statuses of bindings whose spec is written follow
+//! all the same.
+//!
+//! The scheduler takes a cluster out of the placement by unscheduling its binding, which the rollout deletes within
+//! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that comes
+//! back gets a new binding when the old one is gone. Left out: conflicts of bindings that are patched.
+
+mod pass;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::members;
+use super::work_generator::{Effect, WorkGenerator};
+use super::{KubeFleetRolling, member_clusters};
+use crate::control_plane::{
+    Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
+};
+use crate::products::Run;
+use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
+use crate::rollout::kubefleet::{ApplyStrategy, Binding, KubeFleetBugs, binding_name, placement_conditions};
+use crate::rollout::{Hold, TargetId, TargetSet};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
+use pass::RolloutPass;
+
+/// Steps of the rollout controller.
+#[derive(Clone, Copy, Debug)]
+enum RolloutTimer {
+    /// Something that it watches is in its cache.
+    Wake,
+    /// The snapshot of the release is made.
+    Snapshot,
+    /// A group of writes is over.
+    GroupEnds,
+    /// A spec or a deletion is written.
+    SpecWritten(RollingAction),
+}
+
+/// KubeFleet's rollout controller with one placement.
+pub(super) struct RollingController {
+    scheduler: RollingUpdate,
+    view: RollingView,
+    unavailable: TargetSet,
+    bugs: KubeFleetBugs,
+    runtime: Runtime<(), RolloutTimer>,
+    limiter: RateLimiter<()>,
+    generator: WorkGenerator,
+    watch_delay: SimDuration,
+    pass: Option<RolloutPass>,
+    /// The timers of specs and deletions that are on their way.
+    specs: BTreeMap<usize, u32>,
+    /// Bindings whose spec is on its way, and for whose answer nobody waits.
+    given_up: BTreeSet<usize>,
+    /// Bindings were created at the release, and no pass has seen them.
+    bindings_are_new: bool,
+    /// Something was reported since the last pass.
+    is_dirty: bool,
+    /// The last pass rolled nothing.
+    wrote_nothing: bool,
+    /// Clusters that come back as soon as their old binding is gone, and how often each was asked for.
+    returning: BTreeMap<ClusterId, usize>,
+    /// The names of all clusters.
+    names: Vec<String>,
+    /// From the release until there is a snapshot of it. `None`: it is there.
+    snapshot_delay: Option<SimDuration>,
+}
+
+impl RollingController {
+    pub(super) fn new(strategy: &KubeFleetRolling, run: Run<'_>) -> Self {
+        let KubeFleetRolling { rules, upstream_bugs, policy, config, .. } = strategy;
+        let world = run.fleet.world;
+        let before = (world.release == ReleaseKind::Update).then_some(OLD);
+        let snapshot_delay = strategy.delay.draw(&run.streams, "hub".into(), "snapshot delay", 0);
+        let snapshot_delay = Some(snapshot_delay).filter(|delay| !delay.is_zero());
+        let view = RollingView {
+            active: true,
+            policy: *policy,
+            apply_strategy: ApplyStrategy(0),
+            latest_snapshot: if snapshot_delay.is_none() { Some(NEW) } else { before },
+            bindings: members::bindings_of(world, "placement", 0..world.clusters.len()),
+        };
+        Self {
+            scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters)),
+            view,
+            unavailable: TargetSet::new(world.clusters.len()),
+            bugs: *upstream_bugs,
+            runtime: Runtime::new(1),
+            limiter: RateLimiter::controller_default(),
+            // A pass lists the bindings from the API server.
+            generator: WorkGenerator::new(&run, false),
+            watch_delay: run.control_loop.watch_delay,
+            pass: None,
+            specs: BTreeMap::new(),
+            given_up: BTreeSet::new(),
+            bindings_are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
+            is_dirty: false,
+            wrote_nothing: false,
+            returning: BTreeMap::new(),
+            names: world.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
+            snapshot_delay,
+        }
+    }
+
+    /// The scheduler no longer picks the cluster, or picks it again.
+    fn select(&mut self, cluster: ClusterId, is_selected: bool, plane: &mut Plane<'_>) {
+        match self.view.bindings.get_mut(TargetId(cluster.0)) {
+            Some(binding) if !is_selected || !binding.deleting => {
+                let change: fn(&mut Binding) = if is_selected { Binding::reschedule } else { Binding::unschedule };
+                change(binding);
+                self.generator.refresh(cluster.index(), plane.now(), plane);
+            }
+            Some(_) => *self.returning.entry(cluster).or_default() += 1,
+            None if is_selected => {
+                let name = binding_name("placement", &self.names[cluster.index()], cluster.0);
+                self.view.bindings.insert(Binding::scheduled(name, TargetId(cluster.0), 0));
+            }
+            None => {}
+        }
+    }
+
+    /// A binding is gone.
+    fn remove(&mut self, cluster: ClusterId, plane: &mut Plane<'_>) {
+        self.view.bindings.remove(TargetId(cluster.0));
+        self.generator.forget(cluster.index());
+        self.is_dirty = true;
+        plane.changed(cluster);
+        self.runtime.add(());
+        if let Some(times) = self.returning.get_mut(&cluster) {
+            *times -= 1;
+            if *times == 0 {
+                self.returning.remove(&cluster);
+            }
+            self.select(cluster, true, plane);
+        }
+    }
+
+    fn effect(&mut self, effect: Effect, now: SimTime, plane: &mut Plane<'_>) {
+        match effect {
+            Effect::Status(cluster, revision, state) => {
+                let bindings = &mut self.view.bindings;
+                let written = members::write_status(bindings, TargetId(cluster.0), revision, state);
+                if let Some((before, after)) = written {
+                    self.is_dirty = true;
+                    self.binding_written(cluster, now, plane);
+                    if wakes(&before, &after, self.bugs) {
+                        self.runtime.step(now + self.watch_delay, RolloutTimer::Wake, plane);
+                    }
+                }
+            }
+            Effect::Written(cluster) => self.binding_written(cluster, now, plane),
+            Effect::Removed(cluster) => {
+                if self.generator.has_removed(cluster, now, plane) {
+                    self.remove(cluster, plane);
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, step: RolloutTimer, now: SimTime, plane: &mut Plane<'_>) {
+        match step {
+            RolloutTimer::Wake => self.runtime.add(()),
+            RolloutTimer::Snapshot => {
+                self.snapshot_delay = None;
+                self.view.latest_snapshot = Some(NEW);
+                self.runtime.add(());
+            }
+            RolloutTimer::GroupEnds => self.group_ends(now, plane),
+            RolloutTimer::SpecWritten(action) => self.spec_written(action, now, plane),
+        }
+    }
+}
+
+impl Controller for RollingController {
+    fn traits(&self) -> Traits {
+        Traits { ignores_pause: true, reports_completion: true, ..Traits::default() }
+    }
+
+    fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        match input {
+            ControllerInput::Released => {
+                self.runtime.release(());
+                if let Some(delay) = self.snapshot_delay {
+                    self.runtime.step(now + delay, RolloutTimer::Snapshot, plane);
+                }
+            }
+            ControllerInput::Report(report) => self.generator.report(report),
+            ControllerInput::Person(Change::Release(revision)) => {
+                self.view.latest_snapshot = Some(*revision);
+                self.runtime.add(());
+            }
+            ControllerInput::Person(Change::Selected(cluster, is_selected)) => {
+                self.select(*cluster, *is_selected, plane);
+                self.runtime.add(());
+            }
+            ControllerInput::Timer(number) => {
+                if let Some(step) = self.runtime.due(number, plane) {
+                    self.step(step, now, plane);
+                } else if let Some(effect) = self.generator.due(number, now, plane) {
+                    self.effect(effect, now, plane);
+                }
+            }
+            _ => {}
+        }
+        self.generator.work(now, plane);
+        while self.runtime.take(plane).is_some() {
+            self.begin(now, plane);
+        }
+    }
+
+    /// A cluster that the placement no longer picks is done when its binding is gone.
+    fn is_done(&self, cluster: ClusterId) -> bool {
+        self.view.bindings.get(TargetId(cluster.0)).is_none()
+            || members::is_done(&self.view.bindings, TargetId(cluster.0))
+    }
+
+    /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
+    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
+        let has_steps = self.runtime.steps().next().is_some() || self.runtime.is_busy();
+        self.wrote_nothing && !self.is_dirty && !has_steps && self.generator.is_idle()
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        self.scheduler.hold(&self.view)
+    }
+
+    fn stages(&self) -> Vec<String> {
+        vec![String::new(); self.names.len()]
+    }
+
+    fn show(&mut self, log: &mut StatusLog) {
+        if self.pass.is_none() {
+            log.show(placement_conditions("placement", &self.view.bindings, self.view.latest_snapshot));
+        }
+    }
+}

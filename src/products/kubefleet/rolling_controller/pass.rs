@@ -1,0 +1,307 @@
+//! A pass of KubeFleet's rollout controller: the groups of its writes, and how conflicts end them.
+//!
+//! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet, whose functions the groups name. What it
+//! leaves out, and how we know, is in the header of [`super`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::members;
+use super::super::work_generator::BINDINGS;
+use super::{RollingController, RolloutTimer};
+use crate::control_plane::{ApiRequest, Plane};
+use crate::rollout::kubefleet::rolling::{RollingAction, RollingDecision};
+use crate::rollout::kubefleet::{Binding, BindingState};
+use crate::rollout::{QueueRequest, TargetId};
+use crate::units::SimTime;
+use crate::world::ClusterId;
+
+/// The groups of writes of a pass, in their order, with the functions of `controller.go` that make them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Group {
+    /// The list of bindings: `ListBindingsFromKey` with the uncached reader.
+    #[default]
+    List,
+    /// The placement's apply strategy: `processApplyStrategyUpdates`.
+    Patch,
+    /// The status of bindings that are held back: `updateStaleBindingsStatus`.
+    Block,
+    /// The status of bindings that are up to date: `refreshUpToDateBindingStatus`, or without anything to roll
+    /// `checkAndUpdateStaleBindingsStatus`.
+    Refresh,
+    /// Specs, and deletions: `updateBindings`.
+    Roll,
+    /// The status of bindings whose spec is written: `updateBindingStatus`, which follows each spec.
+    Start,
+}
+
+impl Group {
+    const ALL: [Self; 6] = [Self::List, Self::Patch, Self::Block, Self::Refresh, Self::Roll, Self::Start];
+
+    fn next(self) -> Option<Self> {
+        Self::ALL.get(self as usize + 1).copied()
+    }
+}
+
+/// A pass in progress.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RolloutPass {
+    began: SimTime,
+    group: Group,
+    /// The timer of the group's end, and its time.
+    ends: (u32, SimTime),
+    /// What it decided. `None`: it is listing.
+    decided: Option<RollingDecision>,
+    /// Bindings that were bound to the newest resources when it listed them, if it rolls any.
+    up_to_date: Vec<usize>,
+    /// The writes of the group, by binding.
+    writes: BTreeMap<usize, ApiRequest>,
+    /// Bindings that the group deletes, whatever their version.
+    deleted: BTreeSet<usize>,
+    /// Bindings that the generator has written since the list, and when it did so first.
+    changed: BTreeMap<usize, SimTime>,
+    /// When the first write of the group is refused.
+    refused: Option<SimTime>,
+    /// A group had a conflict.
+    has_failed: bool,
+    completes: bool,
+}
+
+impl RolloutPass {
+    /// When the write of a binding is refused, if it is.
+    fn refusal(&self, cluster: usize) -> Option<SimTime> {
+        let has_version = matches!(self.group, Group::Block | Group::Refresh | Group::Roll);
+        if !has_version || self.deleted.contains(&cluster) {
+            return None;
+        }
+        let changed = self.changed.get(&cluster)?;
+        Some(self.writes.get(&cluster)?.answered).filter(|answered| changed < answered)
+    }
+
+    /// Those of these bindings that the group has written when it ends.
+    fn written_of(&self, targets: &[TargetId], now: SimTime) -> Vec<TargetId> {
+        let is_sent = |cluster: usize| self.writes.get(&cluster).is_some_and(|write| write.sent <= now);
+        let is_written = |target: &TargetId| is_sent(target.index()) && self.refusal(target.index()).is_none();
+        targets.iter().copied().filter(is_written).collect()
+    }
+}
+
+impl RollingController {
+    /// A pass begins: it lists the bindings.
+    pub(super) fn begin(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        members::update_unavailable(&mut self.unavailable, &self.view.bindings);
+        plane.begin_pass(self.unavailable.len() as u64);
+        if std::mem::take(&mut self.bindings_are_new) {
+            // The event of the first one has started this pass. Those of the others come while it lists.
+            self.runtime.add(());
+        }
+        let listed = self.generator.client.send(BINDINGS, now).answered;
+        self.pass = Some(RolloutPass {
+            began: now,
+            ends: (self.runtime.step(listed, RolloutTimer::GroupEnds, plane), listed),
+            ..RolloutPass::default()
+        });
+    }
+
+    /// A group of writes is over, and the next one begins.
+    pub(super) fn group_ends(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        let Some(mut pass) = self.pass.take() else { return };
+        self.close(&mut pass, now, plane);
+        // A binding whose spec is written gets its status in any case.
+        let mut next = pass.group.next().filter(|next| !pass.has_failed || *next == Group::Start);
+        while let Some(group) = next {
+            pass.group = group;
+            if let Some(end) = self.open(&mut pass, now, plane) {
+                pass.ends = (self.runtime.step(end, RolloutTimer::GroupEnds, plane), end);
+                plane.pass_until(end, 0);
+                self.pass = Some(pass);
+                return;
+            }
+            next = group.next();
+        }
+        let asked = pass.decided.map_or(QueueRequest::None, |decided| decided.status.next);
+        let asked = if pass.has_failed { QueueRequest::Error } else { asked };
+        if let Some(at) = self.limiter.requeue((), now, asked) {
+            self.runtime.add_at((), at, plane);
+        }
+        let completes = pass.completes && !pass.has_failed && self.snapshot_delay.is_none();
+        self.runtime.end_pass((), now, 0, completes, plane);
+    }
+
+    /// The bindings that a group writes.
+    fn bindings_of(&self, pass: &RolloutPass, decided: &RollingDecision) -> Vec<usize> {
+        let indices = |targets: &[TargetId]| targets.iter().map(|target| target.index()).collect();
+        match pass.group {
+            Group::List => Vec::new(),
+            Group::Patch => indices(&decided.status.patched),
+            Group::Block => indices(&self.scheduler.blocked(decided, &self.view)),
+            Group::Refresh if is_rolling(decided) => pass.up_to_date.clone(),
+            Group::Refresh => indices(&decided.status.restarted),
+            Group::Roll | Group::Start => decided.actions.iter().map(|action| action.target().index()).collect(),
+        }
+    }
+
+    /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict. `None`: it is
+    /// empty.
+    fn open(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
+        let decided = pass.decided.take().expect("a pass decides when it has listed the bindings");
+        let clusters = self.bindings_of(pass, &decided);
+        let end = if pass.group == Group::Start {
+            // Each status is sent when its spec is written.
+            pass.writes.clear();
+            pass.refused = None;
+            clusters.into_iter().filter_map(|cluster| self.generator.started(cluster)).filter(|at| *at > now).max()
+        } else {
+            let write = |cluster| (cluster, self.generator.client.send_for_now(BINDINGS, now));
+            let writes: Vec<(usize, ApiRequest)> = clusters.into_iter().map(write).collect();
+            self.send(pass, &decided, &writes, plane);
+            pass.writes = writes.into_iter().collect();
+            pass.refused = pass.changed.keys().filter_map(|cluster| pass.refusal(*cluster)).min();
+            pass.refused.or(pass.writes.values().map(|write| write.answered).max())
+        };
+        pass.decided = Some(decided);
+        end
+    }
+
+    /// The writes of a group take effect when they are answered.
+    fn send(
+        &mut self,
+        pass: &mut RolloutPass,
+        decided: &RollingDecision,
+        writes: &[(usize, ApiRequest)],
+        plane: &mut Plane<'_>,
+    ) {
+        pass.deleted.clear();
+        let marked = match pass.group {
+            Group::Block => &decided.status.blocked[..],
+            Group::Refresh => &decided.status.restarted[..],
+            _ => &[],
+        };
+        let marked: BTreeSet<usize> = marked.iter().map(|target| target.index()).collect();
+        for (cluster, write) in writes.iter().filter(|(cluster, _)| marked.contains(cluster)) {
+            self.generator.write_binding(*cluster, write.answered);
+        }
+        match pass.group {
+            Group::Patch => {
+                for (_, write) in writes {
+                    self.runtime.step(write.answered + self.watch_delay, RolloutTimer::Wake, plane);
+                }
+            }
+            Group::Roll => {
+                for (action, (cluster, write)) in decided.actions.iter().zip(writes) {
+                    match *action {
+                        RollingAction::Deploy(target, revision) => plane.promote(ClusterId(target.0), revision),
+                        RollingAction::Delete(_) => _ = pass.deleted.insert(*cluster),
+                    }
+                    let timer = self.runtime.step(write.answered, RolloutTimer::SpecWritten(*action), plane);
+                    self.specs.insert(*cluster, timer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A group of writes is over.
+    fn close(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) {
+        if pass.refused.is_some_and(|at| at <= now) {
+            pass.has_failed = true;
+            self.generator.client.give_up(BINDINGS, now);
+        }
+        let Some(decided) = pass.decided.take() else {
+            pass.changed.clear();
+            pass.decided = Some(self.decide(pass));
+            return;
+        };
+        match pass.group {
+            Group::Patch => self.view.store_patched(&decided.status),
+            Group::Block => {
+                let written = pass.written_of(&decided.status.blocked, now);
+                self.view.store_started(pass.began, &written, false);
+                // Those that the generator has changed meanwhile say it again.
+                let changed = self.view.bindings.changed().iter().map(TargetId);
+                let again: Vec<TargetId> =
+                    changed.filter(|target| self.scheduler.is_blocked(*target, &self.view)).collect();
+                self.view.store_started(pass.began, &pass.written_of(&again, now), false);
+            }
+            Group::Refresh => {
+                let written = pass.written_of(&decided.status.restarted, now);
+                self.view.store_started(pass.began, &written, true);
+                written.iter().for_each(|target| self.generator.write_started(target.index(), now));
+            }
+            Group::Roll => {
+                for (&cluster, write) in pass.writes.iter().filter(|(_, write)| write.answered > now) {
+                    if write.sent > now || pass.refusal(cluster).is_some() {
+                        let timer = self.specs.remove(&cluster).expect("a spec on its way has a timer");
+                        self.runtime.cancel(timer, plane);
+                    } else {
+                        self.given_up.insert(cluster);
+                    }
+                }
+            }
+            Group::List | Group::Start => {}
+        }
+        pass.decided = Some(decided);
+    }
+
+    /// The bindings are listed: the pass decides.
+    fn decide(&mut self, pass: &mut RolloutPass) -> RollingDecision {
+        members::update_unavailable(&mut self.unavailable, &self.view.bindings);
+        let decided = self.scheduler.reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
+        self.view.bindings.clear_changed();
+        pass.completes = self.scheduler.is_done(&self.view);
+        let status = &decided.status;
+        self.wrote_nothing = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
+        self.is_dirty = false;
+        if is_rolling(&decided) {
+            let newest = self.view.latest_snapshot;
+            let is_newest = |of: &&Binding| of.state == BindingState::Bound && of.snapshot == newest;
+            pass.up_to_date = self.view.bindings.iter().filter(is_newest).map(|of| of.target.index()).collect();
+        }
+        decided
+    }
+
+    /// The write of a spec or of a deletion is answered.
+    pub(super) fn spec_written(&mut self, action: RollingAction, now: SimTime, plane: &mut Plane<'_>) {
+        let target = action.target();
+        let cluster = target.index();
+        self.specs.remove(&cluster);
+        let is_given_up = self.given_up.remove(&cluster);
+        let is_refused = self.pass.as_ref().is_some_and(|pass| pass.refusal(cluster).is_some());
+        if is_refused || self.view.bindings.get(target).is_none() {
+            return;
+        }
+        self.view.store_actions(now, &[action]);
+        match action {
+            RollingAction::Deploy(_, revision) if is_given_up => {
+                self.view.store_started(now, &[target], false);
+                self.generator.write_spec(cluster, revision, [now, SimTime::MAX], plane);
+            }
+            RollingAction::Deploy(_, revision) => {
+                let started = self.generator.client.send(BINDINGS, now).answered;
+                self.generator.write_spec(cluster, revision, [now, started], plane);
+            }
+            RollingAction::Delete(_) => self.generator.delete(cluster, now, plane),
+        }
+        self.runtime.step(now + self.watch_delay, RolloutTimer::Wake, plane);
+    }
+
+    /// The generator has written a binding, which may end the group in progress.
+    pub(super) fn binding_written(&mut self, cluster: ClusterId, now: SimTime, plane: &mut Plane<'_>) {
+        let Some(pass) = &mut self.pass else { return };
+        pass.changed.entry(cluster.index()).or_insert(now);
+        if let Some(refused) = pass.refusal(cluster.index())
+            && pass.refused.is_none_or(|before| refused < before)
+        {
+            pass.refused = Some(refused);
+            let (timer, end) = pass.ends;
+            if refused < end {
+                self.runtime.cancel(timer, plane);
+                pass.ends = (self.runtime.step(refused, RolloutTimer::GroupEnds, plane), refused);
+            }
+        }
+    }
+}
+
+/// Whether anything is left to roll. The status of each binding that is up to date is then written, changed or not.
+fn is_rolling(pass: &RollingDecision) -> bool {
+    !pass.actions.is_empty() || pass.status.blocked_count > 0
+}
