@@ -133,8 +133,18 @@ impl FieldPlaces<'_> {
         self.mark(field, false, message, help, context);
     }
 
-    /// The same; in the file it marks the key (`is_key`) or the value.
-    pub(crate) fn mark(
+    /// As [`Self::report`]; in the file it marks the field's name in place of its value.
+    pub(crate) fn report_key(
+        &self,
+        field: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+        context: &mut Context<'_>,
+    ) {
+        self.mark(field, true, message, help, context);
+    }
+
+    fn mark(
         &self,
         field: &str,
         is_key: bool,

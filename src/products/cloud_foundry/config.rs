@@ -112,7 +112,7 @@ impl Product for CloudFoundryConfig {
                         Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
                         None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
                     };
-                    places.mark(&error.field, true, error.to_string(), help, context);
+                    places.report_key(&error.field, error.to_string(), help, context);
                 }
                 return None;
             }
@@ -126,7 +126,7 @@ impl Product for CloudFoundryConfig {
         if options.web_instances.is_some_and(|instances| instances != clusters) {
             let message = format!("the app has {clusters} instances, one for each entry of the fleet");
             let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
-            places.mark("options.web_instances", true, message, help, context);
+            places.report_key("options.web_instances", message, help, context);
             return None;
         }
         let supersedes = match self.supersedes {
