@@ -19,9 +19,6 @@ use super::{ApplicationSetStatus, ArgoCd, ArgoCdVersion};
 /// Applications of the largest set whose rows are shown one by one.
 const ROWS_SHOWN: usize = 100;
 
-/// What each kind of issue is called.
-const ISSUES: [&str; 4] = ["unknown operator", "application in several steps", "unreadable maxUpdate", "empty step"];
-
 impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
     pub fn set_conditions(&self, name: &str, view: &ApplicationSetView) -> Vec<ObjectCondition> {
@@ -128,7 +125,17 @@ impl ArgoCd {
             }
             IssueKind::EmptyStep => issues.empty_steps.iter().map(|at| step(*at)).collect(),
         };
-        format!("{}: {}", ISSUES[kind as usize], found.join(", "))
+        format!("{}: {}", issue_name(kind), found.join(", "))
+    }
+}
+
+/// The words for an issue, in its condition.
+const fn issue_name(kind: IssueKind) -> &'static str {
+    match kind {
+        IssueKind::Operator => "unknown operator",
+        IssueKind::Duplicate => "application in several steps",
+        IssueKind::MaxUpdate => "unreadable maxUpdate",
+        IssueKind::EmptyStep => "empty step",
     }
 }
 

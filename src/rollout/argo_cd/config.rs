@@ -267,13 +267,6 @@ impl ApplicationSetFile {
     }
 }
 
-#[cfg(test)]
-impl From<ApplicationSetStrategy> for ApplicationSetSpec {
-    fn from(strategy: ApplicationSetStrategy) -> Self {
-        Self { strategy: Some(strategy), ..Self::default() }
-    }
-}
-
 impl ApplicationSetSpec {
     /// The steps, if the strategy is a RollingSync with its block; `None`: all simultaneously.
     ///
