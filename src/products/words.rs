@@ -10,15 +10,15 @@ pub(crate) const fn by(rules: RuleSet) -> &'static str {
     }
 }
 
-/// Lines of a table: its header and its rows. A column with `>` before its title is right-aligned and as wide as the
-/// title; each other one but the last is as wide as its longest entry.
+/// Lines of a table: its header and its rows. A column is as wide as its longest entry, and right-aligned if `>` is
+/// before its title.
 pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<String> {
     let titles = header.map(|title| title.trim_start_matches('>').to_owned());
     let all: Vec<[String; N]> = std::iter::once(titles).chain(rows).collect();
     let longest = |at: usize| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(longest);
     let cell = |at: usize, text: &String| match header[at].strip_prefix('>') {
-        Some(title) => format!("{text:>width$}", width = title.len()),
+        Some(_) => format!("{text:>width$}", width = widths[at]),
         None if at + 1 == N => text.clone(),
         None => format!("{text:width$}", width = widths[at]),
     };

@@ -151,7 +151,7 @@ pub struct EmulationInfo {
     /// TCP's congestion control.
     #[serde(default)]
     pub congestion: String,
-    /// How packets wait before a link: `fair` or `fifo`.
+    /// The queues before a link: `fair`, one for each connection, or `fifo`, one for all.
     #[serde(default)]
     pub queue: String,
     /// It measured although the machine was not quiet.

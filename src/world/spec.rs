@@ -112,7 +112,7 @@ pub struct ImageSpec {
     pub config: SizeModel,
     /// The registry it comes from, as in [`WorldSpec::registry_at`].
     pub registry: usize,
-    /// Whether its tag names a list of platforms, which is requested before the platform's manifest.
+    /// True: its tag names a list of platforms, which is requested before the platform's manifest.
     pub index: bool,
 }
 

@@ -43,7 +43,7 @@ fn partitions(lines: &mut Vec<String>, explained: &BundleExplanation, clusters: 
         let (members, most) = (partition.members.len().to_string(), partition.max_unavailable.to_string());
         [partition.name.clone(), members, most, format!("<= {gate} behind"), first.collect::<Vec<_>>().join(", ")]
     });
-    let header = ["partition", ">clusters", ">maxUnavailable", "> next opens at", "first clusters"];
+    let header = ["partition", ">clusters", ">maxUnavailable", ">next starts when", "first clusters"];
     lines.extend(table(header, rows).into_iter().take(PARTITIONS_SHOWN + 1));
     let more = partitions.len().saturating_sub(PARTITIONS_SHOWN);
     if more > 0 {

@@ -12,7 +12,7 @@ use super::steps::IssueKind;
 use super::view::ApplicationAction;
 use crate::units::SimDuration;
 
-/// What a pass has decided.
+/// The decision of a pass.
 pub type SetDecision = Pass<ApplicationAction, ApplicationSetStatus>;
 
 /// The result of a pass besides its actions. The rows are [`ArgoCd::rows`](super::ArgoCd::rows).

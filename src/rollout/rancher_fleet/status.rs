@@ -60,7 +60,7 @@ pub struct BundleStatus {
     pub stored: Vec<u32>,
 }
 
-/// What a pass has decided.
+/// The decision of a pass.
 pub type BundleDecision = Pass<BundleAction, BundleStatus>;
 
 impl BundleStatus {

@@ -49,7 +49,7 @@ pub(super) struct RolloutPass {
     group: Group,
     /// The timer of the group's end, and its time.
     ends: (u32, SimTime),
-    /// What it decided. `None`: it is listing.
+    /// Its decision. `None`: it is listing.
     decided: Option<RollingDecision>,
     /// Bindings that were bound to the newest resources when it listed them, if it rolls any.
     up_to_date: Vec<usize>,
@@ -301,7 +301,7 @@ impl RollingController {
     }
 }
 
-/// Whether anything is left to roll. The status of each binding that is up to date is then written, changed or not.
+/// True if a binding is left to roll. The status of each one that is up to date is then written, changed or not.
 fn is_rolling(pass: &RollingDecision) -> bool {
     !pass.actions.is_empty() || pass.status.blocked_count > 0
 }

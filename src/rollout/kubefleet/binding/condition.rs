@@ -6,7 +6,7 @@
 use super::super::KubeFleetBugs;
 use crate::units::SimTime;
 
-/// A condition's status; a missing condition is `None` elsewhere.
+/// A condition's status, in the order of a placement's reasons; a missing condition is `None` elsewhere.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ConditionStatus {
     /// In progress.

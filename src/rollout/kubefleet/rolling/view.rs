@@ -103,7 +103,7 @@ pub enum RollingAction {
     Delete(TargetId),
 }
 
-/// What a pass has decided.
+/// The decision of a pass.
 pub type RollingDecision = Pass<RollingAction, RollingStatus>;
 
 impl RollingAction {

@@ -160,8 +160,7 @@ impl StagedUpdateRun {
         }
     }
 
-    /// One pass of the run's reconciler over all bindings. Its status has the request to the
-    /// queue.
+    /// One pass of the run's reconciler over all bindings. Its status has the request to the queue.
     ///
     /// # Panics
     /// If a binding belongs to an unknown cluster, or time goes backwards.

@@ -88,7 +88,7 @@ pub enum StagedAction {
     RequestApproval(ApprovalId),
 }
 
-/// What a pass has decided.
+/// The decision of a pass.
 pub type StagedDecision = Pass<StagedAction, StagedStatus>;
 
 impl StagedStatus {
