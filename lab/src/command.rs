@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::LabError;
 
-/// How long a server may take to end by itself.
+/// The longest time that a server may take to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs a program with this input. Returns its output.

@@ -29,9 +29,9 @@ pub(crate) enum LabError {
     /// A file cannot be read or written.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
     /// Results cannot be written.

@@ -129,7 +129,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Where a node of a cluster finds an image: in its cluster's cache, if there is one.
+    /// The reference by which a node of a cluster pulls an image: in its cluster's cache, if there is one.
     fn reference(&self, cluster: usize, image: &str, tag: &str) -> String {
         let host = match self.world.distribution.kind {
             DistributionKind::Cache(_) => address(cluster),

@@ -1,4 +1,4 @@
-//! The machine that measures: what it has, how busy it is, and whether others disturb.
+//! The machine that measures: its programs and kernel, its load, and disturbance by others.
 //!
 //! Shares of processor time come from `/proc/stat` (proc(5)): steal is time in which the machine could have run but
 //! another guest did. The load of `/proc/loadavg` is recorded only, because it remembers the set-up before.
@@ -6,11 +6,12 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use fleetsim::results::EmulationInfo;
 
 use crate::command::run;
 use crate::error::LabError;
-use crate::net::{PacketQueue, Transport, has_netem};
+use crate::net::{PacketQueue, Transport, has_netem, try_fair_queues, try_in_namespace};
 
 /// Others may use this share of the processors before a measurement. Guess; with a load of ten, times grow by a third.
 const BUSY_MAX: f64 = 0.10;
@@ -18,10 +19,10 @@ const BUSY_MAX: f64 = 0.10;
 /// Other guests may take this share. Guess.
 const STEAL_MAX: f64 = 0.02;
 
-/// How long the machine is watched before a measurement.
+/// The machine is watched for so long before a measurement.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// How long a machine may take to become quiet.
+/// The longest time that a machine may take to become quiet.
 const QUIET_WITHIN: Duration = Duration::from_secs(30);
 
 /// Processor time since the machine started, in ticks.
@@ -63,13 +64,12 @@ const CONGESTION_KINDS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_cont
 
 /// Checks that the laboratory can work here, and returns what it works with.
 pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
-    let tools = ["docker-registry", "containerd", "ctr", "skopeo", "ip", "tc", "setpriv", "sysctl"];
+    let tools = ["docker-registry", "containerd", "ctr", "skopeo", "ip", "tc", "setpriv"];
     let classifier = (transport.queue == PacketQueue::Fair).then_some("nft");
     let missing: Vec<&str> = tools.into_iter().chain(classifier).filter(|tool| !is_installed(tool)).collect();
     if !missing.is_empty() {
         return Err(LabError::Machine(format!(
-            "the laboratory needs {}; run: apt-get install docker-registry containerd skopeo iproute2 nftables procps \
-             util-linux",
+            "the laboratory needs {}; run: apt-get install docker-registry containerd skopeo iproute2 nftables util-linux",
             missing.join(", ")
         )));
     }
@@ -81,12 +81,18 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
             kinds.trim()
         )));
     }
-    if let Err(error) = run(&["ip", "netns", "list"], "").and_then(|_| run(&["ip", "netns", "add", PROBE], "")) {
+    if let Err(error) = try_in_namespace(|_| Ok(())) {
         return Err(LabError::Machine(format!(
             "the laboratory must be allowed to make network namespaces ({error}); run it as root"
         )));
     }
-    run(&["ip", "netns", "del", PROBE], "")?;
+    if transport.queue == PacketQueue::Fair
+        && let Err(error) = try_fair_queues()
+    {
+        return Err(LabError::Machine(format!(
+            "`--queue fair` must find htb and nftables' egress hook in the kernel ({error}); take `--queue fifo`"
+        )));
+    }
     let version = |words: &[&str]| run(words, "").map(|text| text.trim().to_owned()).unwrap_or_default();
     Ok(EmulationInfo {
         kernel: version(&["uname", "-r"]),
@@ -95,12 +101,10 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
         processors: std::thread::available_parallelism().map_or(0, usize::from),
         has_netem: has_netem(),
         congestion: transport.congestion.clone(),
-        queue: format!("{:?}", transport.queue).to_lowercase(),
+        queue: transport.queue.to_possible_value().expect("no kind is hidden").get_name().to_owned(),
         ..EmulationInfo::default()
     })
 }
-
-const PROBE: &str = "fleetsim-lab-may-i";
 
 /// Waits until the machine is quiet. Returns the shares of busy and stolen time.
 ///

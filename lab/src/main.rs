@@ -9,9 +9,9 @@
 //! | `study` | an experiment, simulated and emulated side by side |
 //! | `lab` | a set-up that is built, and one run in it |
 //! | `net`, `registry`, `node`, `image` | its parts: links, registries, containerds, images |
-//! | `machine` | whether the machine is quiet |
+//! | `machine` | the machine: its programs, its kernel, its load |
 //! | `measured`, `comparison` | the tables of all set-ups |
-//! | `command`, `error` | programs that are started, and what can go wrong |
+//! | `command`, `error` | programs that are started, and errors |
 
 mod command;
 mod comparison;
@@ -52,7 +52,7 @@ struct Args {
     /// Simulate all set-ups and write the predictions, before anything is measured
     #[arg(long)]
     predict: bool,
-    /// Print how predicted and measured results compare
+    /// Print predicted beside measured results
     #[arg(long)]
     compare: bool,
     /// Measure set-ups again that have results
@@ -166,7 +166,7 @@ fn emulate(setup: &Path, args: &Args, info: fleetsim::results::EmulationInfo, ta
     measured::replace(table, &experiment.name, rows)
 }
 
-/// Whether a folder has results of the same experiment.
+/// True if a folder has results of the same experiment.
 fn is_measured(experiment: &fleetsim::scenario::Experiment, out: &Path) -> bool {
     let provenance = fleetsim::results::Provenance::read(out).ok().flatten();
     let resolved = sha256(experiment.resolved().as_bytes());

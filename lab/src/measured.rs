@@ -27,9 +27,9 @@ pub(crate) struct MeasuredRow {
     pub(crate) median_pull_s: f64,
     pub(crate) p95_pull_s: f64,
     pub(crate) last_pull_s: f64,
-    /// When the last pull ended.
+    /// The end of the last pull.
     pub(crate) end_s: f64,
-    /// When all clusters were ready. Empty: not all were.
+    /// The time at which all clusters were ready. Empty: not all were.
     pub(crate) completion_s: Option<f64>,
     /// Bytes that left the registry.
     pub(crate) bytes: u64,
@@ -43,7 +43,7 @@ pub(crate) struct MeasuredRow {
     pub(crate) distance: Option<f64>,
     /// Share of the processors that was used. Empty for simulated runs.
     pub(crate) busy_share: Option<f64>,
-    /// Whether it was measured although the machine was not quiet.
+    /// True: it was measured although the machine was not quiet.
     pub(crate) anyway: bool,
 }
 
@@ -77,7 +77,7 @@ impl MeasuredRow {
     }
 }
 
-/// When the clusters' last pulls ended, in order.
+/// The ends of the clusters' last pulls, in order.
 fn ends(run: &RunRecord) -> Vec<f64> {
     let mut ends: Vec<f64> = run.clusters.iter().filter_map(|row| row.last_pull_s).collect();
     ends.sort_by(f64::total_cmp);

@@ -21,7 +21,7 @@ use rustix::process::Signal;
 use crate::command::{Server, inside, run, signal};
 use crate::error::LabError;
 
-/// How long a containerd may take to answer first.
+/// The longest time that a containerd may take to answer first.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A running containerd.
@@ -35,7 +35,7 @@ pub(crate) struct Node {
 /// The clients that pull now, by a number.
 pub(crate) type Clients = Arc<Mutex<BTreeMap<u64, u32>>>;
 
-/// What a client needs to pull an image.
+/// The command of a client that pulls an image.
 #[derive(Clone, Debug)]
 pub(crate) struct Pulling {
     words: Vec<String>,

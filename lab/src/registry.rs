@@ -19,7 +19,7 @@ pub(crate) const PORT: u16 = 5000;
 /// The address of a registry behind nginx.
 const INNER: &str = "127.0.0.1:5001";
 
-/// How long a registry may take to answer first.
+/// The longest time that a registry may take to answer first.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
 /// A running registry.
@@ -28,14 +28,14 @@ pub(crate) struct RegistryServer {
     server: Server,
     /// nginx, if there is a limit of requests.
     _front: Option<Server>,
-    /// Where it takes images, which no limit is in front of.
+    /// The address that takes images, without a limit in front.
     push_to: String,
     log: PathBuf,
     /// Bytes of the log that belong to what was before.
     skipped: usize,
 }
 
-/// What a registry has served.
+/// The work that a registry has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Served {
     /// Bytes of the bodies of responses.
@@ -88,7 +88,7 @@ impl RegistryServer {
         Ok(Self { server, _front: front, push_to, log, skipped: 0 })
     }
 
-    /// Where it takes images.
+    /// The address that takes images.
     pub(crate) fn push_to(&self) -> &str {
         &self.push_to
     }
@@ -104,7 +104,7 @@ impl RegistryServer {
         Ok(())
     }
 
-    /// What was served since it last forgot.
+    /// The work since it last forgot.
     pub(crate) fn served(&self) -> Result<Served, LabError> {
         Ok(self.read()?[self.skipped..].lines().filter_map(status_and_bytes).fold(
             Served::default(),

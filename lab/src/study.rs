@@ -24,12 +24,12 @@ use crate::subset;
 /// Folders for scratch begin with this and the number of the laboratory's process.
 const SCRATCH_PREFIX: &str = "fleetsim-lab-";
 
-/// What a study needs beside its experiment.
+/// The arguments of a study beside its experiment.
 #[derive(Clone, Debug)]
 pub(crate) struct StudyArgs {
     /// Measure although the machine is not quiet.
     pub(crate) anyway: bool,
-    /// What TCP and links do with packets.
+    /// The settings of TCP and of links.
     pub(crate) transport: Transport,
     /// The folder for registries and images.
     pub(crate) scratch: PathBuf,

@@ -24,7 +24,7 @@ const LAYER_MAX: Bytes = Bytes::new(1_000_000_000);
 /// The revision before the one that is rolled out.
 pub(crate) const OLD: Revision = fleetsim::world::OLD;
 
-/// What is refused: the field, why, and what to write.
+/// Refusals: the field, the reason, and what to write.
 struct Refusals(Vec<String>);
 
 impl Refusals {
