@@ -1,10 +1,9 @@
 //! A set-up that is built, and one run in it: the clock, the pulls, and what is measured.
 //!
-//! The clock begins when the run does. A pull is a thread that waits for its client. The registry's rate is read from
+//! The clock begins when the run does. A pull is a task that waits for its node. The registry's rate is read from
 //! the counters of its interface a few times a second; it is what the link carried in the span before, so the curve is
 //! late by that span. Bytes of headers are taken off it, so that it can be compared with the program's.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,12 +16,14 @@ use fleetsim::units::{Bytes, BytesPerSec, SimTime};
 use fleetsim::world::{
     CutKind, DistributionKind, Event, FaultEvent, PullError, PullId, PullOrder, Queue, Totals, World, WorldSpec,
 };
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
 
 use crate::command::run;
 use crate::error::LabError;
 use crate::image::{self, TAGS, reference};
 use crate::net::{MIRROR, Network, REGISTRY, Transport, address, sent_bytes};
-use crate::node::{Clients, Node, Pulling, end_all};
+use crate::node::Node;
 use crate::registry::{PORT, RegistryServer};
 use crate::subset::OLD;
 
@@ -58,6 +59,8 @@ pub(crate) struct Setup {
     mirror: Option<RegistryServer>,
     network: Network,
     scratch: PathBuf,
+    /// It runs the clients of the nodes.
+    runtime: Runtime,
 }
 
 impl Setup {
@@ -73,7 +76,6 @@ impl Setup {
             let mirror = RegistryServer::start(&namespace, MIRROR, &scratch.join("mirror"), None, None)?;
             let held: Vec<_> = spec.holds.iter().map(|&at| world.images[at].clone()).collect();
             image::push(&held, &scratch.join("mirrored"), &namespace, mirror.push_to())?;
-            write_hosts(&scratch.join(HOSTS))?;
             Ok::<_, LabError>(mirror)
         });
         let mirror = mirror.transpose()?;
@@ -85,7 +87,13 @@ impl Setup {
             mirror,
             network,
             scratch: scratch.to_owned(),
+            runtime: Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .map_err(|error| LabError::Machine(error.to_string()))?,
         };
+        setup.write_hosts()?;
         setup.start_nodes()?;
         setup.preload()?;
         Ok(setup)
@@ -94,37 +102,53 @@ impl Setup {
     fn start_nodes(&mut self) -> Result<(), LabError> {
         for (at, cluster) in self.world.clusters.iter().enumerate() {
             let namespace = self.network.site(at);
-            let start = |node| Node::start(&namespace, &self.scratch.join(format!("site-{at}-{node}")));
+            let (hosts, slots) = (self.scratch.join(HOSTS), self.world.node.runtime.download_slots);
+            let folder = |node| self.scratch.join(format!("site-{at}-{node}"));
+            let start = |node| Node::start(&namespace, &folder(node), &hosts, slots, &self.runtime);
             let nodes: Vec<Node> = (0..cluster.nodes).map(start).collect::<Result<_, _>>()?;
             self.nodes.push(nodes);
             if self.nodes.iter().map(Vec::len).sum::<usize>().is_multiple_of(AT_ONCE) {
-                self.nodes[at].iter().try_for_each(Node::wait)?;
+                self.nodes[at].iter().try_for_each(|node| node.wait(&self.runtime))?;
             }
             check_interrupt()?;
         }
-        self.nodes.iter().flatten().try_for_each(Node::wait)
+        self.nodes.iter().flatten().try_for_each(|node| node.wait(&self.runtime))
     }
 
     /// Pulls the images that run before an update from the registry, over links that are not shaped yet.
     fn preload(&self) -> Result<(), LabError> {
-        let clients = Clients::default();
         let mut pulls = Vec::new();
         for (_, nodes) in self.nodes.iter().enumerate().filter(|(at, _)| self.world.installed(*at).is_some()) {
             for image in self.world.images.iter().filter(|image| !image.previous.is_empty()) {
                 let reference = format!("{REGISTRY}:{PORT}/{}", reference(&image.name, TAGS[1]));
-                pulls.extend(nodes.iter().map(|node| node.pulling(&reference, 3, None)));
+                pulls.extend(nodes.iter().map(|node| (node.images().clone(), reference.clone())));
             }
         }
         for chunk in pulls.chunks(AT_ONCE) {
             check_interrupt()?;
-            let pulled: Vec<_> = thread::scope(|scope| {
-                let pull = |pulling: &'_ Pulling| pulling.run(u64::MAX, &clients);
-                let threads: Vec<_> = chunk.iter().map(|pulling| scope.spawn(move || pull(pulling))).collect();
-                threads.into_iter().map(|thread| thread.join().expect("a pull does not panic")).collect()
-            });
-            if let Some((_, message)) = pulled.into_iter().find_map(Result::err) {
-                return Err(LabError::Program { command: "ctr images pull".to_owned(), message });
+            let mut tasks = JoinSet::new();
+            for (images, reference) in chunk.iter().cloned() {
+                tasks.spawn_on(async move { images.pull(reference).await }, self.runtime.handle());
             }
+            let pulled = self.runtime.block_on(tasks.join_all());
+            if let Some((_, message)) = pulled.into_iter().find_map(Result::err) {
+                return Err(LabError::Program { command: "PullImage".to_owned(), message });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the hosts of registries, as containerd reads them: without TLS, and a mirror is asked first.
+    fn write_hosts(&self) -> Result<(), LabError> {
+        let caches = (0..self.world.clusters.len()).map(address);
+        for host in std::iter::once(REGISTRY.to_owned()).chain(caches) {
+            let folder = self.scratch.join(HOSTS).join(format!("{host}:{PORT}"));
+            std::fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
+            let asked = self.mirror.iter().map(|_| MIRROR).chain([host.as_str()]);
+            let entry = |host| format!("[host.\"http://{host}:{PORT}\"]\ncapabilities = [\"pull\", \"resolve\"]\n");
+            let text = asked.map(entry).collect::<String>();
+            let path = folder.join("hosts.toml");
+            std::fs::write(&path, text).map_err(LabError::file(&path))?;
         }
         Ok(())
     }
@@ -172,7 +196,7 @@ impl Setup {
                 let reference = self.reference(at, &image.name, TAGS[0]);
                 for node in nodes {
                     // It may have failed to arrive.
-                    let _ = node.remove(&reference);
+                    let _ = self.runtime.block_on(node.images().remove(reference.clone()));
                 }
             }
         }
@@ -189,15 +213,6 @@ impl Drop for Setup {
     }
 }
 
-/// Writes the hosts of the registry, as containerd reads them: its mirror is asked first.
-fn write_hosts(folder: &Path) -> Result<(), LabError> {
-    let folder = folder.join(format!("{REGISTRY}:{PORT}"));
-    std::fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
-    let path = folder.join("hosts.toml");
-    let mirror = format!("[host.\"http://{MIRROR}:{PORT}\"]\ncapabilities = [\"pull\", \"resolve\"]\n");
-    std::fs::write(&path, format!("server = \"http://{REGISTRY}:{PORT}\"\n{mirror}")).map_err(LabError::file(&path))
-}
-
 /// A pull that has ended: which, when, and why it failed.
 type Ended = (PullId, Instant, Option<PullError>);
 
@@ -209,8 +224,8 @@ pub(crate) struct LabRun<'s> {
     began: Instant,
     sender: Sender<Ended>,
     receiver: Receiver<Ended>,
-    clients: Clients,
-    pulls: BTreeMap<u64, thread::JoinHandle<()>>,
+    /// Dropped, its pulls are cancelled.
+    pulls: JoinSet<()>,
     sampled: (Instant, u64),
     egress: BytesPerSec,
     /// The longest time between an event's time and its turn.
@@ -230,8 +245,7 @@ impl<'s> LabRun<'s> {
             began,
             sender,
             receiver,
-            clients: Clients::default(),
-            pulls: BTreeMap::new(),
+            pulls: JoinSet::new(),
             sampled: (began, sent),
             egress: setup.world.registry.egress,
             late: Duration::ZERO,
@@ -295,20 +309,17 @@ impl Laboratory for LabRun<'_> {
         let (cluster, world) = (order.cluster.index(), &self.setup.world);
         let tag = if order.revision == OLD { TAGS[1] } else { TAGS[0] };
         let reference = self.setup.reference(cluster, &world.images[order.image].name, tag);
-        let hosts = self.setup.mirror.as_ref().map(|_| self.setup.scratch.join(HOSTS));
-        let slots = world.node.runtime.download_slots;
-        let pulling = self.setup.nodes[cluster][order.node].pulling(&reference, slots, hosts.as_deref());
-        let number = order.pull.index() as u64;
-        let (sender, clients) = (self.sender.clone(), Clients::clone(&self.clients));
-        let thread = thread::spawn(move || {
-            let error = pulling.run(number, &clients).err();
+        let images = self.setup.nodes[cluster][order.node].images().clone();
+        let sender = self.sender.clone();
+        let pull = async move {
+            let error = images.pull(reference.clone()).await.err();
             if let Some((_, message)) = &error {
                 eprintln!("note: a pull of {reference} failed: {}", crate::command::last_line(message));
             }
             // Nobody listens after the end of the run.
             let _ = sender.send((order.pull, Instant::now(), error.map(|(kind, _)| kind)));
-        });
-        self.pulls.insert(number, thread);
+        };
+        self.pulls.spawn_on(pull, self.setup.runtime.handle());
         Ok(())
     }
 
@@ -352,15 +363,6 @@ impl Laboratory for LabRun<'_> {
             responses_503: served.responses_503,
             ..Totals::default()
         })
-    }
-}
-
-impl Drop for LabRun<'_> {
-    fn drop(&mut self) {
-        end_all(&self.clients);
-        for (_, thread) in std::mem::take(&mut self.pulls) {
-            let _ = thread.join();
-        }
     }
 }
 

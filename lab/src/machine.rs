@@ -64,7 +64,7 @@ const CONGESTION_KINDS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_cont
 
 /// Checks that the laboratory can work here, and returns what it works with.
 pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
-    let tools = ["docker-registry", "containerd", "ctr", "skopeo", "ip", "tc", "setpriv"];
+    let tools = ["docker-registry", "containerd", "skopeo", "ip", "tc", "setpriv"];
     let classifier = (transport.queue == PacketQueue::Fair).then_some("nft");
     let missing: Vec<&str> = tools.into_iter().chain(classifier).filter(|tool| !is_installed(tool)).collect();
     if !missing.is_empty() {
@@ -97,7 +97,7 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
     Ok(EmulationInfo {
         kernel: version(&["uname", "-r"]),
         registry: version(&["docker-registry", "--version"]),
-        client: version(&["ctr", "--version"]),
+        client: version(&["containerd", "--version"]),
         processors: std::thread::available_parallelism().map_or(0, usize::from),
         has_netem: has_netem(),
         congestion: transport.congestion.clone(),

@@ -1,24 +1,23 @@
-//! The nodes of a site: one containerd for each, and the pulls of its client.
+//! The nodes of a site: one containerd for each, which pulls as a kubelet asks it to.
 //!
-//! All nodes of a site are in one namespace, so they share its downlink. A pull is `ctr images pull`, the client of
-//! containerd, with the images' layers unpacked by the overlay snapshotter. Its beginning is the start of the client.
+//! All nodes of a site are in one namespace, so they share its downlink. A pull is `PullImage` of containerd's CRI
+//! plugin, with the layers unpacked by the overlay snapshotter while others arrive. It begins with the request.
 //!
-//! Left out: the kubelet and containerd's CRI plugin. The client resolves, downloads and unpacks with the same
-//! library.
+//! Left out: the kubelet, which the program's own model of it stands for, and everything of CRI but pulls.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fleetsim::world::PullError;
-use rustix::process::Signal;
+use tokio::runtime::Runtime;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+use tonic_prost::ProstCodec;
 
-use crate::command::{Server, inside, run, signal};
+use crate::command::Server;
 use crate::error::LabError;
 
 /// The longest time that a containerd may take to answer first.
@@ -28,47 +27,74 @@ const STARTS_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Node {
     server: Server,
-    namespace: String,
-    socket: PathBuf,
+    images: ImageService,
 }
 
-/// The clients that pull now, by a number.
-pub(crate) type Clients = Arc<Mutex<BTreeMap<u64, u32>>>;
-
-/// The command of a client that pulls an image.
+/// The client of a containerd's image service. Source: the Kubernetes project's cri-api, `runtime/v1/api.proto`.
 #[derive(Clone, Debug)]
-pub(crate) struct Pulling {
-    words: Vec<String>,
+pub(crate) struct ImageService {
+    channel: Channel,
 }
+
+/// `PullImageRequest` and `RemoveImageRequest`, with the fields that are needed.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ImageRequest {
+    #[prost(message, optional, tag = "1")]
+    image: Option<ImageName>,
+}
+
+/// `ImageSpec` of CRI.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ImageName {
+    #[prost(string, tag = "1")]
+    image: String,
+}
+
+/// Any message whose fields are not needed.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct Nothing {}
 
 impl Node {
-    /// Starts a containerd; [`Node::wait`] waits until it answers.
-    pub(crate) fn start(namespace: &str, folder: &Path) -> Result<Self, LabError> {
+    /// Starts a containerd with so many simultaneous downloads, and with the hosts of registries in a folder;
+    /// [`Node::wait`] waits until it answers.
+    pub(crate) fn start(
+        namespace: &str,
+        folder: &Path,
+        hosts: &Path,
+        downloads: u32,
+        runtime: &Runtime,
+    ) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
         let (config, socket) = (folder.join("config.toml"), folder.join("sock"));
-        let at = folder.display();
+        let (at, hosts) = (folder.display(), hosts.display());
         // The rest of containerd is not needed, and takes time to start. Collections of garbage are so short here that
         // the default share of pauses, 2 %, makes an idle containerd look for garbage forty times a second: sixty of
         // them take a third of two processors.
         let text = format!(
             "version = 2\nroot = \"{at}/root\"\nstate = \"{at}/state\"\ndisabled_plugins = [\
-             \"io.containerd.grpc.v1.cri\", \"io.containerd.internal.v1.opt\", \"io.containerd.snapshotter.v1.btrfs\", \
+             \"io.containerd.internal.v1.opt\", \"io.containerd.snapshotter.v1.btrfs\", \
              \"io.containerd.snapshotter.v1.devmapper\", \"io.containerd.snapshotter.v1.zfs\", \
              \"io.containerd.snapshotter.v1.aufs\"]\n[grpc]\naddress = \"{at}/sock\"\n\
-             [plugins.\"io.containerd.gc.v1.scheduler\"]\npause_threshold = 0.0001\n"
+             [plugins.\"io.containerd.gc.v1.scheduler\"]\npause_threshold = 0.0001\n\
+             [plugins.\"io.containerd.grpc.v1.cri\"]\nmax_concurrent_downloads = {downloads}\n\
+             [plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"{at}/cni\"\nconf_dir = \"{at}/cni\"\n\
+             [plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"{hosts}\"\n"
         );
         fs::write(&config, text).map_err(LabError::file(&config))?;
         let words = ["containerd", "--log-level", "error", "-c", &config.display().to_string()];
         let server = Server::start(namespace, &words, &folder.join("log"))?;
-        Ok(Self { server, namespace: namespace.to_owned(), socket })
+        Ok(Self { server, images: ImageService::at(&socket, runtime)? })
     }
 
     /// Waits until it answers.
-    pub(crate) fn wait(&self) -> Result<(), LabError> {
+    pub(crate) fn wait(&self, runtime: &Runtime) -> Result<(), LabError> {
         let until = Instant::now() + STARTS_WITHIN;
-        while let Err(error) = self.ctr(&["version"]) {
+        while let Err(status) = runtime.block_on(self.images.call("/runtime.v1.ImageService/ListImages", Nothing {})) {
             if Instant::now() > until {
-                return Err(error);
+                return Err(LabError::Program {
+                    command: "containerd".to_owned(),
+                    message: status.message().to_owned(),
+                });
             }
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -80,57 +106,43 @@ impl Node {
         self.server.ask_to_end();
     }
 
-    /// A pull of an image with so many simultaneous downloads, by the hosts in a folder if there is one.
-    pub(crate) fn pulling(&self, reference: &str, downloads: u32, hosts: Option<&Path>) -> Pulling {
-        let socket = self.socket.display().to_string();
-        let downloads = downloads.to_string();
-        let pull = ["images", "pull", "--plain-http", "--snapshotter", "overlayfs", "--max-concurrent-downloads"];
-        let hosts = hosts.map(|folder| ["--hosts-dir".to_owned(), folder.display().to_string()]);
-        let client = ["ctr", "-a", &socket].into_iter().chain(pull).chain([downloads.as_str()]).map(str::to_owned);
-        let client = client.chain(hosts.into_iter().flatten()).chain([reference.to_owned()]);
-        Pulling { words: inside(&self.namespace).into_iter().chain(client).collect() }
+    /// The client of its images.
+    pub(crate) const fn images(&self) -> &ImageService {
+        &self.images
+    }
+}
+
+impl ImageService {
+    /// The client of the containerd at a socket, which may not be there yet.
+    fn at(socket: &Path, runtime: &Runtime) -> Result<Self, LabError> {
+        let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()));
+        let endpoint = endpoint.map_err(|error| LabError::Machine(error.to_string()))?;
+        let _inside = runtime.enter();
+        Ok(Self { channel: endpoint.connect_lazy() })
+    }
+
+    /// Pulls an image, or returns why it failed, with the words of the status. Dropped, it is cancelled.
+    pub(crate) async fn pull(&self, reference: String) -> Result<(), (PullError, String)> {
+        let request = ImageRequest { image: Some(ImageName { image: reference }) };
+        let pulled = self.call("/runtime.v1.ImageService/PullImage", request).await;
+        pulled.map_err(|status| (kind_of(status.message()), status.message().to_owned()))
     }
 
     /// Removes an image with everything that belongs to it alone.
-    pub(crate) fn remove(&self, reference: &str) -> Result<(), LabError> {
-        self.ctr(&["images", "rm", "--sync", reference]).map(drop)
+    pub(crate) async fn remove(&self, reference: String) -> Result<(), Status> {
+        let request = ImageRequest { image: Some(ImageName { image: reference }) };
+        self.call("/runtime.v1.ImageService/RemoveImage", request).await
     }
 
-    fn ctr(&self, words: &[&str]) -> Result<String, LabError> {
-        run(&[&["ctr", "-a", &self.socket.display().to_string()], words].concat(), "")
-    }
-}
-
-impl Pulling {
-    /// Pulls, and returns why it failed, with the client's last words.
-    pub(crate) fn run(&self, number: u64, clients: &Clients) -> Result<(), (PullError, String)> {
-        let broken = |error: std::io::Error| (PullError::Broken, error.to_string());
-        let mut child = Command::new(&self.words[0])
-            .args(&self.words[1..])
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(broken)?;
-        clients.lock().expect("nobody panics with it").insert(number, child.id());
-        let mut said = String::new();
-        let read = child.stderr.take().expect("it is piped").read_to_string(&mut said);
-        let ended = child.wait();
-        clients.lock().expect("nobody panics with it").remove(&number);
-        read.map_err(broken)?;
-        if ended.map_err(broken)?.success() { Ok(()) } else { Err((kind_of(&said), said)) }
+    async fn call(&self, method: &'static str, request: impl prost::Message + 'static) -> Result<(), Status> {
+        let mut client = Grpc::new(self.channel.clone());
+        client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let codec = ProstCodec::<_, Nothing>::default();
+        client.unary(Request::new(request), PathAndQuery::from_static(method), codec).await.map(drop)
     }
 }
 
-/// Ends all pulls in progress.
-pub(crate) fn end_all(clients: &Clients) {
-    for id in clients.lock().expect("nobody panics with it").values() {
-        signal(*id, Signal::KILL);
-    }
-}
-
-/// The kind of a failure, by the client's words.
+/// The kind of a failure, by the words of its status.
 fn kind_of(said: &str) -> PullError {
     let is = |texts: &[&str]| texts.iter().any(|text| said.contains(text));
     if is(&["429", "Too Many Requests", "toomanyrequests"]) {
