@@ -40,9 +40,6 @@ const DATA_SHARE: f64 = 1448.0 / 1514.0;
 /// A link counts as busy above this share of its rate: a sample has whole packets only.
 const BUSY_SHARE: f64 = 0.97;
 
-/// The folder of the hosts of registries, in that for scratch.
-const HOSTS: &str = "hosts";
-
 /// Nodes that start, or pull the old images, at the same time.
 const AT_ONCE: usize = 8;
 
@@ -93,7 +90,6 @@ impl Setup {
                 .build()
                 .map_err(|error| LabError::Machine(error.to_string()))?,
         };
-        setup.write_hosts()?;
         setup.start_nodes()?;
         setup.preload()?;
         Ok(setup)
@@ -102,9 +98,9 @@ impl Setup {
     fn start_nodes(&mut self) -> Result<(), LabError> {
         for (at, cluster) in self.world.clusters.iter().enumerate() {
             let namespace = self.network.site(at);
-            let (hosts, slots) = (self.scratch.join(HOSTS), self.world.node.runtime.download_slots);
+            let (registries, slots) = (self.registries(at), self.world.node.runtime.download_slots);
             let folder = |node| self.scratch.join(format!("site-{at}-{node}"));
-            let start = |node| Node::start(&namespace, &folder(node), &hosts, slots, &self.runtime);
+            let start = |node| Node::start(&namespace, &folder(node), &registries, slots, &self.runtime);
             let nodes: Vec<Node> = (0..cluster.nodes).map(start).collect::<Result<_, _>>()?;
             self.nodes.push(nodes);
             if self.nodes.iter().map(Vec::len).sum::<usize>().is_multiple_of(AT_ONCE) {
@@ -138,19 +134,12 @@ impl Setup {
         Ok(())
     }
 
-    /// Writes the hosts of registries, as containerd reads them: without TLS, and a mirror is asked first.
-    fn write_hosts(&self) -> Result<(), LabError> {
-        let caches = (0..self.world.clusters.len()).map(address);
-        for host in std::iter::once(REGISTRY.to_owned()).chain(caches) {
-            let folder = self.scratch.join(HOSTS).join(format!("{host}:{PORT}"));
-            std::fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
-            let asked = self.mirror.iter().map(|_| MIRROR).chain([host.as_str()]);
-            let entry = |host| format!("[host.\"http://{host}:{PORT}\"]\ncapabilities = [\"pull\", \"resolve\"]\n");
-            let text = asked.map(entry).collect::<String>();
-            let path = folder.join("hosts.toml");
-            std::fs::write(&path, text).map_err(LabError::file(&path))?;
-        }
-        Ok(())
+    /// The registries of a cluster's nodes, each with the hosts that are asked one after the other: a mirror is asked
+    /// first, and a cluster's cache is a registry of its own.
+    fn registries(&self, cluster: usize) -> Vec<(String, Vec<String>)> {
+        let host = |address: &str| format!("{address}:{PORT}");
+        let asked = self.mirror.iter().map(|_| MIRROR).chain([REGISTRY]);
+        vec![(host(REGISTRY), asked.map(host).collect()), (host(&address(cluster)), vec![host(&address(cluster))])]
     }
 
     /// The reference by which a node of a cluster pulls an image: in its cluster's cache, if there is one.

@@ -55,18 +55,24 @@ struct ImageName {
 struct Nothing {}
 
 impl Node {
-    /// Starts a containerd with so many simultaneous downloads, and with the hosts of registries in a folder;
-    /// [`Node::wait`] waits until it answers.
+    /// Starts a containerd with so many simultaneous downloads. It asks the hosts of a registry without TLS, one after
+    /// the other. [`Node::wait`] waits until it answers.
     pub(crate) fn start(
         namespace: &str,
         folder: &Path,
-        hosts: &Path,
+        registries: &[(String, Vec<String>)],
         downloads: u32,
         runtime: &Runtime,
     ) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
         let (config, socket) = (folder.join("config.toml"), folder.join("sock"));
-        let (at, hosts) = (folder.display(), hosts.display());
+        let at = folder.display();
+        let hosts = |(registry, hosts): &(String, Vec<String>)| {
+            let urls: Vec<String> = hosts.iter().map(|host| format!("\"http://{host}\"")).collect();
+            let mirrors = "plugins.\"io.containerd.grpc.v1.cri\".registry.mirrors";
+            format!("[{mirrors}.\"{registry}\"]\nendpoint = [{}]\n", urls.join(", "))
+        };
+        let hosts: String = registries.iter().map(hosts).collect();
         // The rest of containerd is not needed, and takes time to start. Collections of garbage are so short here that
         // the default share of pauses, 2 %, makes an idle containerd look for garbage forty times a second: sixty of
         // them take a third of two processors.
@@ -77,8 +83,7 @@ impl Node {
              \"io.containerd.snapshotter.v1.aufs\"]\n[grpc]\naddress = \"{at}/sock\"\n\
              [plugins.\"io.containerd.gc.v1.scheduler\"]\npause_threshold = 0.0001\n\
              [plugins.\"io.containerd.grpc.v1.cri\"]\nmax_concurrent_downloads = {downloads}\n\
-             [plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"{at}/cni\"\nconf_dir = \"{at}/cni\"\n\
-             [plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"{hosts}\"\n"
+             [plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"{at}/cni\"\nconf_dir = \"{at}/cni\"\n{hosts}"
         );
         fs::write(&config, text).map_err(LabError::file(&config))?;
         let words = ["containerd", "--log-level", "error", "-c", &config.display().to_string()];
