@@ -9,7 +9,7 @@ use crate::document::reader;
 use crate::document::tree::{Node, Value};
 use crate::products::ProductEntry;
 use crate::scenario::schema::schema;
-use crate::world::{RegistryPreset, RegistrySpec, SiteKind, SiteLink};
+use crate::world::{RegistryPreset, RegistrySpec, RuntimeVersion, SiteKind, SiteLink};
 
 /// A place without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
@@ -84,7 +84,8 @@ pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     Some(Node::of_value(&json, &(0..0)))
 }
 
-/// The value in force where the tree has none: of the kind of site or the registry's preset, else the default.
+/// The value in force where the tree has none: of the kind of site, the registry's preset or the container runtime, else
+/// the default.
 pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &ProductEntry) -> Option<Node> {
     let key = path.last_key();
     let owner = owner(path);
@@ -104,6 +105,15 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
             "rtt" => Node::of_value(&rtt, &(0..0)),
             _ => Node::of_value(&loss, &(0..0)),
         });
+    }
+    if owner.last_key() == "node"
+        && let Some(runtime) = beside("runtime")
+    {
+        let runtime: RuntimeVersion = reader::read(runtime.clone()).value?;
+        let spec = Node::of_value(&runtime.spec(), &(0..0));
+        if let Some(value) = spec.get(&Path::of(&key)) {
+            return Some(value.clone());
+        }
     }
     if is_registry && let Some(preset) = beside("preset") {
         let preset: RegistryPreset = reader::read(preset.clone()).value?;

@@ -22,6 +22,7 @@ fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
         "release.workloads[0].start={median: 9 s, sigma: 0.1}",
         "faults.pullFailure=1%",
         "strategies.from-git.rancherFleet.maxUnavailable=30%",
+        "node.runtime=containerd-1.7",
         "replicates=3",
     ]);
     let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
@@ -33,6 +34,9 @@ fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
         assert!(resolved.contains(line), "{line}\n{resolved}");
     }
     assert!(resolved.contains("fleet[1].downlink: 10 Gbit/s  # line"), "{resolved}");
+    // The defaults of a runtime are those of its version.
+    assert!(resolved.contains("node.slotScope: image  # default\n"), "{resolved}");
+    assert!(resolved.contains("node.noProgressTimeout: 60 s  # default\n"), "{resolved}");
 }
 
 #[test]
