@@ -217,6 +217,30 @@ fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
 }
 
 #[test]
+fn what_a_failed_pull_has_left_is_collected_before_the_next() {
+    // Two layers of 10 s each, one after the other, and a deadline of 15 s: the second attempt needs the second layer.
+    let play_with = |collect_after: Option<SimDuration>, deadline: f64| {
+        let mut world = bare_world(1);
+        world.clusters[0].downlink = BytesPerSec::new(10e6).into();
+        world.images[0].layers = vec![layer("base", 100_000_000), layer("shop", 100_000_000)];
+        world.node.runtime.download_slots = 1;
+        world.node.error_requeue = fixed(secs(1.0));
+        world.node.pull_deadline = Some(secs(deadline));
+        world.node.collect_after = collect_after;
+        play(&world, 1, secs(200.0))
+    };
+    let kept = play_with(None, 15.0);
+    assert_near(ready(&kept, 0), 15.0 + 10.0 + 5.0, 1e-5, "half of the second layer is left to fetch");
+    let late = play_with(Some(secs(11.0)), 15.0);
+    assert_near(ready(&late, 0), 30.0, 1e-5, "the next attempt is earlier than the collector");
+    let collected = play_with(Some(secs(5.0)), 15.0);
+    assert_eq!(collected.ready_s(), [None], "each attempt begins anew");
+    // The first layer arrived whole, the second in part, in each of five attempts at 0, 25, 60, 115 and 210 s.
+    assert_eq!(collected.totals.received, Bytes::new(4 * 100_000_000));
+    assert_eq!(collected.totals.lost, Bytes::new(4 * 50_000_000));
+}
+
+#[test]
 fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
     for scope in [SlotScope::Node, SlotScope::Image] {
         let mut world = bare_world(1);

@@ -144,6 +144,7 @@ node:
   requeue: atExpiry
   syncFrequency: 90 s
   pullDeadline: 35 s
+  collectAfter: 2 s
   downloadSlots: 6
   slotScope: image
   retry429: {attempts: 5, delay: 2 s, delayMax: 60 s}

@@ -79,6 +79,11 @@ impl Catalog {
         &self.images[usize::from(image.0)]
     }
 
+    /// The layers of the image at `image`.
+    pub(crate) fn layers(&self, image: usize) -> &[Layer] {
+        &self.images[image].layers
+    }
+
     /// The new revision of the image at `index` of the specification, or the one before.
     pub(crate) fn revision(index: usize, new: bool) -> ImageRef {
         ImageRef(u16::try_from(index * 2 + usize::from(!new)).expect("a scenario has fewer than 32 768 images"))
@@ -86,7 +91,7 @@ impl Catalog {
 
     /// Whether the image at `image` has this blob.
     pub(crate) fn contains(&self, image: usize, blob: u16) -> bool {
-        self.images[image].layers.iter().any(|layer| layer.blob == blob)
+        self.layers(image).iter().any(|layer| layer.blob == blob)
     }
 
     /// By blob: its compressed size.

@@ -6,11 +6,13 @@
 //! | `catalog` | images as blobs and chains of layers |
 //! | `pull`, `pull_progress`, `pull_error` | one attempt to pull an image, and its outcome |
 //! | `order` | pulls that real machines carry out |
+//! | `collector` | the deletion of what a failed pull has left |
 //! | `unpack`, `disk` | unpacking layers, and the disk that they are written to |
 //! | `runtime` | requests of a pull, retries, and pulls that stall |
 //! | `spec` | the settings |
 
 pub(super) mod catalog;
+mod collector;
 pub(super) mod disk;
 pub(super) mod node;
 pub(super) mod order;

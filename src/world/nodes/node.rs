@@ -48,7 +48,8 @@ pub(crate) enum ReadProgress {
     Done,
 }
 
-/// What a node has of each image. Nodes with the same share one value, as most have before and after an update.
+/// The parts of each image that a node has. Nodes with the same share one value, as most have before and after an
+/// update.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NodeContent {
     pub(crate) blobs: Vec<Blob>,
@@ -59,6 +60,8 @@ pub(crate) struct NodeContent {
     pub(crate) manifests: Vec<bool>,
     /// By image: the reads of its containers when images are pulled lazily.
     pub(crate) reading: Vec<ReadProgress>,
+    /// By image: the failure of its last pull, if that left something to collect.
+    pub(crate) failed: Vec<Option<SimTime>>,
 }
 
 impl NodeContent {
@@ -70,6 +73,7 @@ impl NodeContent {
             present: vec![false; catalog.len()],
             manifests: vec![false; catalog.len()],
             reading: vec![ReadProgress::NotYet; catalog.len()],
+            failed: vec![None; catalog.len()],
         }
     }
 }

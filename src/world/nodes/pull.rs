@@ -148,6 +148,8 @@ impl World<'_> {
             return;
         }
         let layers = self.catalog.image(image).layers.len();
+        self.collect(id, now);
+        let node = &mut self.nodes[id.index()];
         let attempt = node.attempts;
         node.attempts += 1;
         let pull = PullId::at(self.pulls.len());
@@ -488,6 +490,7 @@ impl World<'_> {
         self.nodes[node_id.index()].slot_queue.retain(|&(pull, _)| pull != id);
         self.cancel_unpacking(id, queue);
         self.pulls[id.index()].error = Some(error);
+        self.note_lease_ends(id, error, now);
         let others = self.end_pull(id, queue);
         self.cancel_distribution(id, queue);
         self.rates_changed(queue);

@@ -99,6 +99,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "node.errorRequeue",
             "node.syncFrequency",
             "node.pullDeadline",
+            "node.collectAfter",
             "node.downloadSlots",
             "node.retry429.**",
             "node.retry5xx",
