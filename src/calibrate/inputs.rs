@@ -1,4 +1,4 @@
-//! What to calibrate from.
+//! The inputs of a calibration.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::prometheus::MetricKind;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::calibration::COMPRESSION_RATIO;
 
-/// What to calibrate from, as the command line gives it.
+/// The inputs of a calibration, as the command line gives them.
 #[derive(Args, Clone, Debug)]
 pub struct CalibrationInputs {
     /// Kubernetes events: `kubectl get events -A -o json`, a watch, or the log of an event exporter, also as .gz; `-`

@@ -47,11 +47,12 @@ impl StreamPosition {
     }
 }
 
-/// What was read since the last value or element. It is read byte by byte, as the JSON reader asks for more.
+/// The bytes that were read since the last value or element. They are read one by one, as the JSON reader asks for
+/// more.
 struct Tape {
     bytes: BufReader<Box<dyn Read>>,
     seen: Vec<u8>,
-    /// Where that begins in the stream.
+    /// Where they begin in the stream.
     begins: StreamPosition,
 }
 

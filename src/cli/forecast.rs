@@ -28,7 +28,7 @@ pub(super) struct ForecastArgs {
     /// Folder of the experiment, or its experiment.yaml
     #[arg(value_name = "EXPERIMENT")]
     experiment: PathBuf,
-    /// What the product shows now, from `kubectl -o json`, `kubectl -o yaml` or `cf curl`; `-` is standard input
+    /// State of the product now, from `kubectl -o json`, `kubectl -o yaml` or `cf curl`; `-` is standard input
     #[arg(value_name = "STATUS", required = true)]
     status: Vec<PathBuf>,
     /// Time of the export, such as 2026-03-01T15:04:05Z [default: the newest time in it, or the clock]

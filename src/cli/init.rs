@@ -48,7 +48,7 @@ pub(super) struct InitArgs {
     /// Compressed size of the image, such as `400 MB`
     #[arg(long, value_name = "SIZE")]
     image: Option<String>,
-    /// How much of it an update changes, such as `100 MB`
+    /// Size of the part that an update changes, such as `100 MB`
     #[arg(long, value_name = "SIZE")]
     changed: Option<String>,
     /// Settings to compare, such as `1, 10%, 100%`

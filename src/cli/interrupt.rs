@@ -14,7 +14,7 @@ use super::{Failure, output};
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 /// Whether runs are simulated, or their folder is being prepared.
 static SIMULATING: AtomicBool = AtomicBool::new(false);
-/// What to print when the program ends.
+/// The text to print when the program ends.
 static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 
 /// Waits for signals from now on.

@@ -170,7 +170,7 @@ struct SimulateArgs {
     recorded: Vec<String>,
 }
 
-/// What a repeated run takes from the command line, and not from the recorded command.
+/// The options that a repeated run takes from the command line, and not from the recorded command.
 #[derive(Args, Debug)]
 struct Again {
     /// Number of threads; does not affect results [default: all cores]

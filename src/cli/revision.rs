@@ -40,7 +40,7 @@ fn object(place: &Path) -> String {
     format!("{revision}:{start}{}", parts.join("/"))
 }
 
-/// What git prints, or its error in one line.
+/// The output of git, or its error in one line.
 fn git(arguments: &[&str]) -> Result<Vec<u8>, String> {
     let output = Command::new("git").args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cannot start git: {error}"))?;

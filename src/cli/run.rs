@@ -63,7 +63,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     print(args.simulate.format, &results)
 }
 
-/// What the JUnit report must not be: a file of the experiment, or in the results.
+/// The paths that the JUnit report must not have: a file of the experiment, or one in the results.
 fn inputs(args: &RunArgs, experiment: &Experiment, recording: &Recording) -> Vec<PathBuf> {
     let mut inputs = output::inputs(&args.simulate.experiment.experiment, experiment);
     inputs.push(recording.publication.target().to_owned());

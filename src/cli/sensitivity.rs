@@ -32,8 +32,8 @@ pub(super) struct SensitivityArgs {
     /// Simulate only variants whose names contain this text; may be repeated
     #[arg(long = "variant", value_name = "TEXT")]
     variants: Vec<String>,
-    /// What the best variant minimises, such as `exposed_targets` or `completion_p95` [default: from the plan, or
-    /// clusters with a defective revision, or the time until all reachable clusters are ready]
+    /// Measure that the best variant minimises, such as `exposed_targets` or `completion_p95` [default: from the plan,
+    /// or clusters with a defective revision, or the time until all reachable clusters are ready]
     #[arg(long, value_name = "MEASURE", value_parser = measure_over_runs)]
     minimise: Option<(&'static Measure, Statistic)>,
     /// A limit that the best variant must meet, such as `egress_busy_share<10%`; may be repeated [default: from the

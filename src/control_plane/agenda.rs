@@ -7,7 +7,7 @@ use super::Plane;
 use crate::engine::EventId;
 use crate::units::SimTime;
 
-/// What a controller's pending timers are for.
+/// The pending timers of a controller, each with its purpose.
 #[derive(Clone, Debug)]
 pub struct Agenda<T> {
     first: u32,
@@ -64,7 +64,7 @@ impl<T> Agenda<T> {
         }
     }
 
-    /// What the pending timers are for, in no order that means anything.
+    /// The purposes of the pending timers, in no order that means anything.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().flatten().map(|(_, item)| item)
     }

@@ -44,7 +44,7 @@ pub struct ApiRequest {
     pub answered: SimTime,
 }
 
-/// How a write that meets a conflict is tried again (`util/retry` of client-go).
+/// The retries of a write that meets a conflict (`util/retry` of client-go).
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
     /// Wait before the second try.

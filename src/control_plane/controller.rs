@@ -27,7 +27,7 @@ pub enum Change {
     },
 }
 
-/// What happens to a controller.
+/// An input of a controller.
 #[derive(Clone, Copy, Debug)]
 pub enum ControllerInput<'a> {
     /// The new revision is released. The controller has only observed until now.
@@ -36,7 +36,7 @@ pub enum ControllerInput<'a> {
     Report(Report),
     /// A timer of [`Plane::timer`] goes off, by its number.
     Timer(u32),
-    /// What [`Plane::shows`] announced was shown; passes that wait may begin.
+    /// The status that [`Plane::shows`] announced was shown; passes that wait may begin.
     Shown,
     /// The controller's cache shows what a person has changed.
     Person(&'a Change),

@@ -22,7 +22,7 @@ pub struct ControlPlane<'s> {
     /// Which clusters answer, as a process knows it.
     online: Vec<bool>,
     record: Record,
-    /// What the product shows to people. `None`: nobody looks.
+    /// The log of the conditions that the product shows to people. `None`: nobody looks.
     statuses: Option<StatusLog>,
 }
 
@@ -64,7 +64,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// What the product has shown by `end`.
+    /// The conditions that the product has shown by `end`.
     pub fn take_statuses(&mut self, end: SimTime) -> Vec<StatusRow> {
         self.show(end);
         self.statuses.take().map_or_else(Vec::new, |mut log| log.take())

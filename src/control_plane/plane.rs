@@ -1,4 +1,4 @@
-//! What a controller may do: set timers, instruct clusters, and say what it did.
+//! The actions that a controller may take: set timers, instruct clusters, and report what it did.
 
 use super::clusters::{Clusters, NOTHING};
 use crate::engine::EventId;
@@ -16,7 +16,7 @@ pub struct Plane<'a> {
     pub(super) record: &'a mut Record,
 }
 
-/// What a controller has done so far.
+/// The record of a controller's actions so far.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     /// Its pending timers.

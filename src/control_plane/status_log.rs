@@ -1,4 +1,4 @@
-//! What the product's objects show to people during one run, as a log of changes.
+//! The conditions that the product's objects show to people during one run, as a log of changes.
 //!
 //! A controller shows all its conditions after every pass, and the log keeps those that changed. It stays small however
 //! large the fleet is: at most [`PAIRS_MAX`] pairs of object and condition, [`ROWS_MAX`] rows for each of them, and
@@ -49,7 +49,7 @@ struct StatusChange {
 }
 
 impl StatusLog {
-    /// What is shown from here on is shown at `now`.
+    /// Conditions that are shown from here on are shown at `now`.
     pub fn at(&mut self, now: SimTime) {
         self.now = now;
     }

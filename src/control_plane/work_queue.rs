@@ -36,7 +36,7 @@ struct QueuedKey {
     timer: Option<(SimTime, u32)>,
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Clone, Copy, Debug)]
 enum Due<K, S> {
     Add(K),

@@ -14,7 +14,7 @@ use super::problem::Source;
 use super::tree;
 use super::yaml::to_yaml;
 
-/// How much of a field is copied.
+/// The part of a field that is copied.
 #[derive(Clone, Copy, PartialEq)]
 enum KeptPart {
     /// All that is in it.

@@ -35,7 +35,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 const SWEPT: &str = "Swept settings";
 const OTHERS: &str = "All other settings and constants";
 
-/// What belongs to the experiment as a whole.
+/// Keys that belong to the experiment as a whole.
 const LEFT_OUT: [&str; 9] =
     ["name", "question", "seed", "replicates", "precision", "uncertainty", "sweep", "plan", "clusterGroups"];
 

@@ -38,7 +38,7 @@ const MOST_BYTES: usize = 4096;
 /// Variants whose runs are kept for the next question.
 const MOST_KEPT: usize = 4;
 
-/// What a reader asks.
+/// A question of a reader.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageQuestion {

@@ -38,7 +38,7 @@ const LEVEL: f64 = 0.9;
 /// Most targets that are named as slow.
 const MOST_SLOW: usize = 5;
 
-/// What a forecast is of.
+/// The inputs of a forecast.
 #[derive(Clone, Debug)]
 pub struct ForecastInputs {
     /// The exports.

@@ -1,4 +1,4 @@
-//! What a product shows of a rollout now, as facts about each target.
+//! The present state of a rollout as a product shows it, as facts about each target.
 //!
 //! | product | objects | waiting | instructed | ready |
 //! |---|---|---|---|---|

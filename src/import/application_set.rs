@@ -58,7 +58,7 @@ pub(super) fn without_template_labels(text: &str) -> Option<String> {
     Some(if is_json { format!("{set:#}\n") } else { to_yaml(&set) })
 }
 
-/// What an ApplicationSet says of its applications.
+/// The parts of an ApplicationSet that describe its applications.
 pub(super) type ApplicationSetFacts = KubeObject<SetSpec, IgnoredPart>;
 
 #[derive(Default, Deserialize)]

@@ -8,7 +8,7 @@ use crate::world::SiteKind;
 /// The key of the product in `strategies`.
 pub(super) const ARGO_CD: &str = "argoCd";
 
-/// What was imported, before it is written.
+/// The imported experiment, before it is written.
 pub(super) struct ExperimentDraft {
     pub(super) fleet: ImportedFleet,
     pub(super) images: Vec<ImportedImage>,
@@ -59,7 +59,7 @@ pub(super) struct StrategyFile {
     pub(super) text: String,
 }
 
-/// What is known of the pods of a target.
+/// The facts that are known of the pods of a target.
 #[derive(Default)]
 pub(super) struct WorkloadDraft {
     /// Every target is one instance on one node.
@@ -67,7 +67,7 @@ pub(super) struct WorkloadDraft {
     pub(super) readiness: ReadinessFacts,
 }
 
-/// What is known of the readiness probe.
+/// The knowledge about the readiness probe.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) enum ReadinessFacts {
     /// Nothing.
@@ -86,7 +86,7 @@ impl StrategyDraft {
     }
 }
 
-/// What is known of nodes.
+/// The facts that are known of nodes.
 pub(super) struct NodeFacts {
     /// Nodes of a typical cluster.
     pub(super) count: u32,

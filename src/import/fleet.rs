@@ -102,7 +102,7 @@ fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec
     Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), read.others))
 }
 
-/// What is wrong with names of objects, and at most 20 of them with a label that a table cannot hold.
+/// The problems with names of objects, and with at most 20 objects that have a label that a table cannot hold.
 pub(super) fn object_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
     let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
         let bad = bad_label(&read.value.metadata.labels)?;

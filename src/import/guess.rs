@@ -1,4 +1,4 @@
-//! What no export contains: the value taken instead, its range, and what would replace it.
+//! Facts that no export contains: the value taken instead, its range, and what would replace it.
 //!
 //! Values and ranges of constants are those of [`constants`]; the others are counts of the user's own site, with the
 //! spread that [`crate::world::calibration`] names.
@@ -17,7 +17,7 @@ pub struct Guess {
     pub value: String,
     /// Values between which the truth is expected.
     pub range: String,
-    /// What would replace it.
+    /// The facts that would replace it.
     pub replace_with: String,
 }
 

@@ -1,4 +1,4 @@
-//! How many targets a strategy updates at a time: the setting, and values for a sweep.
+//! The number of targets that a strategy updates at a time: the setting, and values for a sweep.
 //!
 //! All partitions, steps or stages get the same value, because a small first one decides whether targets that are
 //! offline block all others. A limit of Fleet for the whole bundle is lifted, as it would hide those of partitions.

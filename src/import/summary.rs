@@ -16,7 +16,7 @@ pub struct Imported {
     pub read: Vec<String>,
     /// One line for each thing that was left out, or that a reader may not expect.
     pub notes: Vec<String>,
-    /// What the product accepts but a reader may not expect.
+    /// Warnings about settings that the product accepts but a reader may not expect.
     pub warnings: Vec<String>,
     /// Values that no export contains.
     pub guesses: Vec<Guess>,

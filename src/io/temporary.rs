@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What a signal removes.
+/// The files and folders that a signal removes.
 static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// Held while something is published, and from a signal to the end of the program.
 static PUBLISHING: Mutex<()> = Mutex::new(());

@@ -162,7 +162,7 @@ impl ChildProcess {
         }
     }
 
-    /// How the process ended; `None`: it runs on.
+    /// The exit status of the process; `None`: it runs on.
     fn wait(&mut self) -> Option<ExitStatus> {
         soon(|| self.child.try_wait().ok().flatten())
     }
@@ -208,7 +208,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// What a thread sends `until` then. An interrupt counts as that time.
+/// The value that a thread sends `until` then. An interrupt counts as that time.
 fn receive<T>(from: &Receiver<T>, until: Instant) -> Result<T, RecvTimeoutError> {
     loop {
         let left = until.saturating_duration_since(Instant::now());

@@ -76,7 +76,7 @@ pub(crate) struct Target<'a> {
     /// The group of the experiment that it belongs to.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) group: &'a str,
-    /// What it runs at first, where that is not what the release says.
+    /// The revision that it runs at first, where the release names another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) revision: Option<u32>,
     /// A person has paused it.
@@ -212,7 +212,7 @@ pub(crate) struct Advanced {
     /// Passes since the last answer.
     #[serde(default)]
     pub(crate) passes: u32,
-    /// What the objects of the process show to people, where it has changed.
+    /// The conditions that the objects of the process show to people, where they have changed.
     #[serde(default)]
     pub(crate) conditions: Vec<ProcessCondition>,
     /// The process reports that the rollout of this revision is complete.

@@ -1,4 +1,4 @@
-//! How long a person takes: fixed, drawn, or `never`.
+//! The time that a person takes: fixed, drawn, or `never`.
 //!
 //! The n-th pause of a rollout is drawn once per replicate for all products: a person who is slow today is slow under
 //! every strategy, and pauses of equal distributions are equal.
@@ -17,7 +17,7 @@ use crate::engine::Streams;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::DurationModel;
 
-/// How long a user takes to do something. `None`: it is never done.
+/// The time that a user takes to do something. `None`: it is never done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UserDelay(Option<DurationModel>);
 
@@ -28,12 +28,12 @@ impl UserDelay {
     }
 }
 
-/// How long the people of a replicate take at the `nth` pause of a rollout, from 0.
+/// The time that the people of a replicate take at the `nth` pause of a rollout, from 0.
 pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDuration {
     model.sample(&mut streams.stream_nth("people", "pause", nth))
 }
 
-/// How approvals are given.
+/// The delay of approvals.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Approvals"))]
 #[serde(deny_unknown_fields)]

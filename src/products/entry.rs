@@ -24,7 +24,7 @@ pub struct ProductEntry {
     pub key: &'static str,
     /// The product's name.
     pub title: &'static str,
-    /// What the strategy is, in one sentence.
+    /// A description of the strategy, in one sentence.
     pub summary: &'static str,
     /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
     pub target: Option<&'static str>,
@@ -33,11 +33,11 @@ pub struct ProductEntry {
     /// The fields in place that replace those of a file of the product, and where the file has each.
     pub(crate) in_file: &'static [(&'static str, &'static str)],
     pub(crate) tuned: &'static [TunedSetting],
-    /// How the control loop runs where the experiment does not say.
+    /// The control loop, where the experiment does not say.
     pub control_loop: ControlLoop,
     /// The agent in each cluster, where the experiment does not say.
     pub agent: &'static AgentSpec,
-    /// How the platform restarts containers that crash, where the experiment does not say.
+    /// The platform's restarts of containers that crash, where the experiment does not say.
     pub restarts: Restarts,
     pub(crate) read: fn(Node) -> Reading<Box<dyn Configuration>>,
     #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a product is given: the fleet, and one run over it.
+//! The inputs of a product: the fleet, and one run over it.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct Run<'a> {
     pub label: &'a str,
     /// The fleet.
     pub fleet: Fleet<'a>,
-    /// How the control loop runs.
+    /// The control loop.
     pub control_loop: &'a ControlLoop,
     /// The time at which the run ends.
     pub horizon: SimTime,

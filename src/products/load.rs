@@ -19,7 +19,7 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     const KEY: &'static str;
     /// The product's name.
     const TITLE: &'static str;
-    /// What the strategy is, in one sentence for editors.
+    /// A description of the strategy, in one sentence for editors.
     const SUMMARY: &'static str;
     /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
     const TARGET: Option<&'static str> = Some("cluster");
@@ -30,11 +30,11 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     const IN_FILE: &'static [(&'static str, &'static str)] = &[];
     /// The settings that a plan searches where the experiment says `auto`.
     const TUNED: &'static [TunedSetting] = &[];
-    /// How the control loop runs where the experiment does not say.
+    /// The control loop, where the experiment does not say.
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
     /// The agent in each cluster, where the experiment does not say.
     const AGENT: &'static AgentSpec = &AgentSpec::HELM;
-    /// How the platform restarts containers that crash, where the experiment does not say.
+    /// The platform's restarts of containers that crash, where the experiment does not say.
     const RESTARTS: Restarts = Restarts::KUBELET;
 
     /// Checks the configuration, and the files that it names, against the fleet. `path` is its place in the

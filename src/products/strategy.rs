@@ -14,7 +14,7 @@ use crate::world::AgentSpec;
 
 /// A rollout strategy of a product, checked against the fleet that it is for.
 pub trait Strategy: Any + Debug + Send + Sync {
-    /// What the strategy would do to this fleet, before any simulation.
+    /// The effects that the strategy would have on this fleet, before any simulation.
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation;
 
     /// The strategy by the rules that the product's documentation describes, for this fleet. `None`: the product has
@@ -83,14 +83,14 @@ pub struct Documented {
     pub section: &'static str,
 }
 
-/// What a strategy would do to a fleet, in words and numbers.
+/// The effects that a strategy would have on a fleet, in words and numbers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct StrategyExplanation {
     /// One line: the product and the shape of the rollout.
     pub summary: String,
     /// Further lines, such as a table of stages.
     pub lines: Vec<String>,
-    /// What may surprise.
+    /// Effects that may surprise.
     pub warnings: Vec<String>,
 }
 

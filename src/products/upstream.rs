@@ -4,8 +4,8 @@
 //! `controllers/build` makes, and hands it the file. The program keeps its own control loop, with its own agents'
 //! delays, in virtual time ([`external`]).
 //!
-//! What people do reaches the program as news: `changes` of the experiment, and KubeFleet's approvals and states of its
-//! run. Left out: settings in place, which the product's controller could not read, other than flags.
+//! The acts of people reach the program as news: `changes` of the experiment, and KubeFleet's approvals and states of
+//! its run. Left out: settings in place, which the product's controller could not read, other than flags.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub(crate) struct Program<'f> {
     pub(crate) other_keys: &'static [&'static str],
     /// The product's own flags, which the program gets.
     pub(crate) settings: BTreeMap<String, String>,
-    /// What people do, as the strategy says.
+    /// The acts of people, as the strategy says.
     pub(crate) acts: Vec<(SimDuration, Change)>,
     /// From the request of an approval to the approval. `None`: never.
     pub(crate) approval_delay: Option<DurationModel>,
@@ -144,7 +144,7 @@ impl ControllerChoice {
 struct UpstreamStrategy {
     native: Arc<dyn Strategy>,
     process: ExternalStrategy,
-    /// What people do, as the strategy says.
+    /// The acts of people, as the strategy says.
     acts: Vec<(SimDuration, Change)>,
 }
 

@@ -62,7 +62,7 @@ enum Shape {
 pub(super) struct Canvas {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// How far below its place a shape is drawn: by what the head of the page is higher than usual.
+    /// The distance below its place at which a shape is drawn: the height of the page's head above the usual.
     pub(super) down: f64,
     title: String,
     shapes: Vec<Shape>,

@@ -14,7 +14,7 @@ pub(super) const REACHABLE: &str = "reachable_targets";
 pub(super) struct Column {
     pub(super) measure: &'static str,
     pub(super) heading: &'static str,
-    /// How a sentence states a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
+    /// The phrase for a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
     phrase: &'static str,
     range: Range,
     /// Columns with the greatest rank are left out first where there is no room; those of rank 0 never are.

@@ -121,8 +121,8 @@ impl Results {
         })
     }
 
-    /// How a variant stands among those that it is compared with, where less of the measure is better: `best` where it
-    /// has the least with 95% confidence for all of them together, `may be best` where it cannot be excluded.
+    /// The standing of a variant among those that it is compared with, where less of the measure is better: `best`
+    /// where it has the least with 95% confidence for all of them together, `may be best` where it cannot be excluded.
     pub(super) fn standing(&self, variant: &VariantResults<'_>, measure: &str, best: &str) -> Option<String> {
         let is_own = |row: &&ComparisonRow| row.variant == variant.name() && row.measure == measure;
         let row = self.tables.comparison.iter().find(is_own).filter(|row| row.may_be_best)?;

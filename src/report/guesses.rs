@@ -1,4 +1,4 @@
-//! How many settings in force are guesses, and which constants decide the time to completion.
+//! The number of settings in force that are guesses, and the constants that decide the time to completion.
 //!
 //! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the
 //! time over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not

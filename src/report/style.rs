@@ -210,7 +210,7 @@ fn face(bytes: &'static [u8]) -> FontRef<'static> {
 mod tests {
     use super::*;
 
-    /// How dichromats see linear red, green and blue: Machado, Oliveira, Fernandes, "A Physiologically-based Model
+    /// Linear red, green and blue as dichromats see them: Machado, Oliveira, Fernandes, "A Physiologically-based Model
     /// for Simulation of Color Vision Deficiency" (2009), severity 1. First none, then prot-, deuter-, tritanopia.
     const VISIONS: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],

@@ -28,7 +28,7 @@ pub struct CalibrationRecord {
     pub resamples: u32,
     /// The files that were read.
     pub sources: Vec<SourceRow>,
-    /// What was left out, and why.
+    /// The inputs that were left out, and why.
     pub left_out: Vec<LeftOutRow>,
     /// The measured quantities with their fits.
     pub samples: Vec<SampleRecord>,
@@ -38,7 +38,7 @@ pub struct CalibrationRecord {
     pub values: Vec<CalibratedValue>,
     /// A past rollout, predicted.
     pub prediction: Option<PredictionRecord>,
-    /// What a reader must know before using the values.
+    /// Facts that a reader must know before using the values.
     pub warnings: Vec<String>,
     /// Settings to paste into an experiment, as YAML.
     pub snippet: String,
@@ -54,7 +54,7 @@ pub struct SourceRow {
     pub file: String,
     /// Its kind: `events`, `manifest`, `prometheus`, `durations`.
     pub kind: String,
-    /// What it has.
+    /// A summary of its content.
     pub has: String,
 }
 
@@ -65,7 +65,7 @@ pub struct LeftOutRow {
     pub kind: String,
     /// The reason.
     pub reason: String,
-    /// How often.
+    /// The number of times.
     pub count: u64,
 }
 
@@ -184,7 +184,7 @@ pub struct RateParameter {
     pub high: Option<f64>,
     /// The setting, a path of the experiment file.
     pub setting: String,
-    /// What must be known about it.
+    /// Facts that must be known about it.
     pub note: String,
 }
 
@@ -228,7 +228,7 @@ pub struct CalibratedValue {
     pub count: u64,
     /// The files that they come from.
     pub source: String,
-    /// What must be known about it.
+    /// Facts that must be known about it.
     pub note: String,
 }
 
@@ -268,7 +268,7 @@ pub struct ContainerRow {
 pub struct PredictionRecord {
     /// The files with the rollout's events.
     pub source: String,
-    /// What was simulated.
+    /// The subject of the simulation, in words.
     pub simulated: String,
     /// Whether the fit used the same events.
     pub is_in_sample: bool,

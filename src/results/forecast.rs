@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a forecast says.
+/// The results of a forecast.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastRecord {
     /// Of this format.
@@ -27,7 +27,7 @@ pub struct ForecastRecord {
     pub done: ForecastSpan,
     /// The share of draws in which that never happens before the horizon.
     pub unfinished: f64,
-    /// What begins next.
+    /// The stage or target that begins next.
     pub next: Option<ForecastNext>,
     /// Targets that take longest, the longest first.
     pub slow: Vec<SlowTarget>,
@@ -74,7 +74,7 @@ pub struct SeenCounts {
     pub failed: usize,
 }
 
-/// What begins next.
+/// The stage or target that begins next.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastNext {
     /// The stage, partition or step; empty: the next target.

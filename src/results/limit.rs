@@ -60,7 +60,7 @@ struct Chance {
 /// The confidence of a limit on a share of all runs, if it has no other.
 const CONFIDENCE: f64 = 0.95;
 
-/// How the values of the runs become one.
+/// The reduction of the values of the runs to one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// None: each run is compared.
@@ -322,7 +322,7 @@ impl Limit {
 }
 
 impl Chance {
-    /// What it means that so many of these runs meet the limit.
+    /// The verdict on the limit when so many of these runs meet it.
     fn judge(self, meeting: usize, runs: usize) -> ShareVerdict {
         // Each end of the interval has the confidence, so the two together have less.
         let level = 2.0 * self.confidence - 1.0;

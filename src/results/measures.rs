@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
@@ -36,7 +36,7 @@ pub struct Measure {
     pub is_late_if_missing: bool,
 }
 
-/// What a measure's column holds.
+/// A value in a measure's column.
 trait MeasureValue {
     /// The value. `None` where the run has none.
     fn known(self) -> Option<f64>;
@@ -77,7 +77,7 @@ macro_rules! run_row {
             pub setting: String,
             /// Number of the run, from 0; the same replicate uses the same random numbers in every variant.
             pub replicate: u32,
-            /// How it ended.
+            /// Its outcome.
             pub outcome: RunOutcome,
             /// The rule that blocked an unfinished rollout at the end; empty when complete.
             pub held_by: String,

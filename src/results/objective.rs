@@ -9,7 +9,7 @@ use super::limit::{Statistic, find};
 use super::{Measure, MeasureError, RunRow, Setting};
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit};
 
-/// What the answer of a plan has the least or the most of.
+/// The measure or setting of which the answer of a plan has the least or the most.
 #[derive(Clone, Debug)]
 pub struct Objective {
     text: String,

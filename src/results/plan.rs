@@ -105,14 +105,14 @@ pub struct StrategyAnswer {
     pub is_decided: bool,
     /// Whether it met the limits in the required number of runs, and is shown to meet those on means and percentiles.
     pub is_confirmed: bool,
-    /// How often it met all limits. `None`: there is no answer.
+    /// The runs in which it met all limits. `None`: there is no answer.
     pub kept: Option<WithinLimits>,
     /// The snippet for the product's own file. `None`: there is no answer, the search did not decide, or no product
     /// implements it.
     pub snippet: Option<Snippet>,
 }
 
-/// How often runs met all limits, and the share of all possible runs that do.
+/// The number of runs that met all limits, and the share of all possible runs that do.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct WithinLimits {
     /// Runs that met all limits.
@@ -206,7 +206,7 @@ pub struct Candidate {
     pub front: Option<FrontPlace>,
 }
 
-/// What a setting has of time, load and exposure in the runs that all tried settings share: medians, apart from the
+/// The time, load and exposure of a setting in the runs that all tried settings share: medians, apart from the
 /// time, which has the statistic of the objective.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct FrontPlace {

@@ -135,7 +135,8 @@ pub struct LimitInfo {
     pub strategy: Option<String>,
 }
 
-/// How emulated variants were measured: on which machine, and how quiet it was. Of several runs, the worst value.
+/// The conditions of the measurements of emulated variants: the machine, and how quiet it was. Of several runs, the
+/// worst value.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct EmulationInfo {
     /// The version of the kernel.
@@ -168,7 +169,7 @@ pub struct EmulationInfo {
     pub late_max_s: f64,
 }
 
-/// What the labels of emulated variants, their strategies and their experiments end in.
+/// The ending of the labels of emulated variants, their strategies and their experiments.
 pub const EMULATED: &str = "emulated";
 
 /// One variant: a strategy with one choice of swept settings.
@@ -236,7 +237,7 @@ impl FileDigest {
 pub struct Setting {
     /// Where it was put: a path of the experiment file.
     pub path: String,
-    /// How results name it: the last key of the path, or the whole path where that is not unique.
+    /// Its name in results: the last key of the path, or the whole path where that is not unique.
     pub name: String,
     /// The value, as written.
     pub value: String,

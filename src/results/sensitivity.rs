@@ -18,7 +18,7 @@ pub const SENSITIVITY_FILE: &str = "sensitivity.json";
 pub struct SensitivityRecord {
     /// The version of this format.
     pub schema_version: u32,
-    /// What the best variant minimises, e.g. `completion_s, median`.
+    /// The measure that the best variant minimises, e.g. `completion_s, median`.
     pub objective: String,
     /// Limits that the best variant must meet, as written.
     pub limits: Vec<String>,

@@ -28,7 +28,7 @@ pub struct StudyShard {
     pub of: u32,
 }
 
-/// What a shard says about itself in its provenance.
+/// The facts that a shard's provenance states about the shard.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ShardInfo {
     /// Its share.
@@ -62,7 +62,7 @@ pub enum ShardTextError {
         value: String,
         /// The number of shards.
         of: u32,
-        /// How to mend it.
+        /// The fix.
         fix: &'static str,
     },
 }

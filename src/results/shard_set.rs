@@ -56,13 +56,13 @@ pub enum ShardError {
         shard.display()
     )]
     Mixed {
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
         /// The shard.
         shard: PathBuf,
         /// Its value.
         found: String,
-        /// What it is compared with.
+        /// The place that it is compared with.
         place: String,
         /// The value there.
         wanted: String,
@@ -72,7 +72,7 @@ pub enum ShardError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// How it differs.
+        /// The difference.
         problem: &'static str,
         /// The command that simulates the shard.
         command: String,
@@ -197,7 +197,7 @@ impl ShardSet {
     }
 }
 
-/// What all shards of a study have in common, in words.
+/// The facts that all shards of a study have in common, in words.
 struct Facts(Vec<(&'static str, String)>);
 
 impl Facts {

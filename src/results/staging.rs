@@ -1,9 +1,9 @@
 //! Writes a folder aside, on the same file system, and renames it to its target as a whole.
 //!
-//! What the target has had is moved aside first and removed afterwards. A process that is killed leaves its hidden
-//! folder behind, and the next one with the same target removes it: a locked file beside a hidden folder shows that its
-//! process still runs. Only between the two renames does the target not exist; a process that finds this state puts
-//! back what was moved aside.
+//! The former content of the target is moved aside first and removed afterwards. A process that is killed leaves its
+//! hidden folder behind, and the next one with the same target removes it: a locked file beside a hidden folder shows
+//! that its process still runs. Only between the two renames does the target not exist; a process that finds this state
+//! puts back what was moved aside.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

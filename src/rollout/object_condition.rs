@@ -1,4 +1,4 @@
-//! What a product's object shows to people: one condition or one field of its status, in the product's own words.
+//! The status that a product's object shows to people: one condition or one field of it, in the product's own words.
 
 /// A condition of a product's object, or a field of its status.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -118,7 +118,7 @@ impl Checker<'_> {
         changes
     }
 
-    /// What is wrong with the changes whatever the strategy.
+    /// Reports the problems of the changes that do not depend on the strategy.
     pub(super) fn change_names(&mut self, written: &[ChangeFile], strategies: &[String], horizon: SimDuration) {
         for (index, change) in written.iter().enumerate() {
             let path = Path::of("changes").index(index);

@@ -74,7 +74,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) mirrors: Vec<MirrorSpec>,
     /// Kubelet and container runtime of every node.
     pub(crate) node: Option<NodeSpec>,
-    /// How fast the pods of a cluster are created, scheduled and started.
+    /// Rates at which the pods of a cluster are created, scheduled and started.
     pub(crate) pods: PodSpec,
     /// The images and workloads that are rolled out.
     #[cfg_attr(test, schemars(required))]

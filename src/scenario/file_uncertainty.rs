@@ -14,7 +14,7 @@ const DRAWS: u32 = 39;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UncertaintyFields {
-    /// How often the constants are drawn; 0 to 10000. Each draw is a run of every variant.
+    /// Number of draws of the constants; 0 to 10000. Each draw is a run of every variant.
     #[serde(default = "draws")]
     pub(crate) draws: u32,
     /// Constants that you know and that do not vary. Paths are those that `fleetsim assumptions` prints.

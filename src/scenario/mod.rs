@@ -75,7 +75,7 @@ pub struct Experiment {
     pub uncertainty: Option<Uncertainty>,
     /// Limits that the results must meet.
     pub assertions: Vec<Assertion>,
-    /// What a search for settings looks for. `None`: the file does not say, and none is asked for.
+    /// The limits and the objective of a search for settings. `None`: the file does not say, and none is asked for.
     pub plan: Option<Plan>,
     /// The word of its products for an entry of the fleet: `cluster`, `member cluster` or `instance`.
     pub target: &'static str,
@@ -117,7 +117,7 @@ pub struct Variant {
     pub setting: String,
     /// The same, one by one, in the order of the sweep.
     pub settings: Vec<Setting>,
-    /// What to run.
+    /// The scenario to run.
     pub scenario: Scenario,
 }
 

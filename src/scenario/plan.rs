@@ -10,7 +10,7 @@ use crate::results::{Limit, Objective};
 pub struct Plan {
     /// Limits that a setting must meet; each has a [`Limit::demand`].
     pub limits: Vec<Limit>,
-    /// What to minimise or maximise.
+    /// The measure or setting to minimise or maximise.
     pub objective: Objective,
     /// Confidence of the comparisons, from 0.5 to below 1.
     pub confidence: f64,

@@ -116,7 +116,7 @@ impl Loader {
     }
 }
 
-/// How many values each setting may have, so that all combinations are not too many.
+/// The number of values that each setting may have, so that all combinations are not too many.
 fn values_of_each(space: &Space) -> usize {
     let combinations =
         |most: &usize| space.iter().map(|(_, values)| values.len().min(*most)).fold(1, usize::saturating_mul);

@@ -14,7 +14,7 @@ use crate::units::{Share, WithUnit};
 /// early; Law, "Simulation Modeling and Analysis" (2015), section 9.4.1, starts from ten as well.
 pub(crate) const FEWEST_RUNS: u32 = 10;
 
-/// What is looked at when the file does not say, and how far it goes.
+/// The measures that are looked at when the file does not say, and the most runs then.
 const DEFAULT_OF: [&str; 2] = [READY_TIME, "peak_pulls"];
 const DEFAULT_MAX: u32 = 200;
 

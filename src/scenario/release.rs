@@ -204,7 +204,8 @@ impl Checker<'_> {
         (config, layers)
     }
 
-    /// What is drawn beyond the bounds is cut off there; what is fixed or measured beyond them is a slip.
+    /// Sizes that are drawn beyond the bounds are cut off there; sizes that are fixed or measured beyond them are a
+    /// slip.
     fn layer_size(&mut self, path: &Path, written: &SizeModel) -> SizeModel {
         let mut model = written.clone();
         self.resolve(path, &mut model);

@@ -12,7 +12,7 @@ use crate::document::problem::{OrProblem, Source};
 use crate::document::tree::{self, Node, Value};
 use crate::document::yaml;
 
-/// What a user may write.
+/// Examples of values that a user may write.
 const HELP: &str = "write e.g. `--set registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`";
 
 /// A value that takes the place of another.
@@ -65,8 +65,8 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
     Ok(values)
 }
 
-/// What the file would have for these values, which `tree` has: the path of each, to the first list on its way, which
-/// is there as a whole.
+/// The text that the file would have for these values, which `tree` has: the path of each, to the first list on its
+/// way, which is there as a whole.
 pub(super) fn to_yaml(values: &[Arc<SetValue>], tree: &Node) -> String {
     let mut file = Node::of_value(&serde_json::json!({}), &(0..0));
     for value in values {

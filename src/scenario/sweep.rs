@@ -20,7 +20,7 @@ pub(crate) struct Axis {
     /// Where the path is written.
     pub(crate) at: Range<usize>,
     pub(crate) values: Vec<Node>,
-    /// How results name it: the last key of the path, or the whole path where that is not unique.
+    /// Its name in results: the last key of the path, or the whole path where that is not unique.
     pub(crate) name: String,
 }
 

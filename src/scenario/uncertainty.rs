@@ -9,7 +9,7 @@ use crate::document::problem::nearest;
 /// Constants that are unknown.
 #[derive(Clone, Debug, Default)]
 pub struct Uncertainty {
-    /// How often all of them are drawn; 0: only for `fleetsim sensitivity`.
+    /// The number of draws of all of them; 0: only for `fleetsim sensitivity`.
     pub draws: u32,
     /// Numbers of constants that the user knows, which are not varied.
     pub known: Vec<usize>,

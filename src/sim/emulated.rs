@@ -32,14 +32,14 @@ pub trait Laboratory: Observer<Event> {
     /// When the run must not go on.
     fn wait(&mut self, due: SimTime) -> Result<Moment, Self::Error>;
 
-    /// What was measured since the beginning, as [`crate::world::World::measure_totals`] takes it.
+    /// The totals that were measured since the beginning, as [`crate::world::World::measure_totals`] takes them.
     ///
     /// # Errors
     /// When it cannot be read.
     fn totals(&mut self) -> Result<Totals, Self::Error>;
 }
 
-/// What a laboratory has seen when it returns from a wait.
+/// The observations of a laboratory when it returns from a wait.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
     /// The time on its clock.

@@ -122,7 +122,7 @@ struct Sim<'s> {
     is_world_over: bool,
     /// A process decides.
     has_process: bool,
-    /// What was seen of a rollout in progress, which this run follows until now.
+    /// The observed part of a rollout in progress, which this run follows until now.
     past: Option<Past<'s>>,
 }
 

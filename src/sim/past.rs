@@ -32,7 +32,7 @@ use crate::stats::CensoredFit;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report};
 
-/// What was seen of a target.
+/// The state in which a target was seen.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SeenState {
     /// It runs the old revision, and was not instructed.
@@ -49,7 +49,7 @@ pub enum SeenState {
 /// A target, with times since the release.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeenTarget {
-    /// What was seen.
+    /// The state in which it was seen.
     pub state: SeenState,
     /// When it was instructed, if that is known.
     pub told: Option<SimTime>,
@@ -114,7 +114,7 @@ pub fn run_from(
     })
 }
 
-/// What a run follows, and how far it has.
+/// The observed rollout that a run follows, and how far it has followed it.
 pub(super) struct Past<'s> {
     seen: &'s RolloutSoFar,
     streams: Streams,
@@ -247,7 +247,7 @@ impl Past<'_> {
         }
     }
 
-    /// How long an update goes on that the run has finished too early.
+    /// The time that an update still takes after the run has finished it too early.
     fn rest(&mut self, cluster: ClusterId) -> SimDuration {
         let now = self.seen.now;
         let began = |at: usize| self.seen.targets[at].told.or(self.targets[at].told);

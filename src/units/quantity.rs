@@ -100,7 +100,7 @@ impl Share {
     pub const ALL: Self = Self(1.0);
 }
 
-/// How a number from 0 to a greatest one gets its unit, and loses it again.
+/// The conversions of a number from 0 to a greatest one to its unit, and back.
 macro_rules! number {
     ($($type:ty, $most:expr, $refused:literal;)*) => {$(
         impl $type {

@@ -22,7 +22,7 @@ impl UnitError {
     }
 }
 
-/// How a quantity is written: its words, and its units with their size in the base unit.
+/// The notation of a quantity: its words, and its units with their size in the base unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Notation<T> {
     quantity: &'static str,
@@ -45,7 +45,7 @@ const NUMBER: &str = r"\+?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)";
 
 /// A quantity that is written as a number with a unit.
 pub trait WithUnit: Copy + PartialEq + 'static {
-    /// How it is written.
+    /// Its notation.
     const NOTATION: Notation<Self>;
 
     /// Reads one number with one unit: `200 MiB`, `10 Gbit/s`, `600/min`, `0.2 %`.

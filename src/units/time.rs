@@ -130,7 +130,7 @@ impl Sub for SimTime {
 }
 
 impl SimDuration {
-    /// What is left of it; zero if the other one is longer.
+    /// The rest of it; zero if the other one is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

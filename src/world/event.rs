@@ -41,7 +41,7 @@ pub enum Event {
         /// False: it ends.
         begins: bool,
     },
-    /// What a registry may send, or sends to others, changes.
+    /// The rate that a registry may send, or that it sends to others, changes.
     RegistryLoad {
         /// Which registry: 0 is the first.
         registry: u32,

@@ -104,7 +104,7 @@ impl Bin {
     }
 }
 
-/// How many seconds had each rate. Rates of one class differ by at most 1.1%, and the upper end stands for all.
+/// The number of seconds with each rate. Rates of one class differ by at most 1.1%, and the upper end stands for all.
 #[derive(Clone, Debug, Default)]
 struct RateHistogram {
     seconds: u64,

@@ -37,7 +37,7 @@ pub struct WorldSpec {
     pub distribution: DistributionSpec,
     /// The settings of every node.
     pub node: NodeSpec,
-    /// How fast the pods of every cluster appear.
+    /// The rates at which the pods of every cluster appear.
     pub pods: PodSpec,
     /// The images that are rolled out, in two revisions.
     pub images: Vec<ImageSpec>,

@@ -84,7 +84,7 @@ struct InvolvedJson {
     field_path: Option<String>,
 }
 
-/// What happened to a pod or one of its containers.
+/// An event of a pod or of one of its containers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Happening {
     /// The scheduler has chosen this node.

@@ -1,4 +1,4 @@
-//! What was read and what was left out, with reasons.
+//! Counts of the inputs that were read, and of those that were left out, with reasons.
 
 use std::collections::BTreeMap;
 

@@ -36,7 +36,7 @@ pub(super) fn distances(law: &FittedLaw, sorted: &[f64]) -> Distances {
     Distances { ks, ad: -n - sum / n }
 }
 
-/// What a parametric bootstrap gives: the p-values, and the refitted parameters in the order of the resamples.
+/// The results of a parametric bootstrap: the p-values, and the refitted parameters in the order of the resamples.
 pub(super) struct Resampled {
     pub(super) ks_p: f64,
     pub(super) ad_p: f64,

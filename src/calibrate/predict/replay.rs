@@ -44,7 +44,7 @@ struct ReplayedPull {
     at: f64,
 }
 
-/// What is replayed.
+/// The recorded rollout that is replayed.
 struct RecordedRollout<'e> {
     pods: Vec<RealPod<'e>>,
     pulls: Vec<ReplayedPull>,

@@ -4,7 +4,7 @@ use super::least_squares::{PullGroup, RateProblem, RateSolution};
 use super::pipeline::{BEYOND, CONSTANT, DOWNLOAD, PARAMETERS, PER_LAYER, Parameters, RequestTimes, UNPACK};
 use crate::world::calibration as default;
 
-/// What is known about the pulled images.
+/// The facts that are known about the pulled images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Knowledge {
     /// Their layers.

@@ -18,7 +18,7 @@ pub(super) struct PullGroup {
     pub(super) median: f64,
 }
 
-/// What is fitted, and what is known.
+/// The pulls to fit, with the parameters that are fitted and those that are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateProblem<'g> {
     pub(super) groups: &'g [PullGroup],

@@ -28,7 +28,7 @@ pub(super) type Parameters = [f64; PARAMETERS];
 /// A layer that a node lacked: compressed and uncompressed bytes.
 pub(in crate::calibrate) type LayerBytes = (f64, f64);
 
-/// What is known of the requests of a pull.
+/// The known times of the requests of a pull.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RequestTimes {
     /// Of a pull as a whole: its token, manifests and config.

@@ -1,4 +1,4 @@
-//! What `fleetsim check` says about a valid experiment: settings that are legal but may surprise.
+//! Warnings and notes of `fleetsim check` about a valid experiment: settings that are legal but may surprise.
 //!
 //! Warnings are about strategies: their product warns of a setting, an object of the product would be too large, a
 //! program that decides does not exist, or the code that ships does something else for this fleet than the

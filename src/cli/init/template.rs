@@ -7,7 +7,7 @@ use super::product::ProductChoice;
 /// The canary group is one in so many clusters, and at least one.
 const CANARY_SHARE: u64 = 20;
 
-/// What a person answered. Rates and durations are kept as they were written; they have been read once.
+/// The answers of a person. Rates and durations are kept as they were written; they have been read once.
 #[derive(Debug)]
 pub(super) struct InitAnswers {
     pub(super) name: String,

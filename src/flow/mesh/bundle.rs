@@ -290,7 +290,7 @@ impl Mesh {
         terms.fold(rate.base, |sum, term| sum + term).max(0.0)
     }
 
-    /// What bounds a bundle apart from local links, and its rate then.
+    /// The rate that a bundle has apart from local links, and the bottleneck that it has then.
     pub(super) fn limit(&self, id: u32) -> (f64, u32) {
         let cap = self.bundles[id as usize].cap;
         let mut limit = (cap, if cap < f64::INFINITY { CAP } else { NONE });

@@ -215,7 +215,7 @@ impl Mesh {
         }
     }
 
-    /// What the bundles of a hub use, apart from those at its own level.
+    /// The rate that the bundles of a hub use, apart from those at its own level.
     fn used_by_others(&self, id: u32) -> f64 {
         let hub = &self.hubs[id as usize];
         let others = hub.factors.iter().filter(|&&(of, _)| of != id);

@@ -137,7 +137,7 @@ pub(super) struct Mesh {
     queue_at: Vec<u32>,
     /// Links whose entry was made exact since rates were solved.
     refreshed: Vec<u32>,
-    /// What has changed since rates were solved.
+    /// Bundles, links and hubs that have changed since rates were solved.
     changed_bundles: Vec<u32>,
     changed_links: Vec<u32>,
     dirty_hubs: Vec<u32>,

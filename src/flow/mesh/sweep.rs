@@ -181,7 +181,7 @@ impl Mesh {
         self.unqueue(site_of_link(link));
     }
 
-    /// What a local link, apart from the bundles that it bounds and those without a bottleneck, leaves to them, each.
+    /// The rate that a local link leaves to each bundle that it bounds or that has no bottleneck, after all others.
     /// Sums are exact, so they do not depend on the order of bundles.
     fn level_left(&self, link: u32, sum: &mut Affine) {
         let at = &self.links[link as usize];

@@ -28,7 +28,7 @@
 //! - Each write of an Application takes a request, and the ApplicationSet controller sees it a watch delay later. A
 //!   comparison of a new spec asks for its manifests first, which is another request.
 //!
-//! What is known of an offline cluster stays as it was: the cache of a cluster is renewed every 12 h and used until
+//! The known state of an offline cluster stays as it was: the cache of a cluster is renewed every 12 h and used until
 //! then (`controller/cache/cache.go`), and clusters count as gone for less. When one returns, its watch finds nothing
 //! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
 //! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
@@ -72,23 +72,23 @@ pub(super) struct View {
     pub(super) changed: TargetSet,
 }
 
-/// What the application controller knows of a cluster and does with its application.
+/// The application controller's knowledge of a cluster, and its work on the application there.
 #[derive(Clone, Copy, Debug, Default)]
 struct TrackedApplication {
     /// The process that the cluster is assigned to.
     shard: usize,
     applied: Option<Revision>,
-    /// What it had applied in the comparison that the ApplicationSet controller saw last.
+    /// The revision that it had applied in the comparison that the ApplicationSet controller saw last.
     shown: Option<Revision>,
     ready: bool,
     degraded: bool,
     /// A comparison is waited for, or runs.
     comparison_due: bool,
-    /// What occupies a processor.
+    /// The attempt that occupies a processor.
     attempt: Option<Attempt>,
     /// Attempts of the running operation that failed.
     failed: u32,
-    /// What the last finished operation was to apply.
+    /// The revision that the last finished operation was to apply.
     attempted: Option<Revision>,
     /// The operation that is requested or running, and its state.
     operation: Option<Operation>,
@@ -115,7 +115,7 @@ impl TrackedApplication {
 enum StatusPatch {
     /// The state of an operation, and whether it is over.
     Operation(OperationState, bool),
-    /// What a comparison has found, and the operation that the application begins by itself.
+    /// The result of a comparison, and the operation that the application begins by itself.
     Comparison {
         at: SimTime,
         sync: SyncStatus,
@@ -228,7 +228,7 @@ impl ApplicationController {
         }
     }
 
-    /// What a cluster has applied, as far as the ApplicationSet controller has seen.
+    /// The revision that a cluster has applied, as far as the ApplicationSet controller has seen.
     pub(super) fn shown(&self, application: usize) -> Option<Revision> {
         self.applications[application].shown
     }
@@ -355,7 +355,7 @@ impl ApplicationController {
         }
     }
 
-    /// What the source of an application resolves to now.
+    /// The revision that the source of an application resolves to now.
     fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
         match self.release {
             ArgoCdRelease::Commit => NEW,

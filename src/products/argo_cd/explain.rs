@@ -1,4 +1,4 @@
-//! What Argo CD's strategies would do to a fleet, in numbers.
+//! The effects that Argo CD's strategies would have on a fleet, in numbers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What Argo CD's proposed `RollingUpdate` sees of the world.
+//! The world as Argo CD's proposed `RollingUpdate` sees it.
 //!
 //! A pass changes the Application objects whose turn it is, and each then syncs by its own policy: its cluster is
 //! instructed when the object is written. The sync has succeeded when the cluster reports the revision as applied;

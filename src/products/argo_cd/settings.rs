@@ -66,13 +66,13 @@ pub struct ApplicationControllerSettings {
     pub app_resync_jitter: SimDuration,
     /// `ARGOCD_K8S_TCP_TIMEOUT`: how long an attempt on a cluster that does not answer takes.
     pub tcp_timeout: SimDuration,
-    /// How long a comparison takes. A guess; no flag.
+    /// Duration of a comparison. A guess; no flag.
     pub comparison: SimDuration,
-    /// How long a sync takes that finds everything applied, beside its requests. A guess; no flag.
+    /// Duration of a sync that finds everything applied, beside its requests. A guess; no flag.
     pub idle_sync: SimDuration,
 }
 
-/// How clusters are assigned to shards.
+/// The assignment of clusters to shards.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! What Cloud Foundry's deployment updater sees of the world, and how its decisions reach the clusters.
+//! The world as Cloud Foundry's deployment updater sees it, and how its decisions reach the clusters.
 //!
 //! The fleet's N clusters are N places (Diego cells) of one app with N web instances, one in each. Instance i of the
 //! new version runs in cluster i: when the new process is to have more than i instances, cluster i is instructed to
@@ -110,7 +110,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// What Diego reports of the new version's instances; none when there is no such process.
+    /// The states of the new version's instances, as Diego reports them; none when there is no such process.
     fn instances(&self) -> &[LrpState] {
         self.process().map_or(&[], |process| &process.lrps[..])
     }
@@ -162,7 +162,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// What the user has done since the last pass.
+    /// Applies the user's acts since the last pass.
     fn user_acts(&mut self, now: SimTime) {
         let Some(index) = self.view.deployments.iter().rposition(Deployment::is_active) else { return };
         let due = |at: Option<SimTime>| at.filter(|at| *at <= now);
@@ -179,7 +179,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// How long an old instance takes to end.
+    /// The time that an old instance takes to end.
     fn grace(&self, process: TargetId, index: usize) -> SimDuration {
         let world = self.world;
         let kind = if process == self.oldest { "cloud foundry old instance" } else { "cloud foundry interim instance" };

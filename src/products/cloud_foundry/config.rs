@@ -1,7 +1,7 @@
 //! A deployment of Cloud Foundry in an experiment: the product's request, and what the product leaves to people and to
 //! other apps. It is checked by the product's own validation, and against its quota for this fleet.
 //!
-//! What goes into the request is kept as it is written, because the product judges wrong types with messages of its
+//! Fields of the request are kept as they are written, because the product judges wrong types with messages of its
 //! own. One thing that the product accepts is refused: another number of instances than the fleet has clusters,
 //! because an instance is a cluster here.
 

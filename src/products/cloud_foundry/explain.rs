@@ -44,7 +44,7 @@ pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> 
     StrategyExplanation { summary, lines, warnings }
 }
 
-/// What the first pass does to the instances of a superseded canary.
+/// The effect of the first pass on the instances of a superseded canary.
 fn purge(deployment: &CloudFoundryDeployment, superseded: Superseded) -> Option<String> {
     (deployment.rules == RuleSet::Shipped && superseded.state.is_purged()).then(|| {
         let interim = superseded.instances;

@@ -20,7 +20,7 @@ use crate::world::{Backoff, DurationModel, NEW, OLD, ReleaseKind, Restarter, Res
 
 pub(crate) use config::CloudFoundryConfig;
 
-/// How Diego restarts instances that crash.
+/// Diego's restarts of instances that crash.
 pub const RESTARTS: Restarts = Restarts {
     by: Restarter::Diego,
     immediate: IMMEDIATE_RESTARTS,
@@ -41,7 +41,7 @@ pub struct CloudFoundryDeployment {
     pub options: DeploymentOptions,
     /// Quotas of the app's organization and space; the first instances fit into them.
     pub quota: AppQuota,
-    /// How long a user takes to continue a paused deployment. `None`: it is never continued.
+    /// The time that a user takes to continue a paused deployment. `None`: it is never continued.
     pub continue_after: Option<DurationModel>,
     /// When a user cancels the deployment, from its creation on. `None`: never.
     pub cancel_after: Option<DurationModel>,

@@ -13,7 +13,7 @@ use crate::products::delay::pause;
 use crate::units::{SimDuration, SimTime};
 use crate::world::DurationModel;
 
-/// How a strategy's approvals are asked for and given.
+/// The requests for a strategy's approvals, and the time until they are given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApprovalModel {
     /// From the request of an approval to the approval. `None`: never.
@@ -70,7 +70,7 @@ impl<'r> Approvals<'r> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// How far the process may run ahead without a request of it being noticed too late.
+    /// The time, in nanoseconds, by which the process may run ahead without a request of it being noticed too late.
     pub(super) fn lookahead(&self) -> Option<u64> {
         let open = self.by_condition().filter(|approval| !self.asked.contains(approval)).count();
         (0..open).filter_map(|at| self.delay(self.asked.len() + at)).map(SimDuration::as_nanos).min()

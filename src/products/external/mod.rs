@@ -34,7 +34,7 @@ pub struct ExternalStrategy {
     pub settings: BTreeMap<String, String>,
     /// Who keeps the control loop.
     pub keeper: LoopKeeper,
-    /// How approvals are asked for and given.
+    /// The requests for approvals, and the time until they are given.
     pub(crate) approvals: ApprovalModel,
     /// The process takes news of Deployments that exceed their progress deadline.
     pub sees_progress_deadlines: bool,

@@ -41,7 +41,7 @@ pub(super) struct OwnLoopController<'r> {
     timer: Option<u64>,
     /// Passes that the process has made and that are not recorded yet: their number, and instructions.
     passes: Vec<PassRow>,
-    /// What its objects have shown, until it is asked for.
+    /// The conditions that its objects have shown, until they are asked for.
     conditions: Vec<ProcessCondition>,
     /// When the process first reported that the rollout of the new revision is complete.
     completed: Option<SimTime>,

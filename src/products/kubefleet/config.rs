@@ -1,10 +1,10 @@
 //! KubeFleet's strategies in an experiment: read, and checked against the fleet.
 //!
-//! What the product's admission refuses is refused here with its reason, and so is what makes a staged run fail as it
-//! is initialized. Four things that the product takes are refused as well, because the simulation would answer another
-//! question than the one asked: a field that it does not know, an object of another kind, a placement that does not
-//! ask for all clusters (which ones are picked is not simulated), and approvals without a time at which they are
-//! given.
+//! Settings that the product's admission refuses are refused here with its reason, and so are those that make a staged
+//! run fail as it is initialized. Four things that the product takes are refused as well, because the simulation would
+//! answer another question than the one asked: a field that it does not know, an object of another kind, a placement
+//! that does not ask for all clusters (which ones are picked is not simulated), and approvals without a time at which
+//! they are given.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ const PLACEMENT_DELAY: SimDuration = SimDuration::from_secs(9);
 
 const REFUSED: &str = "KubeFleet refuses this too";
 
-/// What both strategies of KubeFleet have beside the product's own fields.
+/// The settings that both strategies of KubeFleet have beside the product's own fields.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -196,7 +196,7 @@ impl Product for StagedConfig {
 }
 
 impl StagedConfig {
-    /// What people do to the run of KubeFleet's own controller, which is created in the state that the file says.
+    /// The acts of people on the run of KubeFleet's own controller, which is created in the state that the file says.
     fn acts(&self, updates: &UpdateRuns, path: &Path, context: &mut Context<'_>) -> Vec<(SimDuration, Change)> {
         let list = path.key("runs");
         if self.settings.controller == ControllerChoice::Native {
@@ -303,7 +303,7 @@ impl Product for RollingConfig {
     }
 }
 
-/// What a placement must not say, because the simulation would not follow it.
+/// Rejects settings of a placement that the simulation would not follow.
 fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<'_>, context: &mut Context<'_>) {
     if spec.is_external() {
         let message = "the placement's strategy is `External`: its rolling update moves nothing";

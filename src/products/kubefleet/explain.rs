@@ -1,4 +1,4 @@
-//! What KubeFleet's strategies would do to a fleet: stages with their clusters, limits and tasks.
+//! The effects that KubeFleet's strategies would have on a fleet: stages with their clusters, limits and tasks.
 
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
 use crate::products::StrategyExplanation;

@@ -1,4 +1,4 @@
-//! What KubeFleet's hub cluster knows of the member clusters: a binding for each, with what the work generator writes.
+//! The member clusters as KubeFleet's hub cluster knows them: a binding for each, with what the work generator writes.
 //!
 //! A binding that is rolled has no state of its new resources until the work generator writes one, also where the
 //! cluster is offline (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/controller.go`): applying at

@@ -54,7 +54,7 @@ pub struct KubeFleetRolling {
     pub rules: RuleSet,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: KubeFleetBugs,
-    /// How many clusters it asks for, never fewer than there are.
+    /// The policy that picks clusters; it never asks for fewer than there are.
     pub policy: PlacementPolicy,
     /// The product's own limits.
     pub config: RollingUpdateConfig,

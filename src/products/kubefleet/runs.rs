@@ -22,7 +22,7 @@ use crate::rollout::label_selector::LabelSelector;
 use crate::units::SimDuration;
 use crate::world::{NEW, OLD, ReleaseKind};
 
-/// What the only placement is called where nothing names it.
+/// The name of the only placement where nothing names it.
 const PLACEMENT: &str = "placement";
 
 /// Update runs, and the placements that they update.
@@ -43,7 +43,7 @@ pub struct UpdateRun {
     pub name: String,
     /// The number of its placement.
     pub placement: usize,
-    /// What it rolls out.
+    /// The revision that it rolls out.
     pub snapshot: Revision,
     /// States that people set, by their time since the release. The first one creates it.
     pub states: Vec<(SimDuration, RunState)>,
@@ -132,7 +132,7 @@ impl Default for ResourceSnapshots {
     }
 }
 
-/// What an experiment says of runs.
+/// The settings of runs in an experiment.
 pub(super) struct RunsConfig<'c> {
     pub(super) runs: &'c [RunConfig],
     pub(super) placements: &'c [PlacementChoice],

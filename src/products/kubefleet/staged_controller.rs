@@ -1,4 +1,4 @@
-//! What the staged update runs of KubeFleet see of the world, and how their decisions reach the clusters.
+//! The world as the staged update runs of KubeFleet see it, and how their decisions reach the clusters.
 //!
 //! Every cluster of the fleet is a member cluster with a binding of one placement. One run, or several, update them;
 //! all runs of a hub share one worker, so their passes come one after the other (kubefleet-dev/kubefleet at e160c1cd,
@@ -25,7 +25,7 @@ use crate::rollout::{ApprovalId, Hold, Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW};
 
-/// What people do to a run, by its number.
+/// An act of people on a run, by its number.
 #[derive(Clone, Copy, Debug)]
 enum PersonStep {
     /// They create it, or set its state.

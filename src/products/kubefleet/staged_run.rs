@@ -24,7 +24,7 @@ use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 /// back-off of 5 ms, about a request's time; and the status of a run that is initialized.
 const REQUESTS_OF_A_NEW_RUN: usize = 4;
 
-/// What comes of a pass.
+/// The outcome of a pass.
 pub(super) struct PassEnd {
     /// When its last request is answered.
     pub(super) end: SimTime,
@@ -42,7 +42,7 @@ pub(super) struct StagedRun<'s> {
     pub(super) name: String,
     pub(super) scheduler: StagedUpdateRun,
     pub(super) view: StagedView,
-    /// What people do to its object, by their time since the release: the run exists with the first state.
+    /// The acts of people on its object, by their time since the release: the run exists with the first state.
     pub(super) acts: Vec<(SimDuration, RunState)>,
     /// Its object was created.
     pub(super) exists: bool,
@@ -57,7 +57,7 @@ pub(super) struct StagedRun<'s> {
     rollout: Run<'s>,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
-    /// How far the run was before the last pass and after it.
+    /// The progress of the run before the last pass and after it.
     progress: [Option<RunProgress>; 2],
     /// The last pass asked for nothing and noted nothing.
     wrote_nothing: bool,
@@ -65,7 +65,7 @@ pub(super) struct StagedRun<'s> {
     pub(super) changed: TargetSet,
 }
 
-/// What of a run's status its next pass goes by.
+/// The part of a run's status that its next pass goes by.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct RunProgress {
     stage: usize,

@@ -35,7 +35,8 @@ pub(super) const APPROVALS: usize = 3;
 /// `tools/cache/shared_informer.go`.
 const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
 
-/// How often the hub looks whether a cluster that was cut off has removed its resources. Guess: runs look every 15 s.
+/// The interval at which the hub looks whether a cluster that was cut off has removed its resources. Guess: runs look
+/// every 15 s.
 const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
 
 /// A change that a rollout's controller may care about.
@@ -82,7 +83,7 @@ struct StatusUpdate {
     has_worker: bool,
 }
 
-/// What the generator knows of one binding.
+/// The generator's knowledge of one binding.
 #[derive(Clone, Copy, Debug, Default)]
 struct TrackedBinding {
     /// The revision of the binding's spec.
@@ -99,7 +100,7 @@ struct TrackedBinding {
     status: Option<(Revision, WorkState, u64)>,
     /// When anybody last wrote the binding.
     written: Option<SimTime>,
-    /// How often its finalizer was refused.
+    /// The number of times that its finalizer was refused.
     refused: u32,
 }
 

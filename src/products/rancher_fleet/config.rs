@@ -1,9 +1,9 @@
 //! Rancher Fleet's strategy in an experiment: read, and checked against the fleet.
 //!
-//! What Fleet itself would refuse is refused here before a run. Three things that Fleet accepts are refused as well: a
-//! field it does not know, which it ignores, a partition that no cluster is in, which it keeps as empty, and another
-//! object in the place of a fleet.yaml. All are slips that would make the simulation answer another question than the
-//! one asked.
+//! Settings that Fleet itself would refuse are refused here before a run. Three things that Fleet accepts are refused
+//! as well: a field it does not know, which it ignores, a partition that no cluster is in, which it keeps as empty, and
+//! another object in the place of a fleet.yaml. All are slips that would make the simulation answer another question
+//! than the one asked.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a `rolloutStrategy` would do to a fleet: partitions and limits in numbers.
+//! The effects that a `rolloutStrategy` would have on a fleet: partitions and limits in numbers.
 
 use super::RancherFleetStrategy;
 use crate::products::StrategyExplanation;

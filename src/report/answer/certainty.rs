@@ -1,4 +1,4 @@
-//! How often an answer holds when the constants of the model are drawn from their ranges, and the total interval of
+//! The number of draws of the model's constants from their ranges in which an answer holds, and the total interval of
 //! its time. Nothing where the experiment has no `uncertainty`.
 
 use super::RankedVariant;

@@ -96,7 +96,7 @@ fn missing(ranked: &RankedVariant<'_, '_>) -> String {
     if reach.is_whole() { String::new() } else { format!(" {}.", reach.missing()) }
 }
 
-/// What each step of the setting saves and costs, from the lowest peak upwards.
+/// The savings and the costs of each step of the setting, from the lowest peak upwards.
 fn steps(ranked: &[RankedVariant<'_, '_>], order: &[usize]) -> Option<String> {
     let (first, rest) = order.split_first()?;
     let shown = &rest[..rest.len().min(STEPS_MAX)];

@@ -25,13 +25,13 @@ pub(super) struct Curve {
     pub(super) points: Vec<Position>,
     /// Where it has a dot.
     pub(super) end: Option<Position>,
-    /// What the key says below the name, where it has room.
+    /// The text of the key below the name, where it has room.
     pub(super) detail: String,
     /// The order in the key, greatest first.
     pub(super) order: f64,
 }
 
-/// What all plots share.
+/// The parts that all plots share.
 pub(super) struct Axes<'a> {
     pub(super) head: Head<'a>,
     /// Scales without places on the page.

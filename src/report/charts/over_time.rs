@@ -23,7 +23,7 @@ struct CurveQuantity {
     title: &'static str,
     findings: fn(&[VariantResults<'_>]) -> Vec<String>,
     axis: String,
-    /// How a point of the curve, and the peak where it is another measure, are defined.
+    /// The definition of a point of the curve, and of the peak where it is another measure.
     point_note: &'static str,
     whole: bool,
     /// Size of the shown unit in the recorded one, and its name.

@@ -132,7 +132,7 @@ pub(super) fn displayed(results: &Results) -> String {
     results.displayed().map_or_else(String::new, named)
 }
 
-/// What a square of a fleet shows, of so many clusters each.
+/// A square of a fleet in words, for so many clusters each.
 pub(super) fn square(each: usize) -> String {
     match each {
         1 => "a cluster".to_owned(),

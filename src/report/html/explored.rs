@@ -21,7 +21,7 @@ pub const EXPLORED: [&str; 2] = ["before", "after"];
 /// Colours of the curve before the change, on light and on dark ground.
 const GREY: [&str; 2] = ["#8b94a1", "#98a2ae"];
 
-/// What the page may load: answers of its server, or its own worker.
+/// The sources that the page may load from: answers of its server, or its own worker.
 const OF_SERVER: &str = "script-src 'unsafe-inline'; connect-src 'self'";
 const OF_WORKER: &str = "script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:";
 
@@ -129,7 +129,7 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
     })
 }
 
-/// What the page consists of.
+/// The parts of the page.
 #[derive(Debug)]
 pub struct ExploredPage<'p> {
     /// The experiment's question, or its name.

@@ -30,7 +30,7 @@ pub(super) fn front(plan: &PlanRecord, tuned: &TunedPlan, question: &Question, w
     wrapped(&head, width, "") + &table(plan, question) + &present(plan, question, width)
 }
 
-/// What the exposure counts.
+/// The clusters that the exposure counts, in words.
 fn exposure_words(measure: &str) -> &'static str {
     match measure {
         "exposed_targets" => "clusters that receive the defective release",
@@ -128,7 +128,7 @@ pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
     (0..headings.len()).map(of_known).collect()
 }
 
-/// How far each present setting is from the front.
+/// The distance of each present setting from the front.
 fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
     let own = question.candidates.iter().filter_map(|candidate| Some((candidate, candidate.front?)));
     let sentence = |(candidate, place): (&Candidate, FrontPlace)| {

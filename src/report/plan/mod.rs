@@ -118,7 +118,7 @@ fn runs_of(question: &Question, answer: &StrategyAnswer) -> u64 {
     own.map(|candidate| candidate.runs).sum()
 }
 
-/// What an uncertain answer lacks.
+/// The doubts that make an answer uncertain.
 fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
     let of_strategy = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
     let open = of_strategy.filter(|candidate| candidate.standing == CandidateStatus::Undecided).map(name);

@@ -82,7 +82,7 @@ pub(super) struct BarChart<'c, Row> {
     /// Lines of numbers beside a row.
     pub(super) numbers: usize,
     pub(super) panels: Vec<(String, Vec<&'c Row>)>,
-    /// What the scale has room for.
+    /// The values that the scale has room for.
     pub(super) values: Vec<f64>,
     /// The words before the axis title.
     pub(super) of: &'c str,

@@ -175,7 +175,7 @@ fn answered(answer: &PageAnswer, width: usize) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// What became of columns for which a line has no room.
+/// The columns for which a line has no room: replaced by phrases, or left out.
 #[derive(Default)]
 struct Fitted {
     /// Phrases that replace columns.

@@ -5,7 +5,7 @@
 //! before that write. Its first write that the API server accepts puts all of its rows in place of the newer ones
 //! (`setAppSetApplicationStatus` writes the whole list); a pass that writes no rows leaves the newer ones as they are.
 //!
-//! How we know: the recorded rollouts `names-*`, whose watch delay is longer than five tries of a write.
+//! Known by: the recorded rollouts `names-*`, whose watch delay is longer than five tries of a write.
 
 use super::pass::{SetPass, SetWrite};
 use super::recent::{HiddenWrite, RecentWrite, Rows};

@@ -40,7 +40,7 @@ pub struct ApplicationSetSpec {
     /// The template's expressions are those of Go.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "std::ops::Not::not")]
     pub go_template: bool,
-    /// How changes are rolled out. Absent: to all applications simultaneously.
+    /// The strategy by which changes are rolled out. Absent: to all applications simultaneously.
     pub strategy: Option<ApplicationSetStrategy>,
     /// Permitted changes of applications by the controller.
     pub sync_policy: Option<ApplicationSetSyncPolicy>,
@@ -186,7 +186,7 @@ pub struct Automated {
 /// One entry of `spec.generators`: its kind, with what it says. A file that the product accepts has one kind.
 pub type Generator = BTreeMap<String, Option<GeneratorBody>>;
 
-/// What a generator says.
+/// The fields of a generator.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GeneratorBody {

@@ -8,7 +8,7 @@ use super::RuleSet;
 use super::view::Deployment;
 
 impl Deployment {
-    /// What the API shows of the deployment called `name`.
+    /// The conditions of the deployment called `name`, as the API shows them.
     pub fn conditions(&self, name: &str, rules: RuleSet) -> Vec<ObjectCondition> {
         let object = format!("Deployment/{name}");
         let message = self.error.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What scaling a deployment keeps and has room for under the rules of the product's proposals.
+//! The instances that scaling a deployment keeps and has room for under the rules of the product's proposals.
 //!
 //! Follows "Deployments Max-in-flights proposal" (cloud_controller_ng #3878) and "Feature Request: Allow multiple
 //! Canary steps". The shipped rules differ in many ways (see [`super`]); simulating both shows the effect of the

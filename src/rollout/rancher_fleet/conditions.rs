@@ -15,7 +15,7 @@ use super::{FleetCluster, RancherFleet};
 const WORKSPACE: &str = "fleet-default";
 
 impl RancherFleet {
-    /// What the bundle called `name` shows after a pass with this status.
+    /// The conditions that the bundle called `name` shows after a pass with this status.
     pub fn bundle_conditions(&self, name: &str, status: &BundleStatus) -> Vec<ObjectCondition> {
         let object = format!("Bundle/{name}");
         let ready = ready(&object, &self.clusters, status);
@@ -31,8 +31,8 @@ impl RancherFleet {
         ]
     }
 
-    /// What the GitRepo called `name` shows of its bundle. It copies the bundle's `Ready` condition, and has a state
-    /// and counts of its own.
+    /// The conditions that the GitRepo called `name` shows of its bundle. It copies the bundle's `Ready` condition, and
+    /// has a state and counts of its own.
     pub fn git_repo_conditions(&self, name: &str, status: &BundleStatus, view: &BundleView) -> Vec<ObjectCondition> {
         let object = format!("GitRepo/{name}");
         let summary = BundleSummary::of_git_repo(view);

@@ -1,4 +1,4 @@
-//! What a constant measures: how its value is read from a tree, changed, and shown.
+//! The quantity that a constant measures: how its value is read from a tree, changed, and shown.
 
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -10,7 +10,7 @@ use crate::units::display::significant;
 use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::{Distribution, Quantity};
 
-/// What a constant measures, and so the unit in which its numbers are.
+/// The quantity that a constant measures, and so the unit in which its numbers are.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum ConstantKind {

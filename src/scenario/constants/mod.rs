@@ -44,7 +44,7 @@ pub struct Constant {
     /// Where experiments set it, the first place naming it. What stands before `|` must be there, the rest is made.
     /// After `?`, only written values count.
     pub(crate) places: Vec<String>,
-    /// What it measures.
+    /// The quantity that it measures.
     pub kind: ConstantKind,
     /// The part of a random quantity that varies.
     #[serde(default)]
@@ -54,10 +54,10 @@ pub struct Constant {
     /// The range does not move with a value of the experiment's own.
     #[serde(default, rename = "absolute")]
     pub is_absolute: bool,
-    /// How likely the values of the range are.
+    /// The distribution of the values in the range.
     #[serde(default)]
     pub shape: RangeShape,
-    /// What the value rests on.
+    /// The evidence that the value rests on.
     pub basis: Basis,
     /// The source of value and range, or why they are plausible.
     pub source: String,
@@ -79,7 +79,7 @@ pub enum VariedPart {
     Shape,
 }
 
-/// How likely the values of a range are.
+/// The distribution of the values in a range.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum RangeShape {
@@ -90,7 +90,7 @@ pub enum RangeShape {
     LogUniform,
 }
 
-/// What a value rests on.
+/// The evidence that a value rests on.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum Basis {

@@ -17,7 +17,7 @@ use super::inventory::InventoryCluster;
 /// The group that gets the bundles of a GitRepo without targets.
 const DEFAULT_GROUP: &str = "default";
 
-/// What decides the targets of a GitRepo.
+/// The parts of a GitRepo that decide its targets.
 #[derive(Debug, Default, Deserialize)]
 struct GitRepoFile {
     #[serde(default)]

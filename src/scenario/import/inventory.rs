@@ -34,7 +34,7 @@ pub(crate) struct InventoryCluster {
     pub(crate) registered: bool,
     /// The time of its agent's last report, as RFC 3339 writes it.
     pub(crate) last_seen: Option<String>,
-    /// What the inventory has of its nodes and its link; a link only in tables.
+    /// The facts of the inventory about its nodes and its link; a link only in tables.
     pub(crate) link: LinkFields,
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn group(object: GroupObject) -> FleetGroup {
     (Arc::new(group), object.spec.selector)
 }
 
-/// What the state of a cluster is while its agent has never reported.
+/// The state of a cluster while its agent has never reported.
 const NEVER_REPORTED: &str = "WaitCheckIn";
 
 /// The clusters of one file. Where some have `status.agent`, those without have no agent that reports.

@@ -40,7 +40,7 @@ fn named(measure: &str) -> &'static Measure {
     Measure::named(measure).expect("a measure of the table")
 }
 
-/// What the chart shows, and what the front compares in a search within a number of tries.
+/// The load that the chart shows, and the measures that the front compares in a search within a number of tries.
 type Measures<'a> = (&'a LoadAxis, Option<FrontMeasures>);
 
 pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, measures: Measures<'_>) -> Vec<Question> {
@@ -78,7 +78,7 @@ fn best_of_all(
     Some((best.clone(), is_shown))
 }
 
-/// What counts as much for each limit: the limit itself.
+/// The scale of each limit: the limit itself.
 pub(super) fn scales(plan: &Plan) -> Vec<f64> {
     plan.limits.iter().map(|limit| limit.at_most().unwrap_or(1.0).abs()).map(|most| most.max(1e-9)).collect()
 }

@@ -41,7 +41,7 @@ impl Spending {
         Self { error, spent: 0.0 }
     }
 
-    /// What the `look`-th look may use, counted from 1.
+    /// The probability of error that the `look`-th look may use, counted from 1.
     fn available(self, look: usize) -> f64 {
         self.error * look as f64 / (look as f64 + 1.0) - self.spent
     }

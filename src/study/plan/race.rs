@@ -82,7 +82,7 @@ pub struct Sample {
     pub excess: Vec<f64>,
 }
 
-/// How the probability of error is split.
+/// The split of the probability of error.
 #[derive(Clone, Copy, Debug)]
 struct Errors {
     /// Of each lower bound of an objective.

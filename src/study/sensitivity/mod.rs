@@ -33,11 +33,11 @@ use sample::{SampleRuns, Sampler};
 /// Halvings of a range in the search for the value that changes a decision: to 1/64 of the way to its end.
 pub const HALVINGS: u32 = 6;
 
-/// What is asked of an analysis.
+/// The options of an analysis.
 #[derive(Clone, Debug)]
 pub struct SensitivityRules {
-    /// What the best variant minimises, with its statistic. `None`: the plan's objective, or the clusters with a
-    /// defective revision where there are any, or the completion time.
+    /// The measure that the best variant minimises, with its statistic. `None`: the plan's objective, or the clusters
+    /// with a defective revision where there are any, or the completion time.
     pub objective: Option<(&'static Measure, Statistic)>,
     /// Limits that the best variant must meet. `None`: those of the plan.
     pub limits: Option<Vec<Limit>>,
@@ -168,7 +168,7 @@ fn one_at_a_time(sampler: &mut Sampler<'_>, replicates: u32, constants: &[usize]
     Ok(OneAtATime { base, ends })
 }
 
-/// What is looked at: measures, the objective and the limits.
+/// The quantities that are looked at: measures, the objective and the limits.
 struct Headline {
     objective: (&'static Measure, Statistic),
     limits: Vec<Limit>,

@@ -40,7 +40,7 @@ pub(crate) struct Agent {
     arrives: SimTime,
     /// The scheduled report of readiness, or look.
     readiness_due: Option<EventId>,
-    /// What it saw last of the workloads: a digest of their status, or the set of available ones.
+    /// The state of the workloads that it saw last: a digest of their status, or the set of available ones.
     seen: u128,
     /// When its series of looks began.
     looks_from: SimTime,

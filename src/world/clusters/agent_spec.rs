@@ -34,7 +34,7 @@ pub struct AgentSpec {
     /// Whether an apply ends only when all workloads are ready. So it is with Helm's `wait` (in Fleet:
     /// `timeoutSeconds`).
     pub wait: bool,
-    /// How the agent learns of a change of readiness, and when it reports it.
+    /// Detection and reporting of changes of readiness by the agent.
     pub readiness: ReadinessSpec,
     /// From sending a report until the management cluster has it.
     pub report_delay: DurationModel,
@@ -70,7 +70,7 @@ impl Default for AgentSpec {
     }
 }
 
-/// How an agent learns of a change of readiness, and when it reports it.
+/// Detection and reporting of changes of readiness by an agent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -182,7 +182,7 @@ impl LookSpec {
         looks.find(|look| *look > now).expect("looks never end")
     }
 
-    /// What the product's agent would not accept: the setting, what must hold, and an example.
+    /// A setting that the product's agent would not accept: its name, what must hold, and an example.
     #[must_use]
     pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let (slow, fast) = (self.exponential_base_for_slow_backoff, self.exponential_base_for_fast_backoff);

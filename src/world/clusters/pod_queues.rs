@@ -1,4 +1,4 @@
-//! How fast the pods of a cluster appear: creation, scheduling, and starts on a node.
+//! The rates at which the pods of a cluster appear: creation, scheduling, and starts on a node.
 //!
 //! Modelled: the workload controllers create pods through a client with a limit, then the scheduler binds them with a
 //! limit of its own; both are token buckets whose callers wait. A node starts pods one after another at its own rate,
@@ -18,7 +18,7 @@ use crate::units::serial::positive;
 use crate::units::{Factor, PerSecond, SimTime};
 use crate::world::calibration;
 
-/// How fast the pods of a cluster are created, scheduled and started.
+/// Rates at which the pods of a cluster are created, scheduled and started.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

@@ -158,7 +158,7 @@ pub struct RegionalOutageSpec {
 pub struct OutageWindow {
     /// From the start of the rollout.
     pub from: SimDuration,
-    /// How long.
+    /// Duration of the window.
     #[serde(rename = "for")]
     pub lasts: SimDuration,
 }

@@ -64,7 +64,8 @@ impl World<'_> {
         self.meter.set_egress([(rate, at_capacity)].into_iter());
     }
 
-    /// What was measured: bytes that left the registry and caches, requests and responses. Other totals are ignored.
+    /// Takes the measured totals: bytes that left the registry and caches, requests and responses. Other totals are
+    /// ignored.
     ///
     /// # Panics
     /// If pulls are simulated.

@@ -1,5 +1,5 @@
-//! What an attempt to pull an image needs while it is in progress: its downloads, their sources, and what is unpacked.
-//! `pull` has the model.
+//! The state of an attempt to pull an image while it is in progress: its downloads, their sources, and what is
+//! unpacked. `pull` has the model.
 
 use std::collections::VecDeque;
 

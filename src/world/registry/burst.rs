@@ -106,7 +106,8 @@ impl World<'_> {
         self.rates_changed(queue);
     }
 
-    /// What a registry sends now, to the fleet and to others, with headers. Of a spent burst, what it is asked for.
+    /// The rate that a registry sends now, to the fleet and to others, with headers. Of a spent burst, the rate that it
+    /// is asked for.
     pub(crate) fn total_egress(&self, registry: usize) -> f64 {
         let carried = self.transfers.network.throughput(self.transfers.links.egress[registry]);
         self.transfers.links.with_headers(carried).get() + self.registries[registry].steady_load().get()

@@ -20,7 +20,7 @@ pub struct BurstSpec {
     pub baseline: BytesPerSec,
 }
 
-/// What a registry sends to clients outside of the fleet.
+/// The load that a registry sends to clients outside of the fleet.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! What a registry sends to clients outside of the fleet.
+//! The load that a registry sends to clients outside of the fleet.
 //!
 //! A steady load (constant, over the day, or from a file) takes its share of the egress first: others keep what they
 //! were measured to get, and the fleet shares the rest. When the egress shrinks (a brownout, a spent burst), both lose

@@ -32,7 +32,7 @@ pub struct RegistrySpec {
     pub per_connection: Option<BytesPerSec>,
     /// A burst allowance on bytes: full `egress` for a while, then a baseline. Without it, `egress` lasts.
     pub burst: Option<BurstSpec>,
-    /// What it sends to clients outside of the fleet. By default nothing.
+    /// Load that it sends to clients outside of the fleet. By default nothing.
     pub other_load: Option<OtherLoad>,
     /// A content delivery network, with slower connections for blobs that nobody has downloaded.
     pub cdn: Option<CdnSpec>,

@@ -48,24 +48,24 @@ impl Registry<'_> {
         BytesPerSec::new(self.allowed() * (1.0 - (steady / self.spec.egress.get()).min(1.0)))
     }
 
-    /// What the steady load of others asks for now.
+    /// The rate that the steady load of others asks for now.
     pub(crate) fn steady_load(&self) -> BytesPerSec {
         let steady = self.others.as_ref().map_or(0.0, |others| others.steady().get());
         BytesPerSec::new(steady * self.possible() / self.spec.egress.get())
     }
 
-    /// What it sends to the steady load of others now.
+    /// The rate that it sends to the steady load of others now.
     pub(crate) fn sent_steadily(&self) -> BytesPerSec {
         let steady = self.others.as_ref().map_or(0.0, |others| others.steady().get());
         BytesPerSec::new(steady * self.allowed() / self.spec.egress.get())
     }
 
-    /// What it can send now if its burst lasts.
+    /// The rate that it can send now if its burst lasts.
     fn possible(&self) -> f64 {
         if self.down { 0.0 } else { self.spec.egress.get() * (self.shares.0 * self.load_share()) }
     }
 
-    /// What it may send in all now.
+    /// The total rate that it may send now.
     fn allowed(&self) -> f64 {
         let egress = self.possible();
         match self.spec.burst {

@@ -87,7 +87,7 @@ impl Links {
         self.nodes.push((cluster, network.add_link(Some(uplink), self.data(nic))));
     }
 
-    /// What a link of this rate carries beside headers.
+    /// The rate of the data that a link of this rate carries beside headers.
     pub(crate) fn data(&self, rate: BytesPerSec) -> BytesPerSec {
         BytesPerSec::new(rate.get() * self.data_share)
     }

@@ -6,8 +6,8 @@
 //! compare. Or it is a commit that nobody announces; then the set changes nothing, and each application is found
 //! OutOfSync at its next periodic refresh. The application controller is in [`application_controller`].
 //!
-//! What queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass); news of applications take the watch
-//! delay as all news do. A pass writes the set's status up to four times: rows, promoted rows and conditions
+//! The rule that queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass); news of applications take the
+//! watch delay as all news do. A pass writes the set's status up to four times: rows, promoted rows and conditions
 //! (`performProgressiveSyncs`), and at last the list of resources (`updateResourcesStatus`). Each write reads the set
 //! from the cache, where the last write is not seen for a watch delay; until then updates are refused, and after five
 //! tries the write gives up (`DefaultRetry` of client-go, in
@@ -28,7 +28,7 @@
 //! Left out: webhooks that announce a commit to all applications at once; the conditions of a set that is not valid
 //! (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources, which are further writes.
 //!
-//! How we know: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
+//! Known by: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 
 mod pass;
 
