@@ -84,8 +84,8 @@ pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     Some(Node::of_value(&json, &(0..0)))
 }
 
-/// The value in force where the tree has none: of the kind of site, the registry's preset or the container runtime, else
-/// the default.
+/// The value in force where the tree has none: that of the kind of site, the registry's preset or the container
+/// runtime, else the default.
 pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &ProductEntry) -> Option<Node> {
     let key = path.last_key();
     let owner = owner(path);
