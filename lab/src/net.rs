@@ -156,8 +156,8 @@ impl Network {
     fn shape(&self, namespace: &str, device: &str, rate: BytesPerSec) -> Result<(), LabError> {
         let line = match self.queue {
             PacketQueue::Fifo => {
-                let limits = limits(rate, TBF_BURST_MIN);
-                format!("qdisc replace dev {device} root tbf {limits} latency {LATENCY}\n")
+                let (rate, burst) = (rate.get() * 8.0, burst(rate, TBF_BURST_MIN));
+                format!("qdisc replace dev {device} root tbf rate {rate:.0}bit burst {burst:.0} latency {LATENCY}\n")
             }
             PacketQueue::Fair => fair_root(device, rate),
         };
@@ -178,15 +178,18 @@ impl Drop for Network {
     }
 }
 
-/// The limits of a shaped link, in the words of `tc`.
-fn limits(rate: BytesPerSec, burst_min: f64) -> String {
-    format!("rate {:.0}bit burst {:.0}", rate.get() * 8.0, (rate.get() * BURST_SECS).max(burst_min))
+/// The bucket of a shaped link, in bytes.
+fn burst(rate: BytesPerSec, least: f64) -> f64 {
+    (rate.get() * BURST_SECS).max(least)
 }
 
 /// The class that all queues of a link borrow from, with the link's rate: a line for `tc`.
 fn fair_root(device: &str, rate: BytesPerSec) -> String {
-    let limits = limits(rate, HTB_BURST_MIN);
-    format!("class replace dev {device} parent 1: classid 1:1 htb {limits}\n")
+    let (rate, burst) = (rate.get() * 8.0, burst(rate, HTB_BURST_MIN));
+    // By default the second bucket (`cburst`) is one packet, and the smaller of the two holds.
+    format!(
+        "class replace dev {device} parent 1: classid 1:1 htb rate {rate:.0}bit burst {burst:.0} cburst {burst:.0}\n"
+    )
 }
 
 /// Gives a link a queue for each connection. Packets are counted one by one, so none are sent in bundles.
