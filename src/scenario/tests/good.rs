@@ -203,7 +203,8 @@ strategies:
     assert_eq!((groups.len(), groups[0].0.name.as_str()), (1, "prod"));
     let node = &world.node;
     let secs = SimDuration::from_secs;
-    assert_eq!((node.requeue, node.sync_frequency, node.pull_deadline), (Requeue::AtExpiry, secs(90), Some(secs(35))));
+    assert_eq!((node.requeue, node.sync_frequency), (Requeue::AtExpiry, secs(90)));
+    assert_eq!((node.pull_deadline, node.collect_after), (Some(secs(35)), Some(secs(2))));
     assert_eq!(
         (node.image_backoff.reset, experiment.variants[0].scenario.platform.restarts.backoff.reset),
         (secs(200), secs(600)),
