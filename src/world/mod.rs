@@ -65,7 +65,7 @@ pub use totals::{RegistryTotals, Totals};
 
 use crate::engine::Streams;
 use crate::flow::Network;
-use crate::units::{Share, SimDuration};
+use crate::units::{Share, SimDuration, SimTime};
 use clusters::cluster::ClusterState;
 use clusters::pod::Pod;
 use distribution::Delivery;
@@ -117,7 +117,7 @@ impl<'s> World<'s> {
         let catalog = Catalog::new(&spec.images, prepared, &streams);
         let mut network = Network::new();
         let mut links = Links::new(spec, &mut network);
-        let caches = CacheLinks::new(spec, &mut network);
+        let mut caches = CacheLinks::new(spec, &mut network);
         links.add_registries(spec, &mut network);
         let mut world = Self {
             spec,
@@ -143,6 +143,10 @@ impl<'s> World<'s> {
         for cluster in &spec.clusters {
             world.add_cluster(cluster, &caches, queue);
         }
+        caches.place_cells(|cluster| match world.clusters[cluster.index()].draws.offline {
+            None => SimTime::ZERO,
+            Some(back) => back.unwrap_or(SimTime::MAX),
+        });
         world.delivery = Delivery::new(spec, caches, &world.catalog, &mut world.transfers, queue);
         for (at, registry) in (0_u32..).zip(&world.registries) {
             registry.schedule_windows(at, queue);

@@ -24,6 +24,9 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
             let once = Bytes::new(copy.get() * places);
             let while_cold = match cache.coalesce {
                 Coalesce::None => "every request before a first copy is complete fetches another",
+                Coalesce::OwnCopy => {
+                    "every request before the cache's own copy is complete fetches another, and the cache its own"
+                }
                 Coalesce::Wait => "requests wait for the first copy",
                 Coalesce::Stream => "requests share the first copy as it comes",
             };

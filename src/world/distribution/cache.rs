@@ -10,8 +10,9 @@
 //!
 //! Until the first copy of a blob is complete, every other request fetches it again (`coalesce: none`). distribution
 //! documents that (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor does the same
-//! (goharbor/harbor @c50c7dd `src/server/middleware/repoproxy/proxy.go`, requested in harbor#22184). `wait` and
-//! `stream` show the effect of merging. A tag is requested from the registry each time (distribution
+//! (goharbor/harbor @c50c7dd `src/server/middleware/repoproxy/proxy.go`, requested in harbor#22184). Distribution 2
+//! fetches one more copy for itself (`ownCopy`; v2.8 `registry/proxy/proxyblobstore.go`), which the laboratory shows.
+//! `wait` and `stream` show the effect of merging. A tag is requested from the registry each time (distribution
 //! `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by digest and configs are kept. Above Harbor's limit of
 //! upstream connections the cache responds 429.
 //!

@@ -1,8 +1,8 @@
 //! The blobs that a cache, or the seeds of a cluster, holds and fetches.
 //!
 //! A request for a missing blob is a *miss* and starts a fill. [`Coalesce`] decides whether later requests, before the
-//! fill is complete, start their own fill, wait for it, or share it as it arrives. A shared fill runs to its end; a
-//! fill for one request is cancelled with it.
+//! fill is complete, start their own fill, wait for it, or share it as it arrives. A shared fill, or a cache's own
+//! copy, runs to its end; a fill for one request is cancelled with it.
 //!
 //! A cell of Cloud Foundry has room for a number of bytes, and makes requests wait that other stores refuse.
 //!
@@ -42,7 +42,7 @@ pub(crate) struct CacheStore {
     most: Option<u32>,
     /// By blob: when it was filled.
     whole: Vec<Option<SimTime>>,
-    /// By blob: the fill that others may share or wait for.
+    /// By blob: the fill that others may share or wait for, or the cache's own copy.
     running: Vec<Option<FillId>>,
     /// Misses whose fill has not begun.
     leads: Vec<(u16, PullId)>,
@@ -89,7 +89,7 @@ impl CacheStore {
         if self.leads.contains(&(blob, pull)) {
             return CacheLookup::Miss;
         }
-        if self.coalesce != Coalesce::None {
+        if self.is_shared() {
             match self.running[at] {
                 Some(fill) if self.coalesce == Coalesce::Stream => return CacheLookup::Filling(fill),
                 None if !self.leads.iter().any(|&(led, _)| led == blob) => {}
@@ -112,21 +112,36 @@ impl CacheStore {
     pub(super) fn fill_begins(&mut self, blob: u16, pull: PullId, fill: FillId) -> Vec<Waiter> {
         self.leads.retain(|&lead| lead != (blob, pull));
         self.fills += 1;
-        if self.coalesce == Coalesce::None {
+        if !self.is_shared() {
             return Vec::new();
         }
         self.running[usize::from(blob)] = Some(fill);
         if self.coalesce == Coalesce::Stream { self.take_waiters(blob) } else { Vec::new() }
     }
 
+    /// Whether the cache now fetches a copy of its own.
+    pub(super) fn lacks_own_copy(&self, blob: u16) -> bool {
+        self.coalesce == Coalesce::OwnCopy && self.running[usize::from(blob)].is_none()
+    }
+
+    /// The cache fetches a copy of its own.
+    pub(super) fn own_copy_begins(&mut self, blob: u16, fill: FillId) {
+        self.fills += 1;
+        self.running[usize::from(blob)] = Some(fill);
+    }
+
     /// A fill has ended, with the whole blob at `whole`. Returns the requests that waited for it.
     pub(super) fn fill_ends(&mut self, blob: u16, fill: FillId, whole: Option<SimTime>) -> Vec<Waiter> {
         self.fills -= 1;
-        if let Some(now) = whole {
-            self.keep(usize::from(blob), now);
+        let at = usize::from(blob);
+        let is_running = self.running[at] == Some(fill);
+        if let Some(now) = whole
+            && (is_running || self.coalesce != Coalesce::OwnCopy)
+        {
+            self.keep(at, now);
         }
-        if self.running[usize::from(blob)] == Some(fill) {
-            self.running[usize::from(blob)] = None;
+        if is_running {
+            self.running[at] = None;
         }
         let mut waiters = self.take_waiters(blob);
         waiters.extend(self.take_queue());
@@ -164,7 +179,7 @@ impl CacheStore {
 
     /// Whether fills are shared, so that they do not end with the request that started them.
     pub(super) fn is_shared(&self) -> bool {
-        self.coalesce != Coalesce::None
+        !matches!(self.coalesce, Coalesce::None | Coalesce::OwnCopy)
     }
 
     fn take_waiters(&mut self, blob: u16) -> Vec<Waiter> {

@@ -117,12 +117,25 @@ impl World<'_> {
         size: Bytes,
         queue: &mut Queue,
     ) -> FillId {
-        let method = &mut self.delivery.method;
-        let fill = FillId::at(self.delivery.fills.len());
-        let (to, most) = method.first_leg(store);
-        let contents = method.contents(store);
-        let owner = (!contents.is_shared()).then_some(pull);
-        let waiters = blob.map_or_else(Vec::new, |blob| contents.fill_begins(blob, pull, fill));
+        let owner = (!self.delivery.method.contents(store).is_shared()).then_some(pull);
+        let fill = self.start_fill(pull, Fill::new(store, blob, owner), size, queue);
+        if let Some(blob) = blob {
+            let contents = self.delivery.method.contents(store);
+            let waiters = contents.fill_begins(blob, pull, fill);
+            if contents.lacks_own_copy(blob) {
+                let copy = self.start_fill(pull, Fill::new(store, Some(blob), None), size, queue);
+                self.delivery.method.contents(store).own_copy_begins(blob, copy);
+            }
+            self.resend_waiting(waiters, queue);
+        }
+        fill
+    }
+
+    /// Starts the transfer of a fill, which a pull has caused.
+    fn start_fill(&mut self, pull: PullId, fill: Fill, size: Bytes, queue: &Queue) -> FillId {
+        let id = FillId::at(self.delivery.fills.len());
+        let blob = fill.blob;
+        let (to, most) = self.delivery.method.first_leg(fill.store);
         let registry = self.registry_of(pull);
         let cap = match (self.connection_cap(pull, blob), most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
@@ -131,13 +144,12 @@ impl World<'_> {
         let connection = self.connect(self.pulls[pull.index()].node, registry, cap);
         let leg = Leg { links: self.transfers.links.path(registry, to), connection };
         let sender = Sender::RegistryFill(registry);
-        let transfer = Transfer { payload: Payload::Fill(fill), bytes: size, sender, receiver: None, warms: blob };
+        let transfer = Transfer { payload: Payload::Fill(id), bytes: size, sender, receiver: None, warms: blob };
         let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
         self.registries[registry].transfer_begins();
         self.meter.registry_downloads.rise();
-        self.delivery.fills.push(Fill { store, blob, transfer, owner, followers: Vec::new() });
-        self.resend_waiting(waiters, queue);
-        fill
+        self.delivery.fills.push(Fill { transfer, ..fill });
+        id
     }
 
     /// Sends requests again that waited for a fill.

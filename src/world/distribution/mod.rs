@@ -57,6 +57,13 @@ pub(crate) struct Fill {
     followers: Vec<(PullId, u16)>,
 }
 
+impl Fill {
+    /// One whose transfer has not started.
+    fn new(store: StoreId, blob: Option<u16>, owner: Option<PullId>) -> Self {
+        Self { store, blob, transfer: None, owner, followers: Vec::new() }
+    }
+}
+
 /// The distribution of images in one world.
 #[derive(Debug)]
 pub(crate) struct Delivery {

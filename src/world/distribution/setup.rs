@@ -1,7 +1,7 @@
 //! The links of caches, and the method of distribution of a world.
 
 use crate::flow::{LinkId, Network};
-use crate::units::BytesPerSec;
+use crate::units::{BytesPerSec, SimTime};
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::method::DistributionMethod;
 use crate::world::distribution::spec::{CachePlace, CellSpec, DistributionKind};
@@ -39,13 +39,26 @@ impl CacheLinks {
         Self { place: Some(cache.per), links, cache_of: cache::Caches::places(cache.per, &regions) }
     }
 
-    /// Instances are spread over the cells in turn. Each cell is behind the downlink of its first instance.
+    /// Instances are spread over the cells in turn.
     fn of_cells(cells: &CellSpec, clusters: usize, network: &mut Network) -> Self {
         let count = (cells.count as usize).min(clusters);
         let place = |at| Destination::Cluster(ClusterId::at(at));
         let links = (0..count).map(|at| (network.add_link(None, cells.as_cache().egress), place(at))).collect();
         let cache_of = (0..clusters).map(|at| Some(StoreId::at(at % count))).collect();
         Self { place: None, links, cache_of }
+    }
+
+    /// Puts each cell behind the downlink of that of its instances which is reachable first, so that an offline
+    /// instance cuts off no other.
+    pub(crate) fn place_cells(&mut self, reachable_from: impl Fn(ClusterId) -> SimTime) {
+        if self.place.is_some() {
+            return;
+        }
+        let count = self.links.len();
+        for (cell, (_, place)) in self.links.iter_mut().enumerate() {
+            let instances = (cell..self.cache_of.len()).step_by(count).map(ClusterId::at);
+            *place = instances.min_by_key(|&at| reachable_from(at)).map_or(*place, Destination::Cluster);
+        }
     }
 
     /// The link of a cluster's cache, if that is at this place. All bytes for its nodes come from there, so the links

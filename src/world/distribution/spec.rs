@@ -56,6 +56,9 @@ pub enum CachePlace {
 pub enum Coalesce {
     /// It fetches the blob again, until a copy is complete.
     None,
+    /// As `none`, and the first request lets the cache fetch a copy of its own beside. Only that copy is kept, as by
+    /// Distribution 2.
+    OwnCopy,
     /// The request waits until the copy is complete.
     Wait,
     /// The request is served as the copy arrives.
@@ -107,8 +110,8 @@ impl Default for CacheSpec {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
-    /// Number of cells, over which the instances are spread in turn. A cell is behind the downlink of its first
-    /// instance.
+    /// Number of cells, over which the instances are spread in turn. A cell is behind the downlink of the
+    /// first of its instances that is reachable.
     #[serde(deserialize_with = "positive")]
     pub count: u32,
     /// Bytes that a cell keeps (`diego.executor.max_cache_size_in_bytes`).

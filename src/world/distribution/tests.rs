@@ -88,7 +88,13 @@ fn spegel() -> SpegelSpec {
 fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_time() {
     // Four nodes at once, so four copies share the downlink: 4 * 100 MB over 100 MB/s. One copy: 1 s, and the cache is
     // fast, so those who wait or share have it right then.
-    let cases = [(Coalesce::None, 400, 4.0), (Coalesce::Wait, 100, 1.0), (Coalesce::Stream, 100, 1.0)];
+    // A cache's own copy takes a fifth share.
+    let cases = [
+        (Coalesce::None, 400, 4.0),
+        (Coalesce::OwnCopy, 500, 5.0),
+        (Coalesce::Wait, 100, 1.0),
+        (Coalesce::Stream, 100, 1.0),
+    ];
     for (coalesce, upstream, time) in cases {
         let mut world = daemons(4);
         world.distribution = by(DistributionKind::Cache(cache(coalesce)));
@@ -97,11 +103,13 @@ fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_ti
         assert_near(ready(&played), time, "ready");
     }
     // One node after the other: only the first finds it cold.
-    let mut world = update(4, 1);
-    world.distribution = by(DistributionKind::Cache(cache(Coalesce::None)));
-    let played = play(&world, 1, DAY);
-    assert_eq!(books(&played), [100, 100, 400, 0]);
-    assert_near(ready(&played), 1.0, "the others take it from the cache in no time");
+    for (coalesce, upstream, time) in [(Coalesce::None, 100, 1.0), (Coalesce::OwnCopy, 200, 2.0)] {
+        let mut world = update(4, 1);
+        world.distribution = by(DistributionKind::Cache(cache(coalesce)));
+        let played = play(&world, 1, DAY);
+        assert_eq!(books(&played), [upstream, upstream, 400, 0], "{coalesce:?}");
+        assert_near(ready(&played), time, "the others take it from the cache in no time");
+    }
 }
 
 #[test]
@@ -182,6 +190,19 @@ fn a_cell_whose_link_is_repaired_goes_on() {
     world.faults.regional = vec![outage];
     let played = play(&world, 1, SimDuration::from_hours(1));
     assert_near(played.ready_s()[1].expect("ready"), 12.0, "the rest of its download, after the repair");
+}
+
+#[test]
+fn an_instance_that_is_offline_for_good_does_not_cut_off_its_cell() {
+    let mut world = bare_world(40);
+    world.faults.offline.share = Share::new(0.5);
+    world.distribution = by(DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(LAYER), downloads: 1 }));
+    for seed in 1..=4 {
+        let played = play(&world, seed, DAY);
+        for (instance, ready) in played.facts.iter().zip(played.ready_s()) {
+            assert_eq!(ready.is_none(), instance.offline, "seed {seed}");
+        }
+    }
 }
 
 #[test]

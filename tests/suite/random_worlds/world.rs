@@ -301,7 +301,7 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             egress: luck.rate(1e6, 1e9),
             per_connection: luck.chance(0.5).then(|| luck.rate(1e6, 1e8)),
             rtt: SimDuration::from_millis(u64::from(luck.number(0, 5))),
-            coalesce: [Coalesce::None, Coalesce::Wait, Coalesce::Stream][luck.number(0, 2) as usize],
+            coalesce: [Coalesce::None, Coalesce::OwnCopy, Coalesce::Wait, Coalesce::Stream][luck.number(0, 3) as usize],
             ttl: SimDuration::from_secs(u64::from(luck.number(1, 1000))),
             upstream_connections: luck.chance(0.3).then(|| luck.number(1, 4)),
         }),
