@@ -25,8 +25,12 @@ const PREFIX: &str = "fleetsim-lab-";
 /// Longest wait of a packet before a shaped link with one queue.
 const LATENCY: &str = "100ms";
 
-/// Queues of a shaped link that has one for each connection. Of 60 connections, two pairs share one on average.
-const CLASSES: usize = 1024;
+/// Queues of a server's link that has one for each connection. Of 60 connections, two pairs would share one of 1,024
+/// (as in `fq_codel`), and a node with one of them would be a tenth later. Of so many, one pair does in one run of five.
+const SERVER_QUEUES: usize = 8192;
+
+/// Queues of a site's link.
+const SITE_QUEUES: usize = 1024;
 
 /// Room of each of them: nine times the ten packets that a connection begins with (RFC 6928). Guess.
 const CLASS_BYTES: usize = 131_072;
@@ -109,10 +113,11 @@ impl Network {
         }
         if network.queue == PacketQueue::Fair {
             let switch = network.switch();
-            let ports = (0..sites).map(|at| (switch.clone(), port(at)));
-            let servers = [network.registry(), network.mirror()].map(|name| (name, "eth0".to_owned()));
-            for (namespace, device) in servers.into_iter().chain(ports) {
-                make_fair(&namespace, &device)?;
+            for server in [network.registry(), network.mirror()] {
+                make_fair(&server, "eth0", SERVER_QUEUES)?;
+            }
+            for at in 0..sites {
+                make_fair(&switch, &port(at), SITE_QUEUES)?;
             }
         }
         Ok(network)
@@ -192,20 +197,21 @@ fn fair_root(device: &str, rate: BytesPerSec) -> String {
     )
 }
 
-/// Gives a link a queue for each connection. Packets are counted one by one, so none are sent in bundles.
-fn make_fair(namespace: &str, device: &str) -> Result<(), LabError> {
+/// Gives a link so many queues, over which connections are spread. Packets are counted one by one, so none are sent in
+/// bundles.
+fn make_fair(namespace: &str, device: &str, queues: usize) -> Result<(), LabError> {
     let mut batch = format!("qdisc add dev {device} root handle 1: htb\n{}", fair_root(device, UNSHAPED));
-    for class in (0..CLASSES).map(class_of) {
+    for class in (0..queues).map(class_of) {
         let parent = format!("class add dev {device} parent 1:1 classid {class} htb rate 8kbit ceil 10gbit");
         let queue = format!("qdisc add dev {device} parent {class} bfifo limit {CLASS_BYTES}");
         writeln!(batch, "{parent} quantum 1514 burst 1600 cburst 1600\n{queue}").expect("memory takes every byte");
     }
     run(&["ip", "-n", namespace, "link", "set", device, "gso_max_segs", "1"], "")?;
     run(&["tc", "-n", namespace, "-batch", "-"], &batch)?;
-    let classes: Vec<String> = (0..CLASSES).map(|at| format!("{at} : {}", class_of(at))).collect();
+    let classes: Vec<String> = (0..queues).map(|at| format!("{at} : {}", class_of(at))).collect();
     let rules = format!(
         "table netdev fair-{device} {{\nchain out {{\ntype filter hook egress device {device} priority 0;\n\
-         ip protocol tcp meta mark set jhash ip daddr . tcp dport mod {CLASSES}\n\
+         ip protocol tcp meta mark set jhash ip daddr . tcp dport mod {queues}\n\
          meta priority set meta mark map {{ {} }}\n}}\n}}\n",
         classes.join(", ")
     );
@@ -255,7 +261,7 @@ pub(crate) fn has_netem() -> bool {
 
 /// Tries whether the kernel has the parts of [`PacketQueue::Fair`].
 pub(crate) fn try_fair_queues() -> Result<(), LabError> {
-    try_in_namespace(|name| make_fair(name, "lo"))
+    try_in_namespace(|name| make_fair(name, "lo", SITE_QUEUES))
 }
 
 /// Makes a namespace, does something in it, and removes it.
