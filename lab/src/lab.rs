@@ -300,10 +300,13 @@ impl Laboratory for LabRun<'_> {
         let reference = self.setup.reference(cluster, &world.images[order.image].name, tag);
         let images = self.setup.nodes[cluster][order.node].images().clone();
         let sender = self.sender.clone();
+        let site = world.clusters[cluster].name.clone();
         let pull = async move {
-            let error = images.pull(reference.clone()).await.err();
+            let error = images.pull(reference).await.err();
             if let Some((_, message)) = &error {
-                eprintln!("note: a pull of {reference} failed: {}", crate::command::last_line(message));
+                // The rest of the line repeats the reference and containerd's steps.
+                let line = crate::command::last_line(message);
+                eprintln!("note: {site}: a pull failed: {}", line.rsplit(": ").next().unwrap_or(&line));
             }
             // Nobody listens after the end of the run.
             let _ = sender.send((order.pull, Instant::now(), error.map(|(kind, _)| kind)));
