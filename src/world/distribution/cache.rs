@@ -20,7 +20,8 @@
 //! start on it meanwhile wait for that download, and others for one of its connections (code.cloudfoundry.org/executor
 //! `depot/steps/download_step.go`, cacheddownloader `cached_downloader.go`). Copies within the cell cross no link.
 //!
-//! Left out: the caches' tokens, disks and CPU, and their content before the run.
+//! Left out: the requests of a cache's own copy, which waits for no connection of the registry; the caches' tokens,
+//! disks and CPU, and their content before the run.
 
 use crate::flow::{LinkId, Network};
 use crate::units::{BytesPerSec, SimDuration};

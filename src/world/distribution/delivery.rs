@@ -123,6 +123,8 @@ impl World<'_> {
             let contents = self.delivery.method.contents(store);
             let waiters = contents.fill_begins(blob, pull, fill);
             if contents.lacks_own_copy(blob) {
+                let registry = self.registry_of(pull);
+                self.registries[registry].unasked_transfer_begins();
                 let copy = self.start_fill(pull, Fill::new(store, Some(blob), None), size, queue);
                 self.delivery.method.contents(store).own_copy_begins(blob, copy);
             }

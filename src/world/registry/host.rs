@@ -87,7 +87,7 @@ impl Host {
             return Admission::Serve;
         }
         if let Some(limit) = self.spec.connections
-            && self.open == limit.max
+            && self.open >= limit.max
         {
             if limit.excess == Excess::Refuse {
                 return Admission::Unavailable;
@@ -107,6 +107,11 @@ impl Host {
             self.serving += 1;
             Admission::Serve
         }
+    }
+
+    /// A connection is opened beside the limit.
+    pub(super) const fn open_beside(&mut self) {
+        self.open += 1;
     }
 
     /// A worker is free. Returns the next request to serve; requests of ended pulls give their connection back.

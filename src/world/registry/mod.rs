@@ -179,6 +179,14 @@ impl<'s> Registry<'s> {
         self.sending += 1;
     }
 
+    /// It begins to send a blob that no request of a pull has asked for, so nothing made it wait for a connection.
+    pub(crate) fn unasked_transfer_begins(&mut self) {
+        let host = self.blob_host();
+        if self.host(host).holds_requests() {
+            self.host(host).open_beside();
+        }
+    }
+
     /// It has sent a blob, or part of one.
     pub(crate) fn transfer_ends(&mut self, sent: Bytes) {
         self.sending -= 1;
