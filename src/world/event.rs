@@ -87,6 +87,8 @@ pub enum FaultEvent {
     OutageBegins(ClusterId),
     /// An outage of a single cluster ends.
     OutageEnds(ClusterId),
+    /// Senders try again after a cut of a cluster's link.
+    TransfersResume(ClusterId),
     /// A gap of a cluster's link begins or ends.
     GapChanges(ClusterId),
     /// An outage of several clusters begins: an index into [`crate::world::FaultSpec::regional`].

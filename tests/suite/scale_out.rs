@@ -13,11 +13,11 @@ use super::common::{contents, fleetsim, folder_with, python_with, root, text};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fleetsim");
 
-/// Long enough that a worker can be killed in its middle: four shards of some seconds each in an unoptimised build,
-/// longer than a worker takes to start, also on a busy machine.
+/// Long enough that a worker can be killed in its middle: four shards of some seconds each, longer than a worker takes
+/// to start, also on a busy machine.
 const EXPERIMENT: &str = "
 name: sweep
-replicates: 120
+replicates: 800
 horizon: 12h
 fleet: [{name: \"c-{01..40}\", nodes: 2}]
 release:

@@ -72,6 +72,7 @@ impl FaultEvent {
             | Self::NodeFails(_)
             | Self::NodeReturns(_) => true,
             Self::OfflineEnds(_)
+            | Self::TransfersResume(_)
             | Self::GapChanges(_)
             | Self::NodeNotReady { .. }
             | Self::NodeEvicts { .. }
@@ -106,6 +107,7 @@ impl World<'_> {
             FaultEvent::OfflineEnds(cluster) => self.repair(cluster, CutKind::All, queue),
             FaultEvent::OutageBegins(cluster) => self.outage_begins(cluster, queue),
             FaultEvent::OutageEnds(cluster) => self.outage_ends(cluster, queue),
+            FaultEvent::TransfersResume(cluster) => self.transfers_resume(cluster, queue),
             FaultEvent::GapChanges(cluster) => self.gap_changes(cluster, queue),
             FaultEvent::RegionalBegins(at) => self.regional_begins(at as usize, queue),
             FaultEvent::RegionalEnds(at) => self.regional_ends(at as usize, queue),

@@ -6,7 +6,7 @@ use crate::world::calibration;
 use crate::world::clusters::spec::{ProbeSpec, WorkloadKind};
 use crate::world::event::{AgentEvent, DriverEvent, Event};
 use crate::world::faults::spec::{
-    CutKind, DefectKind, NodeLossSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
+    CutKind, DefectKind, NodeLossSpec, OfflineSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
 };
 use crate::world::ids::NEW;
 use crate::world::nodes::pull_error::PullError;
@@ -183,6 +183,27 @@ fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off
     assert_eq!(played.totals.failed_pulls[PullError::Unreachable as usize], 2);
     assert_near(ready(&played, 0), 431.0, "ready");
     assert_eq!((played.totals.sent, played.totals.lost), (Bytes::new(100_000_000), Bytes::ZERO), "it is resumed");
+}
+
+#[test]
+fn transfers_go_on_with_the_next_try_of_their_sender() {
+    let mut world = bare_world(1);
+    world.registry.tcp.retransmission = Some(secs(0.2));
+    windows(&mut world, CutKind::All, &[(0.5, 2.0)]);
+    // The sender tries 0.2, 0.6, 1.4 and 3 s after the cut at 0.5 s. Half of a second of bytes is left.
+    assert_near(ready(&play(&world, 1, DAY), 0), 4.0, "ready");
+    world.clusters[0].rtt = fixed(secs(0.01));
+    world.registry.tcp.retransmission = None;
+    let at_once = ready(&play(&world, 1, DAY), 0);
+    world.registry.tcp.retransmission = Some(secs(0.2));
+    // With a round trip of 10 ms, 0.21, 0.63, 1.47 and 3.15 s after it.
+    assert_near(ready(&play(&world, 1, DAY), 0) - at_once, 1.15, "later");
+    // Transfers that begin after a cut have not been cut.
+    world.faults.regional.clear();
+    world.faults.offline = OfflineSpec { share: Share::ALL, comes_back: Some(fixed(secs(9.0))) };
+    let with = ready(&play(&world, 1, DAY), 0);
+    world.registry.tcp.retransmission = None;
+    assert_near(ready(&play(&world, 1, DAY), 0), with, "no transfer was cut");
 }
 
 #[test]

@@ -107,7 +107,14 @@ impl Luck {
             per_connection: self.chance(0.5).then(|| self.rate(1e6, 1e8)),
             tcp: {
                 let (window, is_real) = (self.chance(0.3).then_some(Bytes::new(4_194_304)), self.chance(0.3));
-                TcpSpec { window, slow_start: is_real, weight_spread: is_real.then_some(0.7), ..TcpSpec::OFF }
+                let retransmission = is_real.then(|| SimDuration::from_millis(200));
+                TcpSpec {
+                    window,
+                    slow_start: is_real,
+                    weight_spread: is_real.then_some(0.7),
+                    retransmission,
+                    ..TcpSpec::OFF
+                }
             },
             api: self.host(0.1),
             token: self.host(0.1),

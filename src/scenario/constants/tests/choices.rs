@@ -60,7 +60,12 @@ pub(super) const CHOICES: &[UserSetting] = &[
                  service takes the registry's service time, and the blob host none, unless the experiment says so",
     },
     UserSetting {
-        paths: &["registry.tcp.handshakeRoundTrips", "registry.tcp.segment", "registry.tcp.window"],
+        paths: &[
+            "registry.tcp.handshakeRoundTrips",
+            "registry.tcp.retransmission",
+            "registry.tcp.segment",
+            "registry.tcp.window",
+        ],
         reason: "TCP and TLS as their standards have them; the window is the operating system's setting",
     },
     UserSetting {

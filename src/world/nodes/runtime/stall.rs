@@ -65,7 +65,7 @@ impl World<'_> {
     }
 
     /// Whether a pull has transfers in progress and none of them moves.
-    fn is_stalled(&self, id: PullId) -> bool {
+    pub(crate) fn is_stalled(&self, id: PullId) -> bool {
         let pull = &self.pulls[id.index()];
         let layers = (0..).zip(&pull.fetches).filter_map(|(layer, fetch)| match fetch {
             Fetch::Downloading(transfer) => Some(*transfer),
