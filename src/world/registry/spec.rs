@@ -388,8 +388,8 @@ pub struct TcpSpec {
     /// first and the last pulls of storms over real TCP, not the medians (docs/validation.md).
     #[serde(deserialize_with = "weight_spread")]
     pub weight_spread: Option<f64>,
-    /// Least wait until a sender tries again after a cut of a cluster's link. It grows by the round trip and doubles with
-    /// each try, up to 120 s. Linux: 200 ms. Without it, transfers go on as soon as the link is back.
+    /// Least wait until a sender tries again after a cut of a cluster's link. It grows by the round trip and doubles
+    /// with each try, up to 120 s. Linux: 200 ms. Without it, transfers go on as soon as the link is back.
     #[serde(deserialize_with = "positive")]
     pub retransmission: Option<SimDuration>,
 }
