@@ -37,15 +37,14 @@ pub(crate) struct StudyArgs {
     pub(crate) out: PathBuf,
 }
 
-/// The setting of every emulated experiment: its nodes keep their files in memory.
+/// The setting of every emulated experiment: nodes of the laboratory keep their files in memory.
 const NO_DISK: &str = "node.disk={class: none}";
 
 /// Loads an experiment and checks that it can be emulated here.
 pub(crate) fn load_checked(path: &Path, overrides: &Overrides, info: &EmulationInfo) -> Result<Experiment, LabError> {
-    let set = std::iter::once(NO_DISK.to_owned()).chain(overrides.set.iter().cloned()).collect();
-    let experiment = load(path, &Overrides { set, ..overrides.clone() })?;
-    subset::check(&experiment, &path.display().to_string(), info.has_netem)?;
-    Ok(experiment)
+    subset::check(&load(path, overrides)?, &path.display().to_string(), info.has_netem)?;
+    let set = overrides.set.iter().cloned().chain([NO_DISK.to_owned()]).collect();
+    Ok(load(path, &Overrides { set, ..overrides.clone() })?)
 }
 
 /// Simulates all variants of an experiment.

@@ -8,8 +8,8 @@ use fleetsim::rollout::Revision;
 use fleetsim::scenario::{Experiment, Variant};
 use fleetsim::units::{Bytes, Share, SimDuration};
 use fleetsim::world::{
-    CachePlace, ClusterSpec, CutKind, DistributionKind, DurationModel, FaultSpec, HostSpec, ImageSpec, MirrorSpec,
-    NodeSpec, RegionSpec, RegistrySpec, SizeModel, SlotScope, TcpSpec, WorldSpec,
+    CachePlace, ClusterSpec, CutKind, DiskClass, DiskSpec, DistributionKind, DurationModel, FaultSpec, HostSpec,
+    ImageSpec, MirrorSpec, NodeSpec, RegionSpec, RegistrySpec, SizeModel, SlotScope, TcpSpec, WorldSpec,
 };
 
 use crate::error::LabError;
@@ -142,6 +142,9 @@ fn check_node(node: &NodeSpec, refusals: &mut Refusals) {
     let is_of_image = node.runtime.slot_scope == SlotScope::Image;
     let fix = "write `runtime: containerd-1.7`";
     refusals.unless(is_of_image, "node.slotScope", "the client counts the slots of each image", fix);
+    let is_left_out = |disk: &DiskSpec| disk.class == DiskClass::None || *disk == DiskSpec::default();
+    let fix = "remove it, because experiments are simulated with `disk: {class: none}`";
+    refusals.unless(node.disk.as_ref().is_none_or(is_left_out), "node.disk", "nodes keep their files in memory", fix);
 }
 
 fn check_image(image: &ImageSpec, refusals: &mut Refusals) {
