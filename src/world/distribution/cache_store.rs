@@ -119,7 +119,7 @@ impl CacheStore {
         if self.coalesce == Coalesce::Stream { self.take_waiters(blob) } else { Vec::new() }
     }
 
-    /// Whether the cache now fetches a copy of its own.
+    /// It keeps only copies of its own, and fetches none of this blob yet.
     pub(super) fn lacks_own_copy(&self, blob: u16) -> bool {
         self.coalesce == Coalesce::OwnCopy && self.running[usize::from(blob)].is_none()
     }
@@ -219,6 +219,20 @@ mod tests {
             CacheLookup::Miss,
             "its time to live is over"
         );
+    }
+
+    #[test]
+    fn only_the_caches_own_copy_is_kept() {
+        let mut cache_store = cache_store(Coalesce::OwnCopy, None);
+        assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
+        assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
+        assert!(cache_store.lacks_own_copy(0));
+        cache_store.own_copy_begins(0, FillId(1));
+        assert!(!cache_store.lacks_own_copy(0), "one is enough");
+        cache_store.fill_ends(0, FillId(0), Some(START));
+        assert_eq!(cache_store.look_up(START, 0, from(2)), CacheLookup::Miss, "that was the request's copy");
+        cache_store.fill_ends(0, FillId(1), Some(START));
+        assert_eq!(cache_store.look_up(START, 0, from(3)), CacheLookup::Hit);
     }
 
     #[test]
