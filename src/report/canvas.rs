@@ -294,31 +294,54 @@ fn grid_point(&(x, y): &Position) -> (i32, i32) {
     ((x * GRID_PER_PX).round() as i32, (y * GRID_PER_PX).round() as i32)
 }
 
-/// The points on the grid, without repetitions: the library's wide lines break at segments of no length.
+/// The points on the grid, without repetitions: the library's wide lines break at segments of no length. Points on the
+/// way along a level or upright line are left out.
 fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
-    let mut grid: Vec<(i32, i32)> = points.iter().map(grid_point).collect();
-    grid.dedup();
+    let mut grid: Vec<(i32, i32)> = Vec::new();
+    for point in points.iter().map(grid_point) {
+        let is_between = |from: (i32, i32), via: (i32, i32)| {
+            let [before, after] = [(via.0 - from.0, via.1 - from.1), (point.0 - via.0, point.1 - via.1)];
+            let goes_on = |one: i32, next: i32| one.signum() == next.signum();
+            (before.0 == 0 && after.0 == 0 && goes_on(before.1, after.1))
+                || (before.1 == 0 && after.1 == 0 && goes_on(before.0, after.0))
+        };
+        match *grid {
+            [.., last] if last == point => continue,
+            [.., from, via] if is_between(from, via) => grid.pop(),
+            _ => None,
+        };
+        grid.push(point);
+    }
     if grid.len() == 1 {
         grid.push((grid[0].0 + 1, grid[0].1));
     }
     grid
 }
 
-/// Averages squares of 2 x 2 pixels of three bytes.
+/// Averages squares of 2 x 2 pixels of three bytes. Most of a chart is white, and stays so without a sum.
 fn halved(fine: &[u8], fine_width: usize, (width, height): (u32, u32)) -> Vec<u8> {
+    /// Bytes of sixteen pixels.
+    const PIECE: usize = 48;
+    const BLANK: [u8; 2 * PIECE] = [u8::MAX; 2 * PIECE];
     let (width, height) = (width as usize, height as usize);
     debug_assert_eq!(fine_width, 2 * width, "pages are whole pixels wide");
-    let mut pixels = vec![0; width * height * 3];
+    let mut pixels = vec![u8::MAX; width * height * 3];
     let rows = fine.chunks_exact(fine_width * 3);
     for (row, (upper, lower)) in
         pixels.chunks_exact_mut(width * 3).zip(rows.clone().step_by(2).zip(rows.skip(1).step_by(2)))
     {
-        let squares = upper.chunks_exact(6).zip(lower.chunks_exact(6));
-        for (pixel, (upper, lower)) in row.chunks_exact_mut(3).zip(squares) {
-            let sum =
-                |at: usize| [upper[at], upper[at + 3], lower[at], lower[at + 3]].map(u16::from).iter().sum::<u16>();
-            for (channel, value) in pixel.iter_mut().enumerate() {
-                *value = ((sum(channel) + 2) / 4) as u8;
+        let pieces = upper.chunks(2 * PIECE).zip(lower.chunks(2 * PIECE));
+        for (piece, (upper, lower)) in row.chunks_mut(PIECE).zip(pieces) {
+            if upper == BLANK && lower == BLANK {
+                continue;
+            }
+            let squares = upper.chunks_exact(6).zip(lower.chunks_exact(6));
+            for (pixel, (upper, lower)) in piece.chunks_exact_mut(3).zip(squares) {
+                let sum =
+                    |at: usize| [upper[at], upper[at + 3], lower[at], lower[at + 3]].map(u16::from).iter().sum::<u16>();
+                for (channel, value) in pixel.iter_mut().enumerate() {
+                    *value = ((sum(channel) + 2) / 4) as u8;
+                }
             }
         }
     }
@@ -434,6 +457,31 @@ mod tests {
         // 20 px: 4 on, 2 off, 4 on (to 10), 2 off, 4 on (12..16), 2 off, 2 on (18..20).
         let lengths: Vec<f64> = pieces.iter().map(|piece| length(piece).round()).collect();
         assert_eq!(format!("{lengths:?}"), "[4.0, 4.0, 4.0, 2.0]");
+    }
+
+    #[test]
+    fn points_on_the_way_of_a_straight_line_are_left_out() {
+        let level = [(0.0, 0.0), (1.0, 0.0), (1.0, 0.0), (2.0, 0.0), (2.0, 1.0), (2.0, 3.0), (3.0, 4.0), (4.0, 5.0)];
+        assert_eq!(on_grid(&level), [(0, 0), (8, 0), (8, 12), (12, 16), (16, 20)]);
+        let back = [(0.0, 0.0), (3.0, 0.0), (1.0, 0.0)];
+        assert_eq!(on_grid(&back), [(0, 0), (12, 0), (4, 0)], "a line that turns back");
+        assert_eq!(on_grid(&[(1.0, 1.0), (1.0, 1.0)]), [(4, 4), (5, 4)]);
+    }
+
+    #[test]
+    fn pixels_are_the_means_of_their_squares() {
+        let size = (40, 2);
+        let mut fine = vec![255; 80 * 4 * 3];
+        for at in [0, 3 * 79, 3 * 80 * 3 + 100] {
+            fine[at] = 1;
+        }
+        let pixel = |row: usize, column: usize, channel: usize| {
+            let at = |y: usize, x: usize| u32::from(fine[((2 * row + y) * 80 + 2 * column + x) * 3 + channel]);
+            ((at(0, 0) + at(0, 1) + at(1, 0) + at(1, 1) + 2) / 4) as u8
+        };
+        let wanted: Vec<u8> = (0..40 * 2 * 3).map(|at| pixel(at / 120, at % 120 / 3, at % 3)).collect();
+        assert_eq!(halved(&fine, 80, size), wanted);
+        assert!(wanted.iter().filter(|value| **value != 255).count() == 3, "three squares are not blank");
     }
 
     #[test]

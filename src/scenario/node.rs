@@ -48,9 +48,6 @@ impl Checker<'_> {
         let mut runtime = self.over(path, version, &["retry429", "retryTransport"]);
         self.retry(&path.key("retry429"), &mut runtime.retry_429);
         self.retry(&path.key("retryTransport"), &mut runtime.retry_transport);
-        if runtime.no_progress_timeout.is_some_and(SimDuration::is_zero) {
-            runtime.no_progress_timeout = version.no_progress_timeout;
-        }
         runtime
     }
 

@@ -153,9 +153,11 @@ pub(super) mod tests {
         let written = std::fs::read_to_string(path).unwrap_or_default();
         let released: std::collections::BTreeSet<String> = written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
-        // Whatever is a rate is a rate or `unlimited`, too.
+        // Whatever is a rate is a rate or `unlimited`, too, and a duration is one or `off`.
         let is_wider = |line: &&String| {
-            line.strip_suffix(": Rate").is_some_and(|field| now.contains(&format!("{field}: RateLimit")))
+            [(": Rate", "RateLimit"), (": Duration", "Timeout")].iter().any(|(narrow, wide)| {
+                line.strip_suffix(narrow).is_some_and(|field| now.contains(&format!("{field}: {wide}")))
+            })
         };
         let gone: Vec<&String> = released.difference(&now).filter(|line| !is_demand(line) && !is_wider(line)).collect();
         assert!(

@@ -180,10 +180,11 @@ pub const KEEP_BLOBS: bool = true;
 /// more than 1 needs a snapshotter that can rebase. 3 to 12 are in use.
 pub const UNPACK_SLOTS: u32 = 1;
 
-/// Uncompressed bytes written per second while unpacking one layer. Source: chonks, n1-standard-16 with a local SSD, 4
-/// to 64 nodes: 197 to 208 MB/s; with a boot disk 159 to 182; c5a.4xlarge 300 to 335 within the page cache, then 132.
-/// D8ds_v5: 345 (spegel-org/benchmark-results @645a85c). The median of these four machines.
-pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(250e6);
+/// Uncompressed bytes written per second while unpacking one layer. Layers of programs: 108 MB/s
+/// (h4x3rotab/docker-unpack-bench @d6fc36d) and 176 (bottlerocket-os/bottlerocket-core-kit#443). Layers of zeros or of
+/// random bytes: chonks, n1-standard-16 with a local SSD, 4 to 64 nodes: 197 to 208; c5a.4xlarge 300 to 335 within the
+/// page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The median of these five.
+pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
 
 /// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15 % over 64 nodes, and at most
 /// 1.1 between slowest and fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.

@@ -11,6 +11,7 @@ use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
 use crate::world::faults::spec::FaultSpec;
 use crate::world::ids::{ClusterId, NEW};
+use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::{CountOrPercent, DurationModel};
 use crate::world::registry::spec::RegistrySpec;
@@ -69,6 +70,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             unpack_per_layer: nothing.clone(),
             pull_constant: nothing.clone(),
             start_overhead: nothing.clone(),
+            runtime: RuntimeSpec { collect_after: None, ..RuntimeSpec::default() },
             ..NodeSpec::default()
         },
         pods: PodSpec::IMMEDIATE,

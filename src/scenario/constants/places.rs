@@ -9,7 +9,7 @@ use crate::document::reader;
 use crate::document::tree::{Node, Value};
 use crate::products::ProductEntry;
 use crate::scenario::schema::schema;
-use crate::world::{RegistryPreset, RegistrySpec, RuntimeVersion, SiteKind, SiteLink};
+use crate::world::{DiskClass, RegistryPreset, RegistrySpec, RuntimeVersion, SiteKind, SiteLink};
 
 /// A place without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
@@ -84,8 +84,8 @@ pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     Some(Node::of_value(&json, &(0..0)))
 }
 
-/// The value in force where the tree has none: that of the kind of site, the registry's preset or the container
-/// runtime, else the default.
+/// The value in force where the tree has none: that of the kind of site, the registry's preset, the container runtime
+/// or the class of disk, else the default.
 pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &ProductEntry) -> Option<Node> {
     let key = path.last_key();
     let owner = owner(path);
@@ -114,6 +114,14 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
         if let Some(value) = spec.get(&Path::of(&key)) {
             return Some(value.clone());
         }
+    }
+    if owner == Path::of("node").key("disk")
+        && let Some(class) = beside("class")
+    {
+        let class: DiskClass = reader::read(class.clone()).value?;
+        // Without a disk it has no rate either.
+        let spec = (class != DiskClass::None).then(|| Node::of_value(&class.spec(), &(0..0)))?;
+        return spec.get(&Path::of(&key)).cloned();
     }
     if is_registry && let Some(preset) = beside("preset") {
         let preset: RegistryPreset = reader::read(preset.clone()).value?;

@@ -204,7 +204,7 @@ strategies:
     let node = &world.node;
     let secs = SimDuration::from_secs;
     assert_eq!((node.requeue, node.sync_frequency), (Requeue::AtExpiry, secs(90)));
-    assert_eq!((node.pull_deadline, node.collect_after), (Some(secs(35)), Some(secs(2))));
+    assert_eq!((node.pull_deadline, node.runtime.collect_after), (Some(secs(35)), Some(secs(2))));
     assert_eq!(
         (node.image_backoff.reset, experiment.variants[0].scenario.platform.restarts.backoff.reset),
         (secs(200), secs(600)),

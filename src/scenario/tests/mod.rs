@@ -6,6 +6,7 @@ mod good;
 mod refused;
 mod set;
 mod snippets;
+mod varied;
 
 use std::fs;
 use std::path::Path;

@@ -40,6 +40,21 @@ fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
 }
 
 #[test]
+fn a_disk_in_force_is_that_of_its_class() {
+    let disk = |arguments: &[&str]| {
+        let resolved = load_with(arguments).unwrap_or_else(|error| panic!("{error}")).resolved();
+        let everywhere = resolved.split("strategies:\n").next().unwrap_or_default();
+        let lines = everywhere.lines().filter_map(|line| line.trim().strip_prefix("node.disk."));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let buffer = "buffer: 1.2 GB  # default: guess";
+    assert_eq!(disk(&[]), [buffer, "class: boot-disk  # default", "rate: 176 MB/s  # default: documented"]);
+    let gp3 = disk(&["node.disk.class=gp3"]);
+    assert_eq!(gp3, [buffer, "class: gp3  # `--set`", "rate: 131 MB/s  # default: documented"]);
+    assert_eq!(disk(&["node.disk.class=none"]), ["class: none  # `--set`"], "no disk has no rate");
+}
+
+#[test]
 fn problems_point_at_the_argument() {
     assert_eq!(
         refused(&["registry.egress=0", "registry.egres=1 Gbit/s"]),

@@ -173,7 +173,7 @@ fn brownouts_of_single_clusters_take_none_offline() {
 fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off() {
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(10.0));
-    world.node.runtime = RuntimeSpec::CONTAINERD_2_1;
+    world.node.runtime = RuntimeSpec { collect_after: None, ..RuntimeSpec::CONTAINERD_2_1 };
     windows(&mut world, CutKind::All, &[(0.5, 400.0)]);
     let played = play(&world, 1, DAY);
     // Cut off at 0.5 s, given up at 300.5 s, again at 310.5 s (gate 10 s); that attempt cannot connect and gives up at

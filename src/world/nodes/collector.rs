@@ -17,7 +17,7 @@ use crate::world::nodes::pull_error::PullError;
 impl World<'_> {
     /// A pull of an image has failed.
     pub(super) fn note_lease_ends(&mut self, id: PullId, error: PullError, now: SimTime) {
-        if self.spec.node.collect_after.is_some() && error != PullError::NodeLost {
+        if self.spec.node.runtime.collect_after.is_some() && error != PullError::NodeLost {
             let pull = &self.pulls[id.index()];
             let image = usize::from(pull.image.0);
             self.nodes[pull.node.index()].content_mut().failed[image] = Some(now);
@@ -26,7 +26,7 @@ impl World<'_> {
 
     /// Deletes what failed pulls have left on a node, if the collector has run since.
     pub(super) fn collect(&mut self, id: NodeId, now: SimTime) {
-        let Some(after) = self.spec.node.collect_after else { return };
+        let Some(after) = self.spec.node.runtime.collect_after else { return };
         let node = &self.nodes[id.index()];
         let is_due = |&image: &usize| node.content.failed[image].is_some_and(|at| at + after <= now);
         let images = 0..self.catalog.len();

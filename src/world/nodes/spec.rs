@@ -47,9 +47,6 @@ pub struct NodeSpec {
     /// An attempt to pull that takes longer is cancelled. Kubernetes has no limit.
     #[serde(deserialize_with = "positive")]
     pub pull_deadline: Option<SimDuration>,
-    /// The collector of containerd deletes what a failed pull has left, so long after it. Without it, the next attempt
-    /// finds everything.
-    pub collect_after: Option<SimDuration>,
     /// The container runtime. It sets the defaults of the fields from `downloadSlots` to `mergePulls`.
     #[serde(rename = "runtime")]
     pub version: RuntimeVersion,
@@ -96,7 +93,6 @@ impl Default for NodeSpec {
             requeue: Requeue::default(),
             sync_frequency: default::SYNC_PERIOD,
             pull_deadline: None,
-            collect_after: None,
             version: RuntimeVersion::default(),
             runtime: RuntimeSpec::default(),
             keep_blobs: default::KEEP_BLOBS,

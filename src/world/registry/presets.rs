@@ -65,6 +65,7 @@ impl RegistryPreset {
                 spec.blobs.redirect = false;
                 spec.api.workers = Some(4);
                 spec.api.service_time = DurationModel::Constant(SimDuration::from_millis(200));
+                spec.token.service_time = spec.api.service_time.clone();
                 spec
             }
         }

@@ -49,7 +49,7 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut collector = Luck(Streams::new(seed, 0).stream("random world", "collector"));
     let (mut world, platform) = world::world(&mut luck, &mut extras, &mut faults);
     let after = SimDuration::from_secs(u64::from(collector.number(0, 20)));
-    world.node.collect_after = collector.chance(0.3).then_some(after);
+    world.node.runtime.collect_after = collector.chance(0.3).then_some(after);
     let mut scenario = Scenario {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),

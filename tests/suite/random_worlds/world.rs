@@ -139,7 +139,6 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             requeue: Requeue::AfterError,
             sync_frequency: calibration::SYNC_PERIOD,
             pull_deadline: None,
-            collect_after: None,
             runtime: RuntimeSpec {
                 download_slots: luck.number(1, 4),
                 slot_scope: if luck.chance(0.5) { SlotScope::Node } else { SlotScope::Image },

@@ -36,8 +36,9 @@ const MISSED_MINUTE: [(&str, &str); 7] = [
     ("tensorflow 200", MINUTE),
     ("tensorflow 500", MINUTE),
 ];
-const MISSED: [(&str, &str); 14] = [
-    ("nginx 200 alone", ALONE),
+const MISSED: [(&str, &str); 15] = [
+    ("nginx 50 alone", UNPACK),
+    ("nginx 100 alone", UNPACK),
     ("nginx 500 alone", ALONE),
     ("tensorflow 50 alone", UNPACK),
     ("tensorflow 100 alone", UNPACK),

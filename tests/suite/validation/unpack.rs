@@ -172,7 +172,7 @@ fn with_disk(disk: DiskSpec, memory_gb: f64, rate: Option<f64>, count: u64, unco
 /// it began to use it, on another machine (containerd/containerd#2640).
 #[test]
 fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
-    const WHY: &str = "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 250";
+    const WHY: &str = "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 200";
     const UNPIGZ: f64 = 330e6;
     for (rate, tolerance, expected) in
         [(None, 0.2, &[("1.18 GB", WHY), ("2.77 GB", WHY), ("6.84 GB", WHY)][..]), (Some(UNPIGZ), 0.15, &[])]
@@ -192,21 +192,20 @@ fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_with
     }
 }
 
-/// n1-standard-16: with the default rate of unpacking, a boot disk is 24 % too fast. With the rate of this processor,
-/// which is the fit of four nodes with local SSDs, it is predicted, and so are other numbers of nodes.
+/// n1-standard-16: nothing is set but the class of the disk. The default rate of unpacking is the median of five
+/// machines, which is that of this one with local SSDs; so the boot disk is predicted, and local SSDs are calibrated.
 #[test]
-fn the_rate_of_a_processor_predicts_other_disks_and_numbers_of_nodes() {
-    const RATE: f64 = 183e6;
+fn the_default_rate_and_the_class_of_a_disk_give_the_pulls_of_a_cloud() {
     let rows = published("unpack-chonks.csv");
-    println!("\nGKE n1-standard-16, disks by class, 60 GB: median error, rows within 15 %");
+    println!("\nGKE n1-standard-16, disks by class, 60 GB, all else by default: median error, rows within 15 %");
     // With many layers, the part of a layer decides: 8 to 27 ms by the fits above, 25 by default.
-    for (setup, class, layers, nodes, rate, range) in [
-        ("gke-boot-disk", DiskClass::BootDisk, 9, 8, None, 0.2..0.25),
-        ("gke-boot-disk", DiskClass::BootDisk, 9, 8, Some(RATE), 0.0..0.1),
-        ("gke-local-ssd", DiskClass::LocalNvme, 9, 8, Some(RATE), 0.0..0.2),
-        ("gke-local-ssd", DiskClass::LocalNvme, 9, 16, Some(RATE), 0.0..0.2),
-        ("gke-local-ssd", DiskClass::LocalNvme, 9, 32, Some(RATE), 0.0..0.2),
-        ("gke-local-ssd", DiskClass::LocalNvme, 125, 8, Some(RATE), 0.2..0.25),
+    for (setup, class, layers, nodes, range) in [
+        ("gke-boot-disk", DiskClass::BootDisk, 9, 8, 0.0..0.1),
+        ("gke-local-ssd", DiskClass::LocalNvme, 9, 4, 0.0..0.1),
+        ("gke-local-ssd", DiskClass::LocalNvme, 9, 8, 0.0..0.1),
+        ("gke-local-ssd", DiskClass::LocalNvme, 9, 16, 0.0..0.1),
+        ("gke-local-ssd", DiskClass::LocalNvme, 9, 32, 0.0..0.1),
+        ("gke-local-ssd", DiskClass::LocalNvme, 125, 8, 0.2..0.25),
     ] {
         let own = rows.iter().filter(|row| {
             let numbers = [row.number("layers") as u64, row.number("nodes") as u64];
@@ -214,17 +213,12 @@ fn the_rate_of_a_processor_predicts_other_disks_and_numbers_of_nodes() {
         });
         let error = |row: &Row| {
             let uncompressed = row.number("uncompressed_bytes") as u64;
-            (with_disk(class.spec(), 60.0, rate, layers, uncompressed) / measured(row) - 1.0).abs()
+            (with_disk(class.spec(), 60.0, None, layers, uncompressed) / measured(row) - 1.0).abs()
         };
         let errors: Vec<f64> = own.map(error).collect();
         let median = stats::median(&errors).expect("rows");
         let within = errors.iter().filter(|error| **error <= 0.15).count();
-        let rate = rate.map_or("default".to_owned(), |rate| format!("{} MB/s", rate / 1e6));
-        println!(
-            "  {setup}, {layers} layers, {nodes} nodes, {rate}: {:.1} %, {within} of {}",
-            median * 100.0,
-            errors.len()
-        );
-        assert!(range.contains(&median), "{setup}, {layers} layers, {nodes} nodes, {rate}: {median}");
+        println!("  {setup}, {layers} layers, {nodes} nodes: {:.1} %, {within} of {}", median * 100.0, errors.len());
+        assert!(range.contains(&median), "{setup}, {layers} layers, {nodes} nodes: {median}");
     }
 }

@@ -200,6 +200,12 @@ fn a_defect_that_is_never_a_crash_has_no_time_until_it() {
 }
 
 #[test]
+fn nodes_without_a_disk_have_no_rate_of_one() {
+    let of = |disk: &str| laid(&format!("node: {{disk: {disk}}}"), "node.disk.rate", Level::Toward(1.0)).1.len();
+    assert_eq!((of("{class: gp3}"), of("{class: none}"), of("{class: none, rate: 9 MB/s}")), (1, 0, 1));
+}
+
+#[test]
 fn levels_follow_the_shape_of_the_range() {
     let range = [1.0, 100.0];
     assert!((RangeShape::LogUniform.quantile(0.5, range) - 10.0).abs() < 1e-9);

@@ -85,6 +85,10 @@ pub struct RuntimeSpec {
     pub no_progress_timeout: Option<SimDuration>,
     /// Whether the next attempt continues the partial layers of a failed one. CRI-O: false.
     pub resume: bool,
+    /// Time from a failed pull until containerd's collector deletes its leftovers, or `off`. CRI-O: off.
+    #[serde(with = "off")]
+    #[cfg_attr(test, schemars(with = "off::Text"))]
+    pub collect_after: Option<SimDuration>,
     /// Whether a pull of an image that the node is already pulling waits for that pull instead. CRI-O: true.
     pub merge_pulls: bool,
 }
@@ -162,6 +166,8 @@ impl RuntimeSpec {
         no_progress_timeout: Some(SimDuration::from_mins(5)),
         // The ingest keeps its offset (`core/content/helpers.go`). That a kubelet's retry always lands on it: guess.
         resume: true,
+        // Seconds at most (see `collector.rs`); all values below the kubelet's first back-off of 10 s have one effect.
+        collect_after: Some(SimDuration::from_secs(5)),
         merge_pulls: false,
     };
 
@@ -197,6 +203,7 @@ impl RuntimeSpec {
         dial_timeout: SimDuration::from_secs(30),
         no_progress_timeout: None,
         resume: false,
+        collect_after: None,
         merge_pulls: true,
     };
 }
