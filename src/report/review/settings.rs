@@ -96,21 +96,23 @@ fn differing(
     keys.into_iter().map(entry).filter(|(_, old, new)| old != new).collect()
 }
 
-/// Path and value of every line of a `resolved.yaml`, without the origin; sections of worlds are part of the path.
+/// The settings of a `resolved.yaml` by their paths, without their origins. Those of a product's agents and controller
+/// come after the name of the strategy. Versions before 0.3 repeat for each strategy what holds for all.
 fn settings(resolved: &str) -> BTreeMap<String, String> {
-    let mut section = "";
+    let mut strategy = None;
     let mut settings = BTreeMap::new();
-    for line in resolved.lines().filter(|line| !line.starts_with('#')) {
-        let Some(setting) = line.strip_prefix("  ") else {
-            section = line.trim_end_matches(':');
+    for line in resolved.lines().filter(|line| line.starts_with("  ")) {
+        let Some((path, value)) = line.trim_start().split_once(':') else { continue };
+        let value = value.rsplit_once("  # ").map_or(value, |(value, _)| value).trim().trim_matches('"');
+        if value.is_empty() && !line.starts_with("   ") {
+            strategy = Some(path.trim_matches('"'));
             continue;
-        };
-        let Some((path, value)) = setting.split_once(": ") else { continue };
-        let value = value.rsplit_once("  # ").map_or(value, |(value, _)| value).trim_matches('"');
-        if !NAMES.contains(&path) {
-            let place = if section == "everywhere" { String::new() } else { format!("{section}: ") };
-            settings.insert(format!("{place}{path}"), value.to_owned());
         }
+        if NAMES.contains(&path) || strategy.is_some() && settings.contains_key(path) {
+            continue;
+        }
+        let place = strategy.filter(|_| !path.starts_with("strategies.")).map(|name| format!("{name}: "));
+        settings.insert(place.unwrap_or_default() + path, value.to_owned());
     }
     settings
 }
@@ -121,10 +123,17 @@ mod tests {
 
     #[test]
     fn settings_are_read_without_their_origin() {
-        let text =
-            "# Every setting\neverywhere:\n  seed: 1  # line 5\n  a.b: \"{c: 1}\"  # default: guess\nof x:\n  d: 5%\n";
+        let text = "# Every setting\neverywhere:\n  seed: 1  # line 5\n  a.b: \"{c: 1}\"  # default: guess\n  e: off\n\
+                    strategies:\n  x:  # rancherFleet\n    a.b: \"{c: 1}\"\n    strategies.x.d: 5%\n    \
+                    agent.wait: true\n  y:  # allAtOnce\n    agent.wait: false\n";
         let found: Vec<(String, String)> = settings(text).into_iter().collect();
-        let expected = [("a.b", "{c: 1}"), ("of x: d", "5%")];
+        let expected = [
+            ("a.b", "{c: 1}"),
+            ("e", "off"),
+            ("strategies.x.d", "5%"),
+            ("x: agent.wait", "true"),
+            ("y: agent.wait", "false"),
+        ];
         assert_eq!(found, expected.map(|(path, value)| (path.to_owned(), value.to_owned())));
     }
 
