@@ -318,30 +318,21 @@ fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     grid
 }
 
-/// Averages squares of 2 x 2 pixels of three bytes. Most of a chart is white, and stays so without a sum.
+/// Averages squares of 2 x 2 pixels of three bytes.
 fn halved(fine: &[u8], fine_width: usize, (width, height): (u32, u32)) -> Vec<u8> {
-    /// Bytes of sixteen pixels.
-    const PIECE: usize = 48;
-    const BLANK: [u8; 2 * PIECE] = [u8::MAX; 2 * PIECE];
     let (width, height) = (width as usize, height as usize);
     debug_assert_eq!(fine_width, 2 * width, "pages are whole pixels wide");
-    let mut pixels = vec![u8::MAX; width * height * 3];
+    let mut pixels = vec![0; width * height * 3];
     let rows = fine.chunks_exact(fine_width * 3);
     for (row, (upper, lower)) in
         pixels.chunks_exact_mut(width * 3).zip(rows.clone().step_by(2).zip(rows.skip(1).step_by(2)))
     {
-        let pieces = upper.chunks(2 * PIECE).zip(lower.chunks(2 * PIECE));
-        for (piece, (upper, lower)) in row.chunks_mut(PIECE).zip(pieces) {
-            if upper == BLANK && lower == BLANK {
-                continue;
-            }
-            let squares = upper.chunks_exact(6).zip(lower.chunks_exact(6));
-            for (pixel, (upper, lower)) in piece.chunks_exact_mut(3).zip(squares) {
-                let sum =
-                    |at: usize| [upper[at], upper[at + 3], lower[at], lower[at + 3]].map(u16::from).iter().sum::<u16>();
-                for (channel, value) in pixel.iter_mut().enumerate() {
-                    *value = ((sum(channel) + 2) / 4) as u8;
-                }
+        let squares = upper.chunks_exact(6).zip(lower.chunks_exact(6));
+        for (pixel, (upper, lower)) in row.chunks_exact_mut(3).zip(squares) {
+            let sum =
+                |at: usize| [upper[at], upper[at + 3], lower[at], lower[at + 3]].map(u16::from).iter().sum::<u16>();
+            for (channel, value) in pixel.iter_mut().enumerate() {
+                *value = ((sum(channel) + 2) / 4) as u8;
             }
         }
     }
