@@ -183,6 +183,7 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
     let whole = run_all("", POD);
     let down = run_all_with("windows: [{from: 20 s, for: 1h, down: true}]", "", POD);
     complete(&down);
+    assert!(down.iter().any(|(_, record)| record.run.lost_bytes > 0), "what had come is collected");
     for ((name, down), (_, whole)) in down.iter().zip(&whole) {
         let (end, usual) = (down.run.end_s, whole.run.end_s);
         // It is back at 3 620 s. A pull that failed meanwhile looks again at most 315 s after its last failure, which

@@ -97,7 +97,7 @@ fn differing(
 }
 
 /// The settings of a `resolved.yaml` by their paths, without their origins. Those of a product's agents and controller
-/// come after the name of the strategy. Versions before 0.3 repeat for each strategy what holds for all.
+/// come after the name of the strategy. Before model version 10, each strategy repeats what holds for all.
 fn settings(resolved: &str) -> BTreeMap<String, String> {
     let mut strategy = None;
     let mut settings = BTreeMap::new();

@@ -210,10 +210,8 @@ impl Lines<'_> {
         if ["null", "[]", ""].contains(&node.short_text().as_str()) {
             return;
         }
-        // A defect that no release has is not assumed in any way.
-        let is_off = node.entries().iter().any(|(key, value)| key.text == "share" && value.short_text() == "0%");
         let steps = places::steps(place);
-        let mut bases = all().filter(|constant| !is_off && self.is_at(constant, &steps)).map(|constant| constant.basis);
+        let mut bases = all().filter(|constant| self.is_at(constant, &steps)).map(|constant| constant.basis);
         // A median may be a guess where its sigma is measured.
         let first = bases.next();
         let basis = if bases.contains(&Basis::Guess) { Some(Basis::Guess) } else { first }.map(Basis::word);
@@ -223,7 +221,7 @@ impl Lines<'_> {
         self.line(&path.to_string(), &node, format!("default{of}{basis}"), place);
     }
 
-    /// Whether a constant is the value at this place, or a part of it such as its sigma, without being written.
+    /// A constant of the product is the value at this place, or a part of it such as its sigma.
     fn is_at(&self, constant: &Constant, place: &[&str]) -> bool {
         let mut own = constant.places.iter().filter(|known| !known.starts_with('?'));
         constant.is_of(self.product.key) && own.any(|known| places::steps(known) == place)

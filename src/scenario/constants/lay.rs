@@ -82,6 +82,7 @@ fn one(
     }
     let node = match tree.get(path) {
         Some(node) => node.clone(),
+        None if places::is_absent(tree, path) => return None,
         None => places::unwritten(tree, place, path, product)
             .or_else(|| places::default_of(&constant.places[0], product))?,
     };

@@ -205,12 +205,8 @@ impl Constant {
     }
 
     /// Whether the settings around it, of which one is below `needs`, use it: only a container that crashes, and never
-    /// works, has a time until its crash; nodes without a disk have no rate and no buffer.
+    /// works, has a time until its crash.
     fn is_used(&self, needs: &Node) -> bool {
-        if self.places[0].starts_with("|node.disk.") {
-            let disk = |key: &str| needs.get(&Path::of("node").key("disk").key(key));
-            return disk("rate").is_some() || disk("class").is_none_or(|class| class.short_text() != "none");
-        }
         let is = |key: &str| needs.get(&Path::of(key));
         let crashes = || is("detectedAfter").is_none() && is("kind").is_none_or(|kind| kind.short_text() == "crashes");
         !self.of_crashes || crashes()

@@ -91,8 +91,7 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
     let owner = owner(path);
     let beside = |name: &str| tree.get(&owner.key(name));
     let is_registry = owner.last_key() == "registry";
-    // With a content delivery network, connections have its rates.
-    if is_registry && key == "perConnection" && beside("cdn").is_some() {
+    if is_absent(tree, path) {
         return None;
     }
     if LINK.contains(&&*key)
@@ -119,9 +118,7 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
         && let Some(class) = beside("class")
     {
         let class: DiskClass = reader::read(class.clone()).value?;
-        // Without a disk it has no rate either.
-        let spec = (class != DiskClass::None).then(|| Node::of_value(&class.spec(), &(0..0)))?;
-        return spec.get(&Path::of(&key)).cloned();
+        return Node::of_value(&class.spec(), &(0..0)).get(&Path::of(&key)).cloned();
     }
     if is_registry && let Some(preset) = beside("preset") {
         let preset: RegistryPreset = reader::read(preset.clone()).value?;
@@ -129,6 +126,18 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
         return Node::of_value(&spec, &(0..0)).get(&Path::of(&key)).cloned();
     }
     default_of(place, product)
+}
+
+/// A setting beside an unwritten one takes its place: connections have the rates of a content delivery network, and
+/// nodes without a disk have neither its rate nor its buffer.
+pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
+    let (owner, key) = (owner(path), path.last_key());
+    let beside = |name: &str| tree.get(&owner.key(name));
+    if owner == Path::of("node").key("disk") {
+        let has_none = beside("class").is_some_and(|class| class.short_text() == "none");
+        return key != "class" && has_none && beside("rate").is_none();
+    }
+    owner.last_key() == "registry" && key == "perConnection" && beside("cdn").is_some()
 }
 
 fn get(json: &Json, path: &[&str]) -> Option<Json> {

@@ -48,6 +48,7 @@ fn a_constant_at_its_own_value_changes_nothing() {
         let registry = "registry: {egress: 10 Gbit/s}";
         texts.push(world(registry, &format!("node: {{{node}}}\n"), "downlink: 1 Gbit/s", ""));
     }
+    texts.push(world("registry: {egress: 10 Gbit/s, cdn: {}}", "", "downlink: 1 Gbit/s", ""));
     for site in ["dsl", "satellite", "data-centre", "store", "cellular"] {
         texts.push(world("registry: {egress: 10 Gbit/s}", "", &format!("site: {site}"), ""));
     }
