@@ -69,7 +69,7 @@ func reversed(target, n int) int { return n - 1 - target }
 
 func shuffled(target, n int) int { return (target*23 + 5) % n }
 
-// comparing lets comparisons take time, with the watch delay that fleetsim assumes; further settings are names and values.
+// comparing lets comparisons take time, with a watch delay of many requests; further settings are names and values.
 func comparing(takes time.Duration, settings ...string) change {
 	return func(c *Case) {
 		latency(5*time.Millisecond, 100*time.Millisecond)(c)

@@ -43,6 +43,7 @@ func fleet() []Case {
 	fleetTroubles(add)
 	fleetChanges(add)
 	fleetMixtures(add)
+	fleetCaches(add)
 	return all
 }
 
@@ -204,4 +205,25 @@ func fleetMixtures(add adder) {
 	add("combined-250", "failures, cut clusters, slow ones and another release in automatic partitions", 250,
 		strategy("maxUnavailable: 10%", "autoPartitionSize: 20%", "maxUnavailablePartitions: 1"), failing(30, 2),
 		cut(12, 50*second, 6*minute), slow(17, 3*minute), release(8*minute, 3))
+}
+
+// fleetCaches have a watch delay of many requests: caches that lag behind the controller's own writes.
+func fleetCaches(outer adder) {
+	add := func(id, note string, n int, file string, changes ...change) {
+		caches := latency(5*time.Millisecond, 100*time.Millisecond)
+		outer("watch-"+id, note, n, file, append([]change{caches}, changes...)...)
+	}
+	tenth := strategy("maxUnavailable: 10%")
+	values := "helm: {values: {replicas: 3}}\n" + tenth
+	add("first-120", "a first deployment with defaults", 120, strategy(), first)
+	add("first-250", "a first deployment with defaults", 250, strategy(), first)
+	add("first-40-maxnew-7", "7 new deployments in a pass", 40, strategy("maxNew: 7"), first)
+	add("first-60-values", "with Helm values: one cluster after the other", 60, values, first)
+	add("first-100-rings", "manual partitions", 100, ringed([3]string{"0", "1", "5%"}), first)
+	add("update-60", "an update, 10 % at a time", 60, tenth)
+	add("update-60-values", "the same with Helm values", 60, values)
+	add("release-60-soon", "another release while the first is written", 60, strategy("maxUnavailable: 50%"),
+		release(300*time.Millisecond, 3))
+	add("mixed-60-none", "every other cluster runs nothing", 60, strategy("maxUnavailable: 25%", "maxNew: 5"),
+		revisions(1, 2, func(target int) int { return target % 2 }))
 }

@@ -264,7 +264,7 @@ macro_rules! or_word {
             pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
                 let read = |value: &str| match value.trim() {
                     $word => Ok(None),
-                    value => <$type>::parse(value).map(Some),
+                    value => <$type>::parse(value).map(Some).map_err(|error| error.or_word($word)),
                 };
                 let value = deserializer.deserialize_any(TextVisitor { expecting: $expecting, read })?;
                 if value.is_positive() {

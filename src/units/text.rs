@@ -20,6 +20,11 @@ impl UnitError {
     fn out_of_range(value: &str, quantity: &str, range: &str) -> Self {
         Self(format!("`{value}` is out of range: {quantity} is {range}"))
     }
+
+    /// The same error of a setting that also accepts a word, so that its example names the word.
+    pub(super) fn or_word(self, word: &str) -> Self {
+        if self.0.contains("write e.g.") { Self(format!("{self} or `{word}`")) } else { self }
+    }
 }
 
 /// The notation of a quantity: its words, and its units with their size in the base unit.

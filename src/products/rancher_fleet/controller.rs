@@ -7,7 +7,12 @@
 //! request after the other: it deletes the Secret with the Helm values, of which there are none, and writes the
 //! deployment if it changes. So a pass that changes nothing costs a request for each target. With Helm values, a pass
 //! gets the Secret of each target that has a deployment before it decides, and a new deployment takes two more
-//! requests: its Secret before, and the Secret's owner after.
+//! requests: its Secret before, and the Secret's owner after. Where the cache does not show that Secret by then, it
+//! would be created again, which is refused; the pass ends there, without a status. The next pass begins when the cache
+//! shows the new deployment. So a fleet gets its first deployments one by one where a watch takes longer than a
+//! request.
+//!
+//! A pass decides on what the cache shows, which lags behind the controller's own writes (`unseen.rs`).
 //!
 //! A second controller, with 50 workers, looks at each deployment that was created or whose status changed, and patches
 //! `status.display` where that is out of date. This is a change of the status, so the bundle controller makes one more
@@ -23,26 +28,25 @@
 //!
 //! Left out: the time that Kubernetes takes to delete what else is in a namespace; Fleet's GitRepo controller.
 
+mod writes;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::status_writes::StatusWrites;
-use super::tally::{ClusterTally, is_attached};
+use super::tally::ClusterTally;
+use super::unseen::UnseenWrites;
 use super::{RancherFleetStrategy, clusters};
 use crate::control_plane::{
-    ApiClient, Change, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits, WorkerPool,
+    ApiClient, Change, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits, WorkerPool,
 };
 use crate::products::words::add_stage;
 use crate::products::{Fleet, Run};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
-use crate::rollout::{Hold, ObjectCondition, Revision, TargetSet};
+use crate::rollout::{Hold, ObjectCondition, QueueRequest, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
-
-/// Requests for the finalizer of a new bundle: an update, one that meets a conflict, and its back-off of 5 ms, which is
-/// as long as a request.
-const FINALIZER_REQUESTS: usize = 3;
 
 /// Workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's `values.yaml`.
 const DISPLAY_WORKERS: usize = 50;
@@ -65,20 +69,33 @@ enum FleetStep {
     Registered(usize),
 }
 
+/// When the Secret with a deployment's Helm values was created, and when it got the deployment as its owner.
+#[derive(Clone, Copy, Debug)]
+struct ValuesSecret {
+    created: SimTime,
+    owned: Option<SimTime>,
+}
+
 /// Rancher Fleet's controllers with one bundle.
 pub(super) struct FleetController<'s> {
     scheduler: RancherFleet,
+    /// As the cache shows it.
     view: BundleView,
+    unseen: UnseenWrites,
     runtime: Runtime<(), FleetStep>,
+    retries: RateLimiter<()>,
     client: ApiClient,
     watch_delay: SimDuration,
     /// The bundle has Helm values.
     has_values: bool,
+    /// By cluster, the Secrets with these values.
+    secrets: Vec<Option<ValuesSecret>>,
+    /// Clusters whose Secrets the cache may not show as they are.
+    secrets_behind: BTreeSet<usize>,
     fleet: Fleet<'s>,
     /// The clusters as the rules see them.
     clusters: Vec<FleetCluster>,
-    /// Clusters in the order of their names, and the place of each cluster there.
-    by_name: Vec<usize>,
+    /// The place of each cluster in the order of names.
     ranks: Vec<usize>,
     /// Clusters whose view has changed since the last pass.
     changed: TargetSet,
@@ -129,12 +146,19 @@ impl<'s> FleetController<'s> {
         let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
         Self {
             scheduler,
+            unseen: UnseenWrites::new(run.control_loop.watch_delay),
             runtime: Runtime::new(1),
+            retries: RateLimiter::controller_default(),
             client: client("API requests"),
             watch_delay: run.control_loop.watch_delay,
             has_values: strategy.has_values,
+            secrets: deployments()
+                .map(|deployment| {
+                    deployment.map(|_| ValuesSecret { created: SimTime::ZERO, owned: Some(SimTime::ZERO) })
+                })
+                .collect(),
+            secrets_behind: BTreeSet::new(),
             fleet,
-            by_name,
             ranks,
             changed: TargetSet::all(clusters.len()),
             tally: ClusterTally::new(clusters.len()),
@@ -226,6 +250,8 @@ impl<'s> FleetController<'s> {
             FleetStep::Displayed => {}
             FleetStep::Removed(cluster) => plane.remove(ClusterId(cluster as u32)),
             FleetStep::Gone(cluster) => {
+                self.unseen.forget(cluster);
+                self.secrets[cluster] = None;
                 let view = &mut self.view.clusters[cluster];
                 (view.targeted, view.deployment) = (false, None);
                 (self.labelled[cluster], self.displays[cluster]) = (None, None);
@@ -241,120 +267,37 @@ impl<'s> FleetController<'s> {
         self.runtime.add(());
     }
 
+    /// The cache shows the writes that it has got by now.
+    fn see(&mut self, now: SimTime) {
+        while let Some((cluster, written)) = self.unseen.next_seen(now) {
+            let shown = self.view.clusters[cluster].deployment.get_or_insert(written);
+            let BundleDeployment { staged, deployed, paused, off_schedule, .. } = written;
+            *shown = BundleDeployment { staged, deployed, paused, off_schedule, ..*shown };
+            self.changed.insert(cluster as u32);
+        }
+    }
+
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        self.status_writes.began = now;
+        self.runtime.clear_timer((), plane);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.tally.update(&self.view, &self.changed);
         plane.begin_pass(self.tally.unavailable.len() as u64);
         // The bundle's status is Ready when the pass counts all targets as ready.
         let completes = self.tally.done.len() == self.clusters.len();
-        let before = |&cluster: &u32| (cluster, self.view.clusters[cluster as usize].deployment);
-        let stored: Vec<(u32, Option<BundleDeployment>)> = pass.status.stored.iter().map(before).collect();
-        self.view.store(&pass);
-        let (end, created) = self.write(now, &stored, plane);
+        let planned = self.plan(now, &pass);
         self.changed.clear();
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
-        self.status_writes.ended = end;
-        self.status = Some(pass.status);
-        self.runtime.end_pass((), end, created, completes, plane);
+        let (end, created, request) = self.write(now, &planned, plane);
+        let has_status = !matches!(request, QueueRequest::After(_));
+        if has_status {
+            (self.status_writes.began, self.status_writes.ended) = (now, end);
+            self.status = Some(pass.status);
+        }
+        self.runtime.end_pass((), end, created, completes && has_status, plane);
+        if let Some(again) = self.retries.requeue((), end, request) {
+            self.runtime.add_at((), again, plane);
+        }
     }
-
-    /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
-    /// the deployment changes; at the end the bundle's status. `stored`: the clusters that storing the pass changed,
-    /// with their deployments from before, by index. Returns when the pass ends, and how many deployments it creates.
-    fn write(
-        &mut self,
-        now: SimTime,
-        stored: &[(u32, Option<BundleDeployment>)],
-        plane: &mut Plane<'_>,
-    ) -> (SimTime, u64) {
-        let finalizer = if std::mem::take(&mut self.is_new) { FINALIZER_REQUESTS } else { 0 };
-        let mut at = self.client.in_turn(0, now, finalizer);
-        let ranks = self.ranks_to_write(stored);
-        if self.has_values {
-            let created = stored
-                .iter()
-                .filter(|(cluster, before)| before.is_none() && is_attached(&self.view.clusters[*cluster as usize]));
-            at = self.client.in_turn(0, at, self.tally.attached.len() - created.count());
-        }
-        // All clusters want the same revision.
-        let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
-        if newest > self.stored {
-            self.stored = newest;
-            at = self.client.in_turn(0, at, 1);
-        }
-        let deletes = usize::from(!self.has_values);
-        let (mut targets, mut created) = (0, 0);
-        for rank in ranks {
-            // One for each target so far.
-            let up_to = self.tally.attached.count_below(rank as u32 + 1);
-            at = self.client.in_turn(0, at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
-            let is_created;
-            (at, is_created) = self.write_deployment(at, self.by_name[rank], stored, plane);
-            created += u64::from(is_created);
-        }
-        at = self.client.in_turn(0, at, deletes * (self.tally.attached.len() - targets));
-        // Deployments of clusters that are no longer targets go at last.
-        let orphans = stored
-            .iter()
-            .filter(|(cluster, before)| before.is_some() && self.view.clusters[*cluster as usize].deployment.is_none());
-        (self.client.in_turn(0, at, orphans.count() + 1), created)
-    }
-
-    /// The ranks of the targets whose deployments may have to be written.
-    fn ranks_to_write(&mut self, stored: &[(u32, Option<BundleDeployment>)]) -> BTreeSet<usize> {
-        let written = self.changed.iter().chain(stored.iter().map(|(cluster, _)| *cluster));
-        let clusters = written.map(|cluster| cluster as usize).chain(self.leaving.keys().copied());
-        let mut ranks: BTreeSet<usize> = clusters.map(|cluster| self.ranks[cluster]).collect();
-        for &rank in &ranks {
-            self.tally.attached.set(rank as u32, is_attached(&self.view.clusters[self.by_name[rank]]));
-        }
-        ranks.retain(|&rank| is_attached(&self.view.clusters[self.by_name[rank]]));
-        ranks
-    }
-
-    /// Writes a target's deployment if it changes. Returns when that is answered, and whether it is created.
-    fn write_deployment(
-        &mut self,
-        begin: SimTime,
-        cluster: usize,
-        stored: &[(u32, Option<BundleDeployment>)],
-        plane: &mut Plane<'_>,
-    ) -> (SimTime, bool) {
-        let view = &self.view.clusters[cluster];
-        let Some(after) = view.deployment else { return (begin, false) };
-        let place = stored.binary_search_by_key(&(cluster as u32), |(cluster, _)| *cluster);
-        let before = place.map_or(Some(after), |place| stored[place].1);
-        // With values, the Secret of a new deployment is written before it, and the Secret's owner after it.
-        let secrets = usize::from(self.has_values && before.is_none());
-        let at = self.client.in_turn(0, begin, secrets);
-        // Its namespace is being deleted.
-        if self.leaving.get(&cluster).is_some_and(|removed| *removed <= at) {
-            return (self.client.in_turn(0, at, 1), false);
-        }
-        // The deployment is labelled with the bundle's content, whether it may have it yet or not.
-        let is_labelled = self.labelled[cluster].replace(view.wanted) == Some(view.wanted);
-        if is_labelled && before.is_some_and(|before| spec(&before) == spec(&after)) {
-            return (at, false);
-        }
-        let written = self.client.in_turn(0, at, 1);
-        let end = self.client.in_turn(0, written, secrets);
-        if before.is_none() {
-            self.runtime.step(written + self.watch_delay, FleetStep::Created(cluster), plane);
-        }
-        let is_held = self.was_stopped && before.is_some_and(|before| before.paused != after.paused);
-        let is_instruction = is_held || before.is_none_or(|before| before.deployed != after.deployed);
-        if let Some(revision) = after.deployed.filter(|_| is_instruction) {
-            plane.promote(ClusterId(cluster as u32), revision);
-            plane.instruct(written, ClusterId(cluster as u32), revision);
-        }
-        (end, before.is_none())
-    }
-}
-
-/// The parts of a deployment that a write of it changes.
-fn spec(deployment: &BundleDeployment) -> impl PartialEq {
-    (deployment.staged, deployment.deployed, deployment.paused, deployment.off_schedule)
 }
 
 /// The parts of a deployment that its display shows: the state, and whether it has been applied before.
@@ -368,6 +311,7 @@ impl Controller for FleetController<'_> {
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        self.see(now);
         match input {
             ControllerInput::Released => self.runtime.release(()),
             ControllerInput::Report(report) => self.report(report, plane),

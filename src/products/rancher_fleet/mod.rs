@@ -5,6 +5,7 @@ mod controller;
 mod explain;
 mod status_writes;
 mod tally;
+mod unseen;
 mod version;
 
 use std::sync::Arc;

@@ -25,8 +25,8 @@
 //!
 //! Each rule is written once, against ordered sets that follow changes (`ledger.rs`). A pass over all clusters builds
 //! them; one over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: the selection of
-//! targets (target customization, `doNotDeploy`), Policies, sharding, values secrets, and a cache that lags behind the
-//! controller's own writes.
+//! targets (target customization, `doNotDeploy`), Policies and sharding. Values secrets, and a cache that lags behind
+//! the controller's own writes, are in `products/rancher_fleet`.
 
 mod cluster;
 mod conditions;

@@ -394,7 +394,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "sweep: {",
             "sweep: {registry.egress: [1 Gbit/s, 2], ",
-            &["19:37: registry.egress: `2` has no unit; write e.g. `10 Gbit/s`"],
+            &["19:37: registry.egress: `2` has no unit; write e.g. `10 Gbit/s` or `unlimited`"],
         ),
         (
             "sweep: {",

@@ -113,7 +113,7 @@ fn all_problems_are_told_at_once_as_a_compiler_would() {
     let path =
         shown.split(" --> ").nth(1).and_then(|rest| rest.split("experiment.yaml").next()).expect("a path").to_owned();
     insta::assert_snapshot!(shown.replace(&path, ""), @r"
-    error: `10` has no unit; write e.g. `10 Gbit/s`
+    error: `10` has no unit; write e.g. `10 Gbit/s` or `unlimited`
      --> experiment.yaml:9:20
       |
     9 | registry: {egress: 10, requests: {rate: 1000/s, burst: 2000}}

@@ -60,7 +60,7 @@ fn problems_point_at_the_argument() {
         refused(&["registry.egress=0", "registry.egres=1 Gbit/s"]),
         [
             "--set:1:1: registry.egres: unknown field `egres` (help: did you mean `egress`?)",
-            "--set:1:17: registry.egress: `0` has no unit; write e.g. `10 Gbit/s`",
+            "--set:1:17: registry.egress: `0` has no unit; write e.g. `10 Gbit/s` or `unlimited`",
         ]
     );
     assert_eq!(

@@ -1,0 +1,202 @@
+//! The requests of a pass of the bundle controller, and what comes of each.
+//!
+//! Follows `handleMatchedTarget`, `createBundleDeployment`, `manageOptionsSecret` and `ensureOwnerReferences` in
+//! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet. A pass visits its targets in the order
+//! of the clusters' names. It writes what it decided at its beginning, on top of what the cache shows by then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{FleetController, FleetStep, ValuesSecret};
+use crate::control_plane::Plane;
+use crate::products::rancher_fleet::tally::is_attached;
+use crate::rollout::QueueRequest;
+use crate::rollout::rancher_fleet::{BundleDecision, BundleDeployment};
+use crate::units::{SimDuration, SimTime};
+use crate::world::ClusterId;
+
+/// Requests for the finalizer of a new bundle: an update, and one that meets a conflict. The pass after it waits.
+const FINALIZER_REQUESTS: usize = 2;
+
+/// The first wait of a work queue after a conflict. Source: `DefaultTypedControllerRateLimiter` of client-go.
+const CONFLICT_WAIT: SimDuration = SimDuration::from_millis(5);
+
+/// When a pass comes back that had to end early. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.
+const EARLY_END_WAIT: SimDuration = SimDuration::from_secs(5);
+
+/// What a pass wants to write for a cluster.
+pub(super) struct Planned {
+    cluster: usize,
+    /// The deployment that it saw, and the one that it wants.
+    before: Option<BundleDeployment>,
+    after: Option<BundleDeployment>,
+}
+
+/// What came of writing a deployment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Outcome {
+    Unchanged,
+    Created,
+    Updated,
+    /// The deployment has changed since it was read: the pass goes on, and fails at its end.
+    Refused,
+    /// The pass ends here, since a Secret could not be written; so many deployments were created before it.
+    Ended(u64),
+}
+
+impl FleetController<'_> {
+    /// The deployments that a pass may have to write, by the rank of their clusters' names.
+    pub(super) fn plan(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeMap<usize, Planned> {
+        let is_behind = |secret: &ValuesSecret| secret.owned.is_none_or(|owned| now < owned + self.watch_delay);
+        self.secrets_behind.retain(|&cluster| self.secrets[cluster].as_ref().is_some_and(is_behind));
+        let decided = self.changed.iter().chain(pass.status.stored.iter().copied()).map(|cluster| cluster as usize);
+        let clusters: BTreeSet<usize> = decided
+            .chain(self.leaving.keys().copied())
+            .chain(self.unseen.clusters())
+            .chain(self.secrets_behind.iter().copied())
+            .collect();
+        let before: Vec<_> = clusters.iter().map(|&cluster| self.view.clusters[cluster].deployment).collect();
+        self.view.store(pass);
+        let mut planned = BTreeMap::new();
+        for (cluster, before) in clusters.into_iter().zip(before) {
+            let (view, rank) = (&mut self.view.clusters[cluster], self.ranks[cluster]);
+            self.tally.attached.set(rank as u32, is_attached(view));
+            let after = view.deployment;
+            // The cache shows a write later. A deletion is not written by a pass.
+            view.deployment = after.and(before);
+            planned.insert(rank, Planned { cluster, before, after });
+        }
+        planned
+    }
+
+    /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
+    /// the deployment changes; at the end the bundle's status. Returns when the pass ends, how many deployments it
+    /// creates, and when it comes back.
+    pub(super) fn write(
+        &mut self,
+        now: SimTime,
+        planned: &BTreeMap<usize, Planned>,
+        plane: &mut Plane<'_>,
+    ) -> (SimTime, u64, QueueRequest) {
+        let mut at = now;
+        if std::mem::take(&mut self.is_new) {
+            at = self.client.in_turn(0, at, FINALIZER_REQUESTS) + CONFLICT_WAIT;
+        }
+        let attached: Vec<(usize, &Planned)> = planned
+            .iter()
+            .map(|(&rank, planned)| (rank, planned))
+            .filter(|(rank, _)| self.tally.attached.contains(*rank as u32))
+            .collect();
+        if self.has_values {
+            let created = attached.iter().filter(|(_, planned)| planned.before.is_none());
+            at = self.client.in_turn(0, at, self.tally.attached.len() - created.count());
+        }
+        // All clusters want the same revision.
+        let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
+        if newest > self.stored {
+            self.stored = newest;
+            at = self.client.in_turn(0, at, 1);
+        }
+        let deletes = usize::from(!self.has_values);
+        let (mut targets, mut created, mut request) = (0, 0, QueueRequest::None);
+        for (rank, planned) in attached {
+            // One for each target so far.
+            let up_to = self.tally.attached.count_below(rank as u32 + 1);
+            at = self.client.in_turn(0, at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
+            let outcome;
+            (at, outcome) = self.write_deployment(at, planned, plane);
+            match outcome {
+                Outcome::Unchanged | Outcome::Updated => {}
+                Outcome::Created => created += 1,
+                Outcome::Refused => request = QueueRequest::Error,
+                Outcome::Ended(last) => return (at, created + last, QueueRequest::After(EARLY_END_WAIT)),
+            }
+        }
+        at = self.client.in_turn(0, at, deletes * (self.tally.attached.len() - targets));
+        // Deployments of clusters that are no longer targets go at last.
+        let orphans = planned.values().filter(|planned| planned.before.is_some() && planned.after.is_none());
+        (self.client.in_turn(0, at, orphans.count() + 1), created, request)
+    }
+
+    /// Writes a target's deployment if it is not as the pass wants it. Returns when that is answered.
+    fn write_deployment(&mut self, begin: SimTime, planned: &Planned, plane: &mut Plane<'_>) -> (SimTime, Outcome) {
+        let cluster = planned.cluster;
+        let Some(after) = planned.after else { return (begin, Outcome::Unchanged) };
+        let (mut at, mut is_written) = (begin, true);
+        if self.has_values {
+            (at, is_written) = self.write_secret(begin, cluster, planned.before.is_some());
+        }
+        if !is_written {
+            return (at, Outcome::Ended(0));
+        }
+        // Its namespace is being deleted.
+        if self.leaving.get(&cluster).is_some_and(|removed| *removed <= at) {
+            return (self.client.in_turn(0, at, 1), Outcome::Unchanged);
+        }
+        self.see(at);
+        let shown = self.view.clusters[cluster].deployment;
+        let is_behind = self.unseen.clusters().any(|other| other == cluster);
+        let wanted = self.view.clusters[cluster].wanted;
+        // The deployment is labelled with the bundle's content, whether it may have it yet or not.
+        let is_labelled = self.labelled[cluster] == Some(wanted);
+        if is_labelled && shown.is_some_and(|shown| spec(&shown) == spec(&after)) {
+            return (at, Outcome::Unchanged);
+        }
+        let written = self.client.in_turn(0, at, 1);
+        if is_behind {
+            if shown.is_some() {
+                return (written, Outcome::Refused);
+            }
+            // It exists already, and is read.
+            let read = self.client.in_turn(0, written, 1);
+            return self.own_secret(read, cluster, Outcome::Unchanged);
+        }
+        self.labelled[cluster] = Some(wanted);
+        self.unseen.write(written, cluster, after);
+        let is_held = self.was_stopped && shown.is_some_and(|shown| shown.paused != after.paused);
+        let is_instruction = is_held || shown.is_none_or(|shown| shown.deployed != after.deployed);
+        if let Some(revision) = after.deployed.filter(|_| is_instruction) {
+            plane.promote(ClusterId(cluster as u32), revision);
+            plane.instruct(written, ClusterId(cluster as u32), revision);
+        }
+        if shown.is_some() {
+            return (written, Outcome::Updated);
+        }
+        self.runtime.step(written + self.watch_delay, FleetStep::Created(cluster), plane);
+        self.own_secret(written, cluster, Outcome::Created)
+    }
+
+    /// Writes the Secret of a deployment if the cache does not show it as it should be: with an owner, once the
+    /// deployment is there. Returns when that is answered, and whether the cache was up to date, as a write must be.
+    fn write_secret(&mut self, begin: SimTime, cluster: usize, has_owner: bool) -> (SimTime, bool) {
+        let is_shown = |at: SimTime| at + self.watch_delay <= begin;
+        let secret = self.secrets[cluster];
+        match secret {
+            Some(secret) if is_shown(secret.created) && (!has_owner || secret.owned.is_some_and(is_shown)) => {
+                return (begin, true);
+            }
+            Some(secret) if !is_shown(secret.created) || secret.owned.is_some() => {
+                return (self.client.in_turn(0, begin, 1), false);
+            }
+            _ => {}
+        }
+        let at = self.client.in_turn(0, begin, 1);
+        let created = secret.map_or(at, |secret| secret.created);
+        self.secrets[cluster] = Some(ValuesSecret { created, owned: has_owner.then_some(at) });
+        self.secrets_behind.insert(cluster);
+        (at, true)
+    }
+
+    /// Sets the owner of a new deployment's Secret.
+    fn own_secret(&mut self, begin: SimTime, cluster: usize, outcome: Outcome) -> (SimTime, Outcome) {
+        if !self.has_values {
+            return (begin, outcome);
+        }
+        let (at, is_written) = self.write_secret(begin, cluster, true);
+        (at, if is_written { outcome } else { Outcome::Ended(u64::from(outcome == Outcome::Created)) })
+    }
+}
+
+/// The parts of a deployment that a write of it changes.
+fn spec(deployment: &BundleDeployment) -> impl PartialEq {
+    (deployment.staged, deployment.deployed, deployment.paused, deployment.off_schedule)
+}

@@ -1,0 +1,53 @@
+//! Writes of deployments that the controller's cache does not show yet.
+//!
+//! The bundle controller decides on what its cache shows, and looks there again before it writes a deployment
+//! (`createBundleDeployment` in `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). So a pass
+//! that begins within a watch delay of a write decides on the deployment from before. What it then writes is refused
+//! while the cache is behind, and undoes the write where the cache has caught up meanwhile. Left out: conflicts with
+//! statuses that agents write.
+
+use std::collections::VecDeque;
+
+use crate::rollout::rancher_fleet::BundleDeployment;
+use crate::units::{SimDuration, SimTime};
+
+/// A written deployment, by the number of its cluster.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    seen: SimTime,
+    cluster: usize,
+    deployment: BundleDeployment,
+}
+
+/// The writes that the cache does not show yet, in the order of time.
+#[derive(Debug)]
+pub(super) struct UnseenWrites {
+    watch_delay: SimDuration,
+    writes: VecDeque<Write>,
+}
+
+impl UnseenWrites {
+    pub(super) const fn new(watch_delay: SimDuration) -> Self {
+        Self { watch_delay, writes: VecDeque::new() }
+    }
+
+    /// A deployment is written.
+    pub(super) fn write(&mut self, at: SimTime, cluster: usize, deployment: BundleDeployment) {
+        self.writes.push_back(Write { seen: at + self.watch_delay, cluster, deployment });
+    }
+
+    /// The next write that the cache shows at this time: the cluster, and its deployment as written.
+    pub(super) fn next_seen(&mut self, now: SimTime) -> Option<(usize, BundleDeployment)> {
+        self.writes.pop_front_if(|write| write.seen <= now).map(|write| (write.cluster, write.deployment))
+    }
+
+    /// The clusters whose deployments the cache shows as they were.
+    pub(super) fn clusters(&self) -> impl Iterator<Item = usize> {
+        self.writes.iter().map(|write| write.cluster)
+    }
+
+    /// A cluster's deployment is gone.
+    pub(super) fn forget(&mut self, cluster: usize) {
+        self.writes.retain(|write| write.cluster != cluster);
+    }
+}
