@@ -24,7 +24,8 @@ fn searched(written: &str, exhaustive: bool) -> PlanRecord {
 /// By hand, as in `plan.rs`: m clusters at once take m · 100 Mbit/s, so a limit of 550 Mbit/s is kept by at most 5 at
 /// once. The second stage begins when the first is ready. So the time is the sum of both stages' waves, ⌈20 / m⌉ each,
 /// and the best is 5 in both. The present setting, 2 and 1, is not on the front: 2 and 2 has the same greatest load,
-/// and needs 20 waves instead of 30.
+/// and needs 20 waves instead of 30. Waves take 18 to 28 s, as agents look at their works now and then; 4 is left out,
+/// since 59 runs cannot tell it from 5.
 const TWO_STAGES: &str = r#"
 name: two-stages
 seed: 3
@@ -53,8 +54,8 @@ plan:
   limits: [registry.egress < 550 Mbit/s]
   tries: 24
   search:
-    strategies.it.kubeFleetStaged.stages.0.maxConcurrency: [1, 2, 3, 4, 5, 6, 10, 20]
-    strategies.it.kubeFleetStaged.stages.1.maxConcurrency: [1, 2, 3, 4, 5, 6, 10, 20]
+    strategies.it.kubeFleetStaged.stages.0.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]
+    strategies.it.kubeFleetStaged.stages.1.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]
 "#;
 
 fn values(candidate: &Candidate) -> Vec<&str> {
@@ -229,7 +230,7 @@ fn the_page_shows_what_the_program_prints() {
 
 #[test]
 fn what_cannot_be_searched_is_refused_with_its_line() {
-    let two = "strategies.it.kubeFleetStaged.stages.1.maxConcurrency: [1, 2, 3, 4, 5, 6, 10, 20]";
+    let two = "strategies.it.kubeFleetStaged.stages.1.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]";
     for (from, to, message) in [
         (two, "strategies.if: auto", "there is no strategy `if`"),
         (two, "strategies.it.kubeFleetStaged.approvals: auto", "`auto` is for a strategy as a whole"),
@@ -249,7 +250,7 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
     }
     let bare = TWO_STAGES.replace("kubeFleetStaged:", "argoCd: {}\n  other:\n    kubeFleetStaged:");
     let bare = bare.replace(
-        "strategies.it.kubeFleetStaged.stages.0.maxConcurrency: [1, 2, 3, 4, 5, 6, 10, 20]",
+        "strategies.it.kubeFleetStaged.stages.0.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]",
         "strategies.it: auto",
     );
     let folder = folder_with(&[("experiment.yaml", &bare.replace(two, ""))]);

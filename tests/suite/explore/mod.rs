@@ -173,7 +173,7 @@ fn an_answer_has_curves_measures_and_what_to_paste() {
 fn errors_are_those_of_set_with_the_place_and_the_fix() {
     let served = Served::begin(EXPERIMENT);
     let told = |set: &[&str]| served.ask(&question("a", set), 1)[0]["errors"].clone();
-    let unit = json!([{"at": "registry.egress", "message": "`0` has no unit; write e.g. `10 Gbit/s`", "fix": ""}]);
+    let unit = json!([{"at": "registry.egress", "message": "`0` has no unit; write e.g. `10 Gbit/s` or `unlimited`", "fix": ""}]);
     assert_eq!(told(&["registry.egress=0"]), unit);
     assert_eq!(told(&["registry.egres=1 Gbit/s"])[0]["fix"], "did you mean `egress`?");
     assert_eq!(told(&["sweep={}"])[0]["message"], "`sweep` cannot be set here: write it in the file");
