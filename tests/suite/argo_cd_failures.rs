@@ -26,15 +26,17 @@ struct Story<'a> {
     /// `applicationset.yaml`, for a strategy that names it.
     set: &'a str,
     apply: &'static str,
+    syncs_per_second: u64,
 }
 
 impl Story<'_> {
     fn new(faults: &'static str) -> Self {
-        Self { fleet: FLEET, workload: DEPLOYMENT, faults, strategy: STEPS.to_owned(), set: "", apply: "1 s" }
+        let (strategy, syncs_per_second) = (STEPS.to_owned(), 1_000_000_000_000);
+        Self { fleet: FLEET, workload: DEPLOYMENT, faults, strategy, set: "", apply: "1 s", syncs_per_second }
     }
 
     fn play(&self) -> RunRecord {
-        let Self { fleet, workload, faults, strategy, set, apply } = self;
+        let Self { fleet, workload, faults, strategy, set, apply, syncs_per_second } = self;
         let text = format!(
             "name: failures
 question: What does a failure do?
@@ -52,7 +54,7 @@ strategies:
   tested:
     argoCd:
       {strategy}
-      applicationController: {{clientQps: 0, syncsPerSecond: 1000000000000}}
+      applicationController: {{clientQps: 0, syncsPerSecond: {syncs_per_second}}}
 "
         );
         first_run(&[("experiment.yaml", &text), ("applicationset.yaml", set)])
@@ -102,6 +104,16 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
         let applied = canary.applied_s.expect("applied");
         assert!((applied - tried - 91.0).abs() < 0.01, "{}: {tried}, {applied}", canary.cluster);
     }
+}
+
+#[test]
+fn an_attempt_fails_on_a_cluster_that_is_cut_off_while_its_requests_wait() {
+    // One sync a second, in the order of names: most of the 30 attempts have begun, and wait, when all are cut off.
+    let faults = "{regional: [{selector: {}, windows: [{from: 15 s, for: 60 s}]}]}";
+    let record = Story { strategy: "autoSync: true".to_owned(), syncs_per_second: 1, ..Story::new(faults) }.play();
+    assert_eq!(record.run.outcome, RunOutcome::Complete, "{}", record.run.held());
+    let before = record.clusters.iter().filter(|row| row.applied_s.is_some_and(|at| at < 15.0)).count();
+    assert!((1..30).contains(&before), "{before}: some have it before the cut, not all");
 }
 
 #[test]

@@ -426,20 +426,24 @@ impl ApplicationController {
     }
 
     fn attempt(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        let cluster = ClusterId(application as u32);
-        if plane.clusters.is_online(cluster) {
-            self.applications[application].attempt = Some(Attempt::Requesting);
-            match self.shard(application).sync(now) {
-                through if through > now => {
-                    self.agenda.add(through, (application, ApplicationStep::RequestsMade), plane);
-                }
-                _ => self.requests_made(application, now, plane),
-            }
-        } else {
-            self.applications[application].attempt = Some(Attempt::Failing);
-            plane.push(cluster, self.applies(application));
-            self.agenda.add(now + self.settings.tcp_timeout, (application, ApplicationStep::AttemptEnds), plane);
+        if !plane.clusters.is_online(ClusterId(application as u32)) {
+            self.attempt_fails(application, now, plane);
+            return;
         }
+        self.applications[application].attempt = Some(Attempt::Requesting);
+        match self.shard(application).sync(now) {
+            through if through > now => {
+                self.agenda.add(through, (application, ApplicationStep::RequestsMade), plane);
+            }
+            _ => self.requests_made(application, now, plane),
+        }
+    }
+
+    /// The cluster does not answer, until the connection times out.
+    fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        self.applications[application].attempt = Some(Attempt::Failing);
+        plane.push(ClusterId(application as u32), self.applies(application));
+        self.agenda.add(now + self.settings.tcp_timeout, (application, ApplicationStep::AttemptEnds), plane);
     }
 
     fn requests_made(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
@@ -447,15 +451,23 @@ impl ApplicationController {
             self.applications[application].attempt = Some(Attempt::Idle);
             self.agenda.add(now + self.settings.idle_sync, (application, ApplicationStep::AttemptEnds), plane);
         } else if self.shard(application).apply(application) {
-            self.apply(application, plane);
+            self.apply(application, now, plane);
         }
     }
 
-    fn apply(&mut self, application: usize, plane: &mut Plane<'_>) {
+    /// The cluster applies, if it was not cut off since the attempt began.
+    fn apply(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         let (cluster, revision) = (ClusterId(application as u32), self.applies(application));
-        self.applications[application].attempt = Some(Attempt::Applying);
-        plane.promote(cluster, revision);
-        plane.push(cluster, revision);
+        if plane.clusters.is_online(cluster) {
+            self.applications[application].attempt = Some(Attempt::Applying);
+            plane.promote(cluster, revision);
+            plane.push(cluster, revision);
+            return;
+        }
+        self.attempt_fails(application, now, plane);
+        if let Some(next) = self.shard(application).applied() {
+            self.apply(next, now, plane);
+        }
     }
 
     fn attempt_ends(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
@@ -466,7 +478,7 @@ impl ApplicationController {
         if attempt != Attempt::Failing {
             let next = if attempt == Attempt::Applying { self.shard(application).applied() } else { None };
             if let Some(next) = next {
-                self.apply(next, plane);
+                self.apply(next, now, plane);
             }
             self.operation_ends(application, OperationPhase::Succeeded, now, plane);
             return;
