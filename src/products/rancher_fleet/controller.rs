@@ -146,7 +146,7 @@ impl<'s> FleetController<'s> {
         let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
         Self {
             scheduler,
-            unseen: UnseenWrites::new(run.control_loop.watch_delay),
+            unseen: UnseenWrites::new(run.control_loop.watch_delay, world.clusters.len()),
             runtime: Runtime::new(1),
             retries: RateLimiter::controller_default(),
             client: client("API requests"),

@@ -24,21 +24,32 @@ struct Write {
 pub(super) struct UnseenWrites {
     watch_delay: SimDuration,
     writes: VecDeque<Write>,
+    /// For each cluster, how many of them are its own.
+    counts: Vec<u32>,
 }
 
 impl UnseenWrites {
-    pub(super) const fn new(watch_delay: SimDuration) -> Self {
-        Self { watch_delay, writes: VecDeque::new() }
+    /// Of this many clusters, with no writes.
+    pub(super) fn new(watch_delay: SimDuration, clusters: usize) -> Self {
+        Self { watch_delay, writes: VecDeque::new(), counts: vec![0; clusters] }
     }
 
     /// A deployment is written.
     pub(super) fn write(&mut self, at: SimTime, cluster: usize, deployment: BundleDeployment) {
         self.writes.push_back(Write { seen: at + self.watch_delay, cluster, deployment });
+        self.counts[cluster] += 1;
     }
 
     /// The next write that the cache shows at this time: the cluster, and its deployment as written.
     pub(super) fn next_seen(&mut self, now: SimTime) -> Option<(usize, BundleDeployment)> {
-        self.writes.pop_front_if(|write| write.seen <= now).map(|write| (write.cluster, write.deployment))
+        let Write { cluster, deployment, .. } = self.writes.pop_front_if(|write| write.seen <= now)?;
+        self.counts[cluster] -= 1;
+        Some((cluster, deployment))
+    }
+
+    /// Whether the cache shows a cluster's deployment as it was.
+    pub(super) fn is_behind(&self, cluster: usize) -> bool {
+        self.counts[cluster] > 0
     }
 
     /// The clusters whose deployments the cache shows as they were.
@@ -48,6 +59,8 @@ impl UnseenWrites {
 
     /// A cluster's deployment is gone.
     pub(super) fn forget(&mut self, cluster: usize) {
-        self.writes.retain(|write| write.cluster != cluster);
+        if std::mem::take(&mut self.counts[cluster]) > 0 {
+            self.writes.retain(|write| write.cluster != cluster);
+        }
     }
 }

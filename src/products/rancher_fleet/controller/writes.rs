@@ -134,7 +134,7 @@ impl FleetController<'_> {
         }
         self.see(at);
         let shown = self.view.clusters[cluster].deployment;
-        let is_behind = self.unseen.clusters().any(|other| other == cluster);
+        let is_behind = self.unseen.is_behind(cluster);
         let wanted = self.view.clusters[cluster].wanted;
         // The deployment is labelled with the bundle's content, whether it may have it yet or not.
         let is_labelled = self.labelled[cluster] == Some(wanted);
