@@ -9,21 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{FleetController, FleetStep, ValuesSecret};
 use crate::control_plane::Plane;
 use crate::products::rancher_fleet::tally::is_attached;
-use crate::rollout::QueueRequest;
 use crate::rollout::rancher_fleet::{BundleDecision, BundleDeployment};
+use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
 use crate::world::ClusterId;
 
 /// Requests for the finalizer of a new bundle: an update, and one that meets a conflict. The pass after it waits.
 const FINALIZER_REQUESTS: usize = 2;
 
-/// The first wait of a work queue after a conflict. Source: `DefaultTypedControllerRateLimiter` of client-go.
-const CONFLICT_WAIT: SimDuration = SimDuration::from_millis(5);
-
 /// When a pass comes back that had to end early. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.
 const EARLY_END_WAIT: SimDuration = SimDuration::from_secs(5);
 
-/// What a pass wants to write for a cluster.
+/// A cluster whose deployment a pass may have to write.
 pub(super) struct Planned {
     cluster: usize,
     /// The deployment that it saw, and the one that it wants.
@@ -31,7 +28,7 @@ pub(super) struct Planned {
     after: Option<BundleDeployment>,
 }
 
-/// What came of writing a deployment.
+/// The outcome of writing a deployment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Outcome {
     Unchanged,
@@ -79,7 +76,7 @@ impl FleetController<'_> {
     ) -> (SimTime, u64, QueueRequest) {
         let mut at = now;
         if std::mem::take(&mut self.is_new) {
-            at = self.client.in_turn(0, at, FINALIZER_REQUESTS) + CONFLICT_WAIT;
+            at = self.client.in_turn(0, at, FINALIZER_REQUESTS) + back_off(0);
         }
         let attached: Vec<(usize, &Planned)> = planned
             .iter()

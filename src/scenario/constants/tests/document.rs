@@ -31,7 +31,6 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("products/kubefleet/work_generator.rs", "WORKERS", "the product's default number of workers"),
     ("products/kubefleet/work_generator.rs", "WORKS", "the number of a kind of object"),
     ("products/rancher_fleet/controller.rs", "DISPLAY_WORKERS", "the product's default number of workers"),
-    ("products/rancher_fleet/controller/writes.rs", "CONFLICT_WAIT", "the product's library"),
     ("products/rancher_fleet/controller/writes.rs", "EARLY_END_WAIT", "the product's source"),
     ("products/rancher_fleet/controller/writes.rs", "FINALIZER_REQUESTS", "counted in the product's source"),
     ("products/upstream.rs", "TIMEOUT", "real time, not simulated"),
