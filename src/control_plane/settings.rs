@@ -36,8 +36,8 @@ pub struct ControlLoop {
 /// p90 of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL by kine.
 pub const API_REQUEST: DurationModel = DurationModel::LogNormal { median: SimDuration::from_millis(7), sigma: 0.4 };
 
-/// From the answer to a write until a cache shows it. Source: `benches/watch-delay` measures medians of 0.2 to 0.6 ms and
-/// p99 of 0.9 to 1.6 ms on one machine, to which a network adds.
+/// From the answer to a write until a cache shows it. Source: `benches/watch-delay` measures medians of 0.2 to 0.6 ms
+/// and p99 of 0.9 to 1.6 ms on one machine, to which a network adds.
 pub const WATCH_DELAY: SimDuration = SimDuration::from_millis(1);
 
 impl ControlLoop {
