@@ -1,7 +1,8 @@
 //! The comparison of predicted and measured results, as a table in Markdown.
 //!
-//! Each number is the mean over the runs of a variant; the spread is the difference of the largest and the smallest
-//! end, as a share of the mean. Differences are relative to the prediction.
+//! Each number is the mean over the runs of a variant. Runs have seeds of their own, so each has waits of its own for the
+//! controllers: the spread is the range of emulated ends as shares of those simulated with the same seed. Differences
+//! are relative to the prediction.
 
 use std::fmt::Write;
 
@@ -18,7 +19,8 @@ pub(crate) fn table(predicted: &[MeasuredRow], measured: &[MeasuredRow]) -> Stri
     for (setup, variant) in keys {
         let is_of = |row: &&MeasuredRow| row.setup == setup && row.variant == variant;
         let expected: Vec<&MeasuredRow> = predicted.iter().filter(is_of).collect();
-        let emulated: Vec<&MeasuredRow> = measured.iter().filter(is_of).filter(|row| row.distance.is_some()).collect();
+        let (emulated, simulated): (Vec<&MeasuredRow>, Vec<&MeasuredRow>) =
+            measured.iter().filter(is_of).partition(|row| row.distance.is_some());
         if emulated.is_empty() {
             continue;
         }
@@ -36,7 +38,7 @@ pub(crate) fn table(predicted: &[MeasuredRow], measured: &[MeasuredRow]) -> Stri
             pair(|row| row.bytes as f64 / 1e6, 1),
             pair(|row| row.peak_pulls as f64, 0),
             format!("{:.2}", mean(&emulated, |row| row.distance.unwrap_or(0.0))),
-            format!("{:.1} %", spread(&emulated) * 100.0),
+            format!("{:.1} %", spread(&emulated, &simulated) * 100.0),
         ];
         let mark = if emulated.iter().any(|row| row.anyway) { ", not quiet" } else { "" };
         writeln!(text, "| {setup}, {variant}{mark} | {} |", columns.join(" | ")).expect("memory takes every byte");
@@ -48,9 +50,9 @@ fn mean(rows: &[&MeasuredRow], of: fn(&MeasuredRow) -> f64) -> f64 {
     rows.iter().map(|row| of(row)).sum::<f64>() / rows.len().max(1) as f64
 }
 
-/// The range of the ends as a share of their mean.
-fn spread(rows: &[&MeasuredRow]) -> f64 {
-    let ends = rows.iter().map(|row| row.end_s);
-    let (least, most) = (ends.clone().fold(f64::INFINITY, f64::min), ends.fold(0.0, f64::max));
-    (most - least) / mean(rows, |row| row.end_s)
+/// The range of the emulated ends, each as a share of the one that was simulated with its seed.
+fn spread(emulated: &[&MeasuredRow], simulated: &[&MeasuredRow]) -> f64 {
+    let shares = emulated.iter().zip(simulated).map(|(found, expected)| found.end_s / expected.end_s);
+    let (least, most) = (shares.clone().fold(f64::INFINITY, f64::min), shares.fold(0.0, f64::max));
+    most - least
 }

@@ -3,8 +3,9 @@
 //! All interfaces are made inside of namespaces, so the machine's own are never touched. The registry's sending and each
 //! site's receiving are shaped; bytes count with their headers. Before a link, packets wait in one queue for all
 //! connections (`tc tbf`), at most for [`LATENCY`] and dropped beyond that, or in one queue for each connection, and
-//! these take turns (`tc htb` with equal classes, filled by a hash of address and port): see [`PacketQueue`]. All
-//! routes have the same congestion control of TCP, whatever the machine's own is.
+//! these take turns (`tc htb` with equal classes): see [`PacketQueue`]. A server's connections get queues in
+//! turn, so none share one; before a site's link, a hash of address and port chooses. All routes have the same congestion
+//! control of TCP, whatever the machine's own is.
 //!
 //! Left out: what the way back to the registry carries (requests and acknowledgements), and round trips and loss
 //! unless the kernel has netem.
@@ -25,12 +26,8 @@ const PREFIX: &str = "fleetsim-lab-";
 /// Longest wait of a packet before a shaped link with one queue.
 const LATENCY: &str = "100ms";
 
-/// Queues of a server's link that has one for each connection. Of 60 connections, two pairs would share one of 1,024
-/// (as in `fq_codel`), and a node with one of them would be a tenth later. Of so many, one pair does in one run of five.
-const SERVER_QUEUES: usize = 8192;
-
-/// Queues of a site's link.
-const SITE_QUEUES: usize = 1024;
+/// Queues of a link that has one for each connection, as many as `fq_codel` has.
+const QUEUES: usize = 1024;
 
 /// Room of each of them: nine times the ten packets that a connection begins with (RFC 6928). Guess.
 const CLASS_BYTES: usize = 131_072;
@@ -114,10 +111,10 @@ impl Network {
         if network.queue == PacketQueue::Fair {
             let switch = network.switch();
             for server in [network.registry(), network.mirror()] {
-                make_fair(&server, "eth0", SERVER_QUEUES)?;
+                make_fair(&server, "eth0", in_turn())?;
             }
             for at in 0..sites {
-                make_fair(&switch, &port(at), SITE_QUEUES)?;
+                make_fair(&switch, &port(at), by_hash())?;
             }
         }
         Ok(network)
@@ -197,22 +194,36 @@ fn fair_root(device: &str, rate: BytesPerSec) -> String {
     )
 }
 
-/// Gives a link so many queues, over which connections are spread. Packets are counted one by one, so none are sent in
-/// bundles.
-fn make_fair(namespace: &str, device: &str, queues: usize) -> Result<(), LabError> {
+/// Tables and a rule of nftables by which a server marks packets: each connection that begins gets the next queue. Of 60
+/// connections that a hash spreads over 1,024 queues, two pairs share one, and a node with one of them ends a tenth later.
+fn in_turn() -> (String, String) {
+    let tables = format!(
+        "table ip connections {{\nchain begin {{\ntype filter hook input priority 0;\n\
+         ct state new ct mark set numgen inc mod {QUEUES}\n}}\n\
+         chain answer {{\ntype filter hook output priority 0;\nmeta mark set ct mark\n}}\n}}\n"
+    );
+    (tables, String::new())
+}
+
+/// The same for the switch, which forwards packets and knows no connections.
+fn by_hash() -> (String, String) {
+    (String::new(), format!("ip protocol tcp meta mark set jhash ip daddr . tcp dport mod {QUEUES}\n"))
+}
+
+/// Gives a link queues, over which connections are spread. Packets are counted one by one, so none are sent in bundles.
+fn make_fair(namespace: &str, device: &str, (tables, rule): (String, String)) -> Result<(), LabError> {
     let mut batch = format!("qdisc add dev {device} root handle 1: htb\n{}", fair_root(device, UNSHAPED));
-    for class in (0..queues).map(class_of) {
+    for class in (0..QUEUES).map(class_of) {
         let parent = format!("class add dev {device} parent 1:1 classid {class} htb rate 8kbit ceil 10gbit");
         let queue = format!("qdisc add dev {device} parent {class} bfifo limit {CLASS_BYTES}");
         writeln!(batch, "{parent} quantum 1514 burst 1600 cburst 1600\n{queue}").expect("memory takes every byte");
     }
     run(&["ip", "-n", namespace, "link", "set", device, "gso_max_segs", "1"], "")?;
     run(&["tc", "-n", namespace, "-batch", "-"], &batch)?;
-    let classes: Vec<String> = (0..queues).map(|at| format!("{at} : {}", class_of(at))).collect();
+    let classes: Vec<String> = (0..QUEUES).map(|at| format!("{at} : {}", class_of(at))).collect();
     let rules = format!(
-        "table netdev fair-{device} {{\nchain out {{\ntype filter hook egress device {device} priority 0;\n\
-         ip protocol tcp meta mark set jhash ip daddr . tcp dport mod {queues}\n\
-         meta priority set meta mark map {{ {} }}\n}}\n}}\n",
+        "{tables}table netdev fair-{device} {{\nchain out {{\ntype filter hook egress device {device} priority 0;\n\
+         {rule}meta priority set meta mark map {{ {} }}\n}}\n}}\n",
         classes.join(", ")
     );
     run(&["ip", "netns", "exec", namespace, "nft", "-f", "-"], &rules).map(drop)
@@ -261,7 +272,7 @@ pub(crate) fn has_netem() -> bool {
 
 /// Tries whether the kernel has the parts of [`PacketQueue::Fair`].
 pub(crate) fn try_fair_queues() -> Result<(), LabError> {
-    try_in_namespace(|name| make_fair(name, "lo", SITE_QUEUES))
+    try_in_namespace(|name| make_fair(name, "lo", in_turn()))
 }
 
 /// Makes a namespace, does something in it, and removes it.
