@@ -4,6 +4,7 @@
 //! from a ratio. An image that is only known by its totals is taken as layers of equal size.
 
 use super::input::{Input, byte_of};
+use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
 use crate::document::problem::OrProblem;
 use crate::scenario::import::manifest::{self, ManifestLayer};
 
@@ -61,6 +62,9 @@ impl KnownImages {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
         let help = "write the columns image,layers,compressed_bytes,uncompressed_bytes";
         let broken = input.broken("CSV", help);
+        if let Some(byte) = unclosed_quote(&input.source.text) {
+            return Err(input.at(byte, "", UNCLOSED_QUOTE, CLOSE_QUOTE));
+        }
         let header = reader.headers().map_err(&broken)?.clone();
         let column = |name: &str| header.iter().position(|found| found == name);
         let Some(image) = column("image") else {

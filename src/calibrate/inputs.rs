@@ -54,7 +54,7 @@ pub struct CalibrationInputs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Samples behind each p-value and interval of a distribution
-    #[arg(long, value_name = "N", default_value_t = 199, value_parser = clap::value_parser!(u32).range(19..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 199, value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub resamples: u32,
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
-use fleetsim::world::{ImageSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
+use fleetsim::world::{ImageSpec, LayerSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
 use itertools::Itertools;
 use serde_json::Value;
 
@@ -87,15 +87,9 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
 
 /// The sizes of an image, and what pulling it takes at least.
 fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
-    let update = world.release == ReleaseKind::Update;
     let is_drawn = image.layers.iter().any(|layer| !matches!(layer.compressed, SizeModel::Constant(_)));
     let total: Bytes = image.layers.iter().map(|layer| layer.compressed.typical()).sum();
-    let new: Bytes = image
-        .layers
-        .iter()
-        .filter(|layer| !update || image.previous.iter().all(|old| old.digest != layer.digest))
-        .map(|layer| layer.compressed.typical())
-        .sum();
+    let new = new_to_node(world, image);
     let all = Bytes::new(new.get() * nodes);
     let egress = world.registry_at(image.registry).egress;
     let floor = match egress == BytesPerSec::UNLIMITED {
@@ -107,9 +101,17 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
              failed pulls add to it, caches and peers take from it\n",
         image.name,
         image.layers.len(),
-        if update { " that runs the previous revision" } else { "" },
+        if world.release == ReleaseKind::Update { " that runs the previous revision" } else { "" },
         if is_drawn { " (sizes are drawn: these are for typical ones)" } else { "" },
     )
+}
+
+/// The bytes of an image that a node must fetch which runs the previous revision, if there is one.
+fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
+    let is_held = |layer: &LayerSpec| image.previous.iter().any(|old| old.digest == layer.digest);
+    let is_update = world.release == ReleaseKind::Update;
+    let layers = image.layers.iter().filter(|layer| !is_update || !is_held(layer));
+    layers.map(|layer| layer.compressed.typical()).sum()
 }
 
 /// Limits of requests to a registry beside its egress, including those of a preset.

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use fleetsim::scenario::{LoadError, Overrides, load};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, WithUnit};
 use fleetsim::world::{RateModel, SiteKind};
+use itertools::Itertools;
 
 use self::product::ProductChoice;
 use self::template::InitAnswers;
@@ -95,15 +96,21 @@ fn free(folder: &Path) -> Result<(), Failure> {
 
 /// Writes the experiment once it has been found valid, so that a failure leaves nothing behind.
 fn write(folder: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Machine(format!("cannot write {}: {error}", folder.display()));
     let existed = folder.exists();
     let place = folder.join("experiment.yaml");
-    std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&place, text)).map_err(failed)?;
-    let invalid = |error: LoadError| {
+    let discard = || {
         let _ = std::fs::remove_file(&place);
         if !existed {
             let _ = std::fs::remove_dir(folder);
         }
+    };
+    let failed = |error: std::io::Error| {
+        discard();
+        Failure::Machine(format!("cannot write {}: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&place, text)).map_err(failed)?;
+    let invalid = |error: LoadError| {
+        discard();
         Failure::Input(error)
     };
     load(folder, &Overrides::default()).map(|_| ()).map_err(invalid)
@@ -244,6 +251,9 @@ fn listed(answer: &str) -> Result<Vec<String>, String> {
     let is_amount = |value: &String| value.strip_suffix('%').unwrap_or(value).parse::<u32>().is_ok();
     match values.iter().find(|value| !is_amount(value)) {
         Some(value) => Err(format!("`{value}` must be a count or a percentage; write e.g. `1, 10%, 100%`")),
+        None if values.iter().unique().count() < 2 => {
+            Err("a comparison needs at least two values; write e.g. `10%, 25%`".to_owned())
+        }
         None => Ok(values),
     }
 }

@@ -201,7 +201,7 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
             let (bytes, left_out) = input.copy();
             publication.write(&copy, &bytes)?;
             if !left_out.is_empty() {
-                output::err(&format!("note: {copy} leaves out what decides nothing here: {}\n", some_of(&left_out)));
+                output::err(&format!("note: {copy} leaves out what is not simulated: {}\n", some_of(&left_out)));
             }
         }
     }

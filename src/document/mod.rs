@@ -5,6 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `context` | a document while it is checked: problems at its values, and the documents it names |
+//! | `csv` | quotes in CSV that nothing closes |
 //! | `described` | types that the JSON Schema describes |
 //! | `files` | the files of one experiment, each read once, with their hashes |
 //! | `kept` | the part of a file that is copied |
@@ -18,6 +19,7 @@
 //! | `yaml_error` | errors of the YAML reader in our words |
 
 pub(crate) mod context;
+pub(crate) mod csv;
 pub mod described;
 pub(crate) mod files;
 pub(crate) mod kept;
@@ -30,5 +32,6 @@ pub(crate) mod tree;
 pub(crate) mod yaml;
 mod yaml_error;
 
+pub(crate) use crate::io::in_one_line;
 pub use files::InputFile;
 pub use problem::{LoadError, Problem};

@@ -48,16 +48,6 @@ impl Guess {
         )
     }
 
-    pub(super) fn downlink(place: &str) -> Self {
-        let replace = "the bandwidth of the sites, or a column `downlink` in clusters.csv";
-        Self::constant("fleet[*].downlink", &format!("{place}.downlink"), replace)
-    }
-
-    pub(super) fn rtt(place: &str) -> Self {
-        let replace = "the time of a `ping` from a site to the registry, or a column `rtt` in clusters.csv";
-        Self::constant("fleet[*].rtt", &format!("{place}.rtt"), replace)
-    }
-
     pub(super) fn egress() -> Self {
         Self::new(
             "registry.egress",

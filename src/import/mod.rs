@@ -110,7 +110,7 @@ pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result
     let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
     let ImportedFleet { read, mut notes, strategy, .. } = draft.fleet;
     if let (Some(file), false) = (strategy.file, left_out.is_empty()) {
-        notes.push(format!("{}: left out what decides nothing here: {}", file.origin, some_of(&left_out)));
+        notes.push(format!("{}: left out what is not simulated: {}", file.origin, some_of(&left_out)));
     }
     Ok(Imported { folder: folder.to_owned(), files, read, notes, warnings, guesses })
 }

@@ -14,7 +14,6 @@ use super::images::sizes;
 use super::pace::PaceSweep;
 use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
-use crate::world::SiteKind;
 
 /// The name of the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
@@ -157,13 +156,8 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     } else if draft.fleet.targets.iter().any(|target| target.nodes.is_none()) {
         page.guess(4, Guess::nodes(place));
     }
-    if draft.site == SiteKind::default() {
-        page.guess(4, Guess::downlink(place));
-        page.guess(4, Guess::rtt(place));
-    } else {
-        let guess = site::guess(draft.site, place);
-        page.needed_guess(4, &assignment(&guess), guess);
-    }
+    let guess = site::guess(draft.site, place);
+    page.needed_guess(4, &assignment(&guess), guess);
     if !draft.fleet.regions.is_empty() {
         page.blank();
         page.line(0, "regions:");

@@ -17,4 +17,4 @@ mod terminal;
 pub use input::{in_words, is_stdin, open_input, text_of, unpacked};
 pub use read::{MOST_BYTES, open_below, open_file, open_own, path_below, read_below, read_file};
 pub use temporary::{Temporary, abandon, create, uninterrupted};
-pub use terminal::printable;
+pub use terminal::{in_one_line, printable};

@@ -23,6 +23,12 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(printable)
 }
 
+/// As [`printable`], in one line: names and values that stand in the middle of a text.
+#[must_use]
+pub fn in_one_line(text: &str) -> String {
+    printable(text).replace('\n', "\\u000a")
+}
+
 const fn is_obeyed(character: char) -> bool {
     match character {
         '\t' | '\n' => false,
@@ -41,5 +47,6 @@ mod tests {
         assert_eq!(printable("\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}"), "\\u001b[2J\\u000d\\u009b31m\\u007f\\u202e");
         let json: String = serde_json::from_str(&printable("\"\u{9b}x\"")).expect("still JSON");
         assert_eq!(json, "\u{9b}x", "and means the same");
+        assert_eq!(in_one_line("v\n# \u{1b}"), "v\\u000a# \\u001b");
     }
 }

@@ -48,11 +48,11 @@ fn fixed(value: f64, decimals: usize) -> String {
     if value.is_infinite() {
         return NEVER.to_owned();
     }
-    let text = format!("{value:.decimals$}");
-    match text.split_once('.') {
-        None => count(value),
-        Some((whole, part)) => format!("{}.{part}", count(whole.parse().unwrap_or(value))),
-    }
+    let text = format!("{:.decimals$}", value.abs());
+    let sign = if value < 0.0 && text.contains(|digit: char| ('1'..='9').contains(&digit)) { "-" } else { "" };
+    let (whole, part) = text.split_once('.').map_or((&*text, None), |(whole, part)| (whole, Some(part)));
+    let whole = count(whole.parse().unwrap_or(value.abs()));
+    part.map_or_else(|| format!("{sign}{whole}"), |part| format!("{sign}{whole}.{part}"))
 }
 
 /// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would

@@ -12,11 +12,14 @@ use super::answer::PageAnswer;
 use super::answer::sentence::some_of;
 use super::data::{Results, VariantResults};
 use crate::results::{ConstantRange, SensitivityRecord};
+use crate::stats::t_quantile;
 
 /// Most names in one sentence.
 const NAMED: usize = 3;
-/// A constant with a smaller correlation is not said to matter: among 39 draws, chance reaches 0.32 in 5% of cases.
+/// A constant with a smaller correlation is not said to matter, nor one with a correlation that chance reaches, for any
+/// of the constants, in this share of analyses.
 const MATTERS: f64 = 0.4;
+const BY_CHANCE: f64 = 0.05;
 
 /// The sentences; empty where nothing is known of the settings.
 pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answer: &PageAnswer) -> String {
@@ -92,17 +95,26 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<(String, f6
     let time: BTreeMap<u32, f64> =
         variant.draws.iter().map(|run| (run.replicate, run.reachable_ready_s.unwrap_or(f64::INFINITY))).collect();
     let constants = results.constants.iter().map(|drawn| (drawn.constant.as_str(), drawn)).into_group_map();
+    let matters = least_correlation(variant.draws.len(), constants.len());
     let mut found: Vec<(String, f64)> = constants
         .into_iter()
         .filter_map(|(name, drawn)| {
             // Values of groups or products move together: one of a draw stands for all.
             let own = drawn.iter().unique_by(|drawn| drawn.draw);
             let pairs: Vec<(f64, f64)> = own.filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?))).collect();
-            Some((name.to_owned(), spearman(&pairs)?)).filter(|(_, correlation)| correlation.abs() >= MATTERS)
+            Some((name.to_owned(), spearman(&pairs)?)).filter(|(_, correlation)| correlation.abs() >= matters)
         })
         .collect();
     found.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
     found
+}
+
+/// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a
+/// rank correlation).
+fn least_correlation(draws: usize, constants: usize) -> f64 {
+    let degrees = u32::try_from(draws.saturating_sub(2).max(1)).unwrap_or(u32::MAX);
+    let t = t_quantile(1.0 - BY_CHANCE / (2.0 * constants.max(1) as f64), degrees);
+    (t / (f64::from(degrees) + t * t).sqrt()).max(MATTERS)
 }
 
 /// The rank correlation of pairs; equal values have their mean rank. `None` where one side is constant.
@@ -147,6 +159,14 @@ mod tests {
         let pairs = [(1.0, 10.0), (2.0, 30.0), (3.0, 20.0), (4.0, f64::INFINITY)];
         assert!((spearman(&pairs).expect("both vary") - 0.8).abs() < 1e-12);
         assert_eq!(spearman(&[(1.0, 1.0), (1.0, 2.0)]), None);
+    }
+
+    #[test]
+    fn more_constants_and_fewer_draws_need_a_higher_correlation() {
+        // One constant, 39 draws: t of 37 degrees is 2.026, and 2.026 / sqrt(37 + 2.026²) = 0.316, below 0.4.
+        assert_eq!([least_correlation(39, 1), least_correlation(1000, 40)], [MATTERS; 2]);
+        // Of 40 constants, t = 3.49 with 37 degrees: 0.4976.
+        assert!((0.49..0.51).contains(&least_correlation(39, 40)), "{}", least_correlation(39, 40));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use ab_glyph::{Font, FontRef, GlyphId, PxScale};
 
 use super::style::{BOLD, REGULAR};
+use crate::io::printable;
 
 /// `text` as it may stand in HTML and in its attributes.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
+    for letter in printable(text).chars() {
         match letter {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

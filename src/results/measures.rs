@@ -110,9 +110,9 @@ run_row! {
     path_rule_s: Option<f64>, "s";
     /// The same: waits for approvals and other acts of people.
     path_people_s: Option<f64>, "s";
-    /// The same: time with a download in progress.
+    /// The same: time with a pull in progress that downloads, asks the registry, or waits for a cache or cell.
     path_transfer_s: Option<f64>, "s";
-    /// The same: time with a pull, but no download, in progress.
+    /// The same: time without downloads in which images are unpacked or written to disk.
     path_unpack_s: Option<f64>, "s";
     /// The same: replacing and starting pods, probes, and waits after failures.
     path_start_s: Option<f64>, "s";

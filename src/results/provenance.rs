@@ -22,7 +22,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// The version of the model: raised by every change after which an experiment has other results. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results
 /// change and this does not.
-pub const MODEL_VERSION: u32 = 11;
+pub const MODEL_VERSION: u32 = 12;
 
 /// The file of a results folder with every setting in force.
 pub const RESOLVED_FILE: &str = "resolved.yaml";
@@ -192,7 +192,7 @@ pub struct VariantInfo {
     /// Whether no product ships it: a bound of what any pacing can do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bound: bool,
-    /// Capacity of the registry's link. `None` if unlimited.
+    /// Capacity of the registry's link. `None` if unlimited, or if there are several registries.
     pub registry_egress_bytes_per_s: Option<f64>,
     /// The precision of its results. `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -59,13 +59,13 @@ pub struct ClusterRow {
     pub first_pull_s: Option<f64>,
     /// When its last image pull finished.
     pub last_pull_s: Option<f64>,
-    /// When it was ready on the new revision, as the product sees it.
+    /// When its first report that it was ready on the new revision arrived at the management cluster.
     pub ready_s: Option<f64>,
     /// Image pulls started.
     pub pulls: u64,
     /// Attempts that failed.
     pub failed_pulls: u64,
-    /// Bytes received from the registry.
+    /// Bytes received from registries, caches and peers, with those of broken attempts.
     pub received_bytes: u64,
 }
 

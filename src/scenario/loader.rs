@@ -21,6 +21,7 @@ use super::sweep::{self, Axis, Point};
 use super::{Experiment, Plan, Scenario, Variant};
 use crate::document::context::Context;
 use crate::document::files::Files;
+use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
 use crate::document::problem::{LoadError, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
@@ -250,9 +251,9 @@ impl Loader {
             for point in self.points(&axes, name, &experiment) {
                 if let Some(scenario) = self.scenario(&axes, name, &point, &mut worlds, &base_errors) {
                     let settings = sweep::settings(&axes, &point);
-                    let setting = Setting::in_short(&settings);
-                    let label = if setting.is_empty() { name.clone() } else { format!("{name} {setting}") };
-                    experiment.variants.push(Variant { label, strategy: name.clone(), setting, settings, scenario });
+                    let [setting, strategy] = [&Setting::in_short(&settings), name].map(|text| in_one_line(text));
+                    let label = if setting.is_empty() { strategy.clone() } else { format!("{strategy} {setting}") };
+                    experiment.variants.push(Variant { label, strategy, setting, settings, scenario });
                 }
             }
         }

@@ -125,7 +125,9 @@ impl Variant {
     /// As results describe it.
     #[must_use]
     pub fn info(&self) -> VariantInfo {
-        let egress = self.scenario.world.registry.egress;
+        // With several registries, what all send is not to be compared with the link of one.
+        let world = &self.scenario.world;
+        let egress = Some(world.registry.egress).filter(|_| world.registries.is_empty());
         let product = PRODUCTS.iter().find(|product| product.title == self.scenario.product);
         let target = products::target_of(product.into_iter());
         VariantInfo {
@@ -136,7 +138,9 @@ impl Variant {
             product: self.scenario.product.to_owned(),
             target: if target == ANY_TARGET { String::new() } else { target.to_owned() },
             is_bound: self.scenario.is_bound,
-            registry_egress_bytes_per_s: (egress != BytesPerSec::UNLIMITED).then(|| egress.get()),
+            registry_egress_bytes_per_s: egress
+                .filter(|egress| *egress != BytesPerSec::UNLIMITED)
+                .map(BytesPerSec::get),
             precision: None,
         }
     }

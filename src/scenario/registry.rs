@@ -1,6 +1,7 @@
 //! `registry` and `registries`: presets, and checks of several fields.
 
 use super::check::Checker;
+use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
 use crate::document::path::Path;
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{
@@ -155,6 +156,10 @@ impl Checker<'_> {
 /// The rates of a CSV file from their times on, which start at 0; or what is wrong, and the fix.
 fn read_series(text: &str, column: Option<&str>) -> Result<Vec<(SimDuration, BytesPerSec)>, (String, String)> {
     let wrong = |message: String| (message, "the first column has times in seconds, another one rates".to_owned());
+    if let Some(byte) = unclosed_quote(text) {
+        let line = text[..byte].lines().count().max(1);
+        return Err((format!("line {line}: {UNCLOSED_QUOTE}"), CLOSE_QUOTE.to_owned()));
+    }
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let names: Vec<String> =
         reader.headers().map_err(|error| wrong(format!("not CSV: {error}")))?.iter().map(str::to_owned).collect();

@@ -96,7 +96,7 @@ fn critical_values(variants: &[Vec<f64>], pairs: &Pairs, level: f64, resamples: 
     let student = t_quantile(level, degrees);
     let quantile = |mut ratios: Vec<f64>| {
         let (_, &mut critical, _) = ratios.select_nth_unstable_by(place.min(resamples - 1), f64::total_cmp);
-        if critical.is_finite() { critical.max(student) } else { bonferroni.max(student) }
+        critical.max(student)
     };
     greatest_ratios(variants, pairs, resamples, seed).into_iter().map(quantile).collect()
 }

@@ -87,16 +87,16 @@ fn margin(level: f64, samples: u32) -> f64 {
 
 #[test]
 fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
-    // For 5, 10, 20 and 50 values; measured once with 20,000 samples of each. Tails that few samples hold make it
+    // For 5, 10, 20 and 50 values; measured once with 6,000 samples of each. Tails that few samples hold make it
     // cover less than 95%, the last two populations above all; its wider side on symmetric ones makes it cover more.
     let cases = [
-        (NORMAL, [0.973, 0.962, 0.962, 0.955]),
-        (LOGNORMAL, [0.951, 0.949, 0.956, 0.958]),
-        (EXPONENTIAL, [0.939, 0.947, 0.960, 0.962]),
-        (DIFFERENCE, [0.984, 0.968, 0.965, 0.959]),
-        (TIED, [0.964, 0.963, 0.961, 0.954]),
-        (STEEP, [0.903, 0.914, 0.930, 0.947]),
-        (RARE, [0.405, 0.652, 0.877, 0.884]),
+        (NORMAL, [0.969, 0.960, 0.959, 0.957]),
+        (LOGNORMAL, [0.942, 0.950, 0.957, 0.958]),
+        (EXPONENTIAL, [0.928, 0.951, 0.955, 0.958]),
+        (DIFFERENCE, [0.983, 0.972, 0.966, 0.954]),
+        (TIED, [0.965, 0.966, 0.959, 0.954]),
+        (STEEP, [0.894, 0.909, 0.925, 0.943]),
+        (RARE, [0.412, 0.648, 0.878, 0.984]),
     ];
     const SAMPLES: u32 = 500;
     for (population, levels) in cases {

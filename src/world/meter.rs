@@ -442,7 +442,7 @@ impl Meter {
     /// The rate that the egress exceeded in this share of the whole seconds so far, in bytes per second.
     #[must_use]
     pub fn exceeded_in(&self, share: f64) -> f64 {
-        self.over_time.exceeded_in(share)
+        self.over_time.exceeded_in(share).min(self.egress_peaks().0)
     }
 
     /// The series with the length of its bins; the last bin may be cut short by the end of the run.

@@ -13,6 +13,8 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     let mut lines: Vec<String> = registries.collect();
     let distribution = &world.distribution;
     let copy: Bytes = world.images.iter().flat_map(|image| &image.layers).map(|layer| layer.compressed.typical()).sum();
+    // What nodes do not hold already is asked of a cache or a swarm, once.
+    let new: Bytes = world.images.iter().map(|image| super::new_to_node(world, image)).sum();
     let clusters = world.clusters.len() as u64;
     match &distribution.kind {
         DistributionKind::Direct => {}
@@ -21,7 +23,7 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
                 CachePlace::Cluster => (clusters, "cluster"),
                 CachePlace::Region => (world.regions.len() as u64, "region"),
             };
-            let once = Bytes::new(copy.get() * places);
+            let once = Bytes::new(new.get() * places);
             let while_cold = match cache.coalesce {
                 Coalesce::None => "every request before a first copy is complete fetches another",
                 Coalesce::OwnCopy => {
@@ -37,10 +39,11 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
         }
         DistributionKind::Cells(cells) => {
             let places = u64::from(cells.count).min(clusters);
-            let once = Bytes::new(copy.get() * places);
             let shared = clusters.div_ceil(places.max(1));
+            let (copies, of) = if copy > cells.cache { (clusters, "an instance") } else { (places, "a cell") };
+            let once = Bytes::new(new.get() * copies);
             lines.push(format!(
-                "distribution: {places} cells with up to {shared} instances: {once} from the registry, one copy a cell"
+                "distribution: {places} cells with up to {shared} instances: {once} from the registry, one copy {of}"
             ));
         }
         DistributionKind::Spegel(_) => lines.push(match world.node.keep_blobs {
@@ -55,7 +58,7 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
             }
         }),
         DistributionKind::Pieces(pieces) => {
-            let once = Bytes::new(copy.get() * clusters);
+            let once = Bytes::new(new.get() * clusters);
             lines.push(format!(
                 "distribution: a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a cluster; \
                  a node receives {} at most",

@@ -80,14 +80,14 @@ fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option
     may_be_too(&ties, "may expose as few", exposed.len())
 }
 
-/// The variants that complete nevertheless, or that none does.
+/// The variants of which runs complete nevertheless, or that none does.
 fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     let complete: Vec<String> = exposed
         .iter()
         .filter(|one| one.variant.finished() > 0)
-        .filter_map(|one| {
-            let median = one.variant.ready_time()?;
-            Some(format!("`{}` after {}", one.label, completion(one.variant, median)))
+        .map(|one| match one.variant.ready_time() {
+            Some(median) => format!("`{}` after {}", one.label, completion(one.variant, median)),
+            None => format!("`{}` in {} of {} runs", one.label, one.variant.finished(), one.variant.runs.len()),
         })
         .collect();
     match (complete.is_empty(), exposed.len()) {

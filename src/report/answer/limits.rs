@@ -28,9 +28,20 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
         (bound, 2..) => format!("{met} of {} variants meet {which}.", bound.len()),
         (bound, 0) if own.len() == 1 => format!("None of the {} variants meets {which}.", bound.len()),
         (bound, 0) => {
-            let fewest = bound.iter().min_by_key(|(_, _, variant)| exceeded(variant, limits)).expect("some are bound");
-            let count = exceeded(fewest.2, limits);
-            format!("None of the {} variants meets {which}; `{}` exceeds the fewest ({count}).", bound.len(), fewest.1)
+            let counts = || bound.iter().map(|(_, _, variant)| exceeded(variant, limits));
+            let (least, most) = (counts().min().expect("some are bound"), counts().max().unwrap_or(0));
+            let fewest: Vec<String> = bound
+                .iter()
+                .zip(counts())
+                .filter(|(_, n)| *n == least)
+                .map(|(one, _)| format!("`{}`", one.1))
+                .collect();
+            let s = if fewest.len() == 1 { "s" } else { "" };
+            let rest = match least == most {
+                true => format!("each exceeds {least}"),
+                false => format!("{} exceed{s} the fewest ({least})", some_of(&fewest)),
+            };
+            format!("None of the {} variants meets {which}; {rest}.", bound.len())
         }
     })
 }

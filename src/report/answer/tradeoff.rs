@@ -1,8 +1,8 @@
 //! The answer of a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
 //! registry's link, and what each step of the setting saves and costs.
 //!
-//! A link has room if its busiest minute takes less than [`FULL`] of it. A shorter time is full in nearly every
-//! rollout, and decides nothing.
+//! A link has room if its busiest minute takes less than [`FULL`] of it, and it is not full for half of the rollout. A
+//! shorter time is full in nearly every rollout, and decides nothing.
 
 use std::cmp::Ordering;
 
@@ -15,6 +15,8 @@ use crate::results::RunRow;
 
 /// A link whose busiest minute takes at least this share of its capacity is full.
 const FULL: f64 = 0.98;
+/// A link that is full for this share of a rollout has no room, even in rollouts of less than a minute.
+const LONG: f64 = 0.5;
 /// Most steps of a setting that are listed one by one.
 const STEPS_MAX: usize = 8;
 
@@ -39,9 +41,10 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
         sentences.extend(steps(ranked, &order));
         return None;
     };
-    let has_room = |run: &RunRow| run.egress_peak_60s_bytes_per_s < FULL * link;
+    let has_room = |run: &RunRow| run.egress_peak_60s_bytes_per_s < FULL * link && run.egress_busy_share < LONG;
     let minute = |at: usize| ranked[at].variant.median("egress_peak_60s_bytes_per_s").unwrap_or(f64::INFINITY);
-    let roomy: Vec<usize> = order.iter().copied().filter(|&at| minute(at) < FULL * link).collect();
+    let busy = |at: usize| ranked[at].variant.median("egress_busy_share").unwrap_or(1.0);
+    let roomy: Vec<usize> = order.iter().copied().filter(|&at| minute(at) < FULL * link && busy(at) < LONG).collect();
     let unit = RateUnit::for_max(link);
     let link_text = unit.text(link);
     let chosen = roomy.iter().min_by(by_time).copied();
@@ -73,7 +76,7 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
             sentences.extend(in_draws(ranked[at].variant, "it leaves room on the link", has_room));
         }
         None => sentences.push(format!(
-            "Every setting fills the registry's {link_text} link for a minute or longer.{}",
+            "Every setting fills the registry's {link_text} link for a minute, or for half of its time.{}",
             missing(&ranked[fastest])
         )),
     }

@@ -32,10 +32,12 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         unit.name,
         dashed.as_ref().map_or_else(String::new, |link| format!("; dashed: link {link}"))
     );
+    let has_others = variants.iter().flat_map(|variant| &variant.runs).any(|run| run.other_egress_bytes > 0.0);
+    let others = if has_others { ", without the load of others" } else { "" };
     let head = Head {
         subject: "How long the registry sends how much",
-        findings: link.map_or_else(Vec::new, |link| finding(&variants, &loads, link)),
-        note: extent(&variants) + &results.replicate_of("shown") + "; means of the timeline's bins",
+        findings: link.filter(|_| !has_others).map_or_else(Vec::new, |link| finding(&variants, &loads, link)),
+        note: extent(&variants) + &results.replicate_of("shown") + "; means of the timeline's bins" + others,
     };
     let axes = Axes {
         head,

@@ -89,9 +89,11 @@ fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<St
     vec![match (variants.len(), same) {
         (1, _) => format!("{} of the time goes to {name}", of(high)),
         (all, same) if all == same => {
-            format!("In every variant, most of the time goes to {name}: {} to {}", of(low), of(high))
+            format!("In every variant, the largest part of the time goes to {name}: {} to {}", of(low), of(high))
         }
-        (all, same) => format!("In {same} of {all} variants, most of the time goes to {name}: up to {}", of(high)),
+        (all, same) => {
+            format!("In {same} of {all} variants, the largest part of the time goes to {name}: up to {}", of(high))
+        }
     }]
 }
 
@@ -119,7 +121,7 @@ mod tests {
             assert_printable(&draw(&results).expect("two have a path"), width);
         }
         let svg = draw(&results).expect("two have a path").to_svg();
-        assert!(svg.contains("most of the time goes to transfer: up to 50%"), "{svg}");
+        assert!(svg.contains("the largest part of the time goes to transfer: up to 50%"), "{svg}");
         assert!(svg.contains("unfinished") && svg.contains("\n13%\n"), "{svg}");
     }
 }

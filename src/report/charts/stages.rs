@@ -168,7 +168,7 @@ fn finding(variants: &[(VariantResults<'_>, Vec<StageSpan>)]) -> Vec<String> {
     };
     let overlapping = variants.iter().filter(|(_, stages)| stages.windows(2).any(overlaps)).count();
     vec![match (overlapping, variants.len()) {
-        (0, _) => "Each stage begins when the one before is ready".to_owned(),
+        (0, _) => "No stage begins before the one before it is ready".to_owned(),
         (_, 1) => "Stages begin before the one before is ready".to_owned(),
         (some, all) => format!("In {some} of {all} variants, stages begin before the one before is ready"),
     }]
@@ -199,7 +199,7 @@ mod tests {
         let open = finding(&[(variants[0].clone(), stages(&variants[0]))]);
         assert_eq!(open, ["Stages begin before the one before is ready"], "the canary never is");
         let ready = finding(&[(variants[1].clone(), stages(&variants[1]))]);
-        assert_eq!(ready, ["Each stage begins when the one before is ready"]);
+        assert_eq!(ready, ["No stage begins before the one before it is ready"]);
         for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
             results.width = width;
             assert_printable(&draw(&results).expect("stages"), width);

@@ -218,7 +218,7 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
     let mut text = String::new();
     let head = match review.variants.as_slice() {
         _ if review.is_same() => "no measure of the rollout changes".to_owned(),
-        [only] => format!("`{}` {}", only.variant, only.headline()),
+        [only] => format!("{} {}", code(&only.variant), only.headline()),
         several => {
             let changed = several.iter().filter(|variant| variant.time().is_some_and(MeasureReview::is_clear)).count();
             format!("{changed} of {} rollouts take another time", several.len())
@@ -228,7 +228,7 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
     for variant in &review.variants {
         let (rows, unchanged) = variant.rows();
         if review.variants.len() > 1 {
-            text.push_str(&format!("\n**`{}`** {}\n", variant.variant, variant.headline()));
+            text.push_str(&format!("\n**{}** {}\n", code(&variant.variant), variant.headline()));
         }
         let cause = variant.cause();
         if !cause.is_empty() {
@@ -257,9 +257,14 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
         several => format!("{several} settings differ"),
     };
     text.push_str(&format!("\n<details><summary>{summary}</summary>\n\n"));
-    lines.iter().for_each(|line| text.push_str(&format!("- `{}`\n", line.replace('`', "'"))));
+    lines.iter().for_each(|line| text.push_str(&format!("- {}\n", code(line))));
     text.push_str(&format!("\n{}\n\n</details>\n", review.basis()));
     text
+}
+
+/// A text of the experiment, which may be a stranger's, as code that it cannot end.
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('`', "'"))
 }
 
 /// A cell of a Markdown table.

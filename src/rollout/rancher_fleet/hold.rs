@@ -106,12 +106,12 @@ impl StalledBundle<'_> {
     fn max_new(&self) -> Option<Hold> {
         let is_without = |flags: u8| flags & flag::EXISTS == 0;
         let waiting = match self.scheduler.rules {
-            RuleSet::Shipped => self.reached().iter().find_map(|partition| {
-                let waiting = self.members(partition, is_without);
-                (!waiting.is_empty()).then_some(waiting)
-            })?,
+            RuleSet::Shipped => self.reached().iter().flat_map(|of| self.members(of, is_without)).collect::<Vec<u32>>(),
             RuleSet::Documented => return None,
         };
+        if waiting.is_empty() {
+            return None;
+        }
         let max_new = self.scheduler.strategy.max_new.unwrap_or(pass::MAX_NEW);
         let explanation = if max_new <= 0 {
             format!("maxNew is {max_new}, so no deployment is ever created; {} wait", self.clusters(&waiting))

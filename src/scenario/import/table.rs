@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
+use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
 use crate::document::problem::{Problem, Source, any_of, nearest};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::SiteKind;
@@ -33,6 +34,10 @@ const MOST_PROBLEMS: usize = 100;
 pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Vec<Problem>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes());
     let mut table = Table { source, columns: Vec::new(), names: BTreeSet::new(), problems: Vec::new() };
+    if let Some(byte) = unclosed_quote(&source.text) {
+        table.report(byte as u64, "", UNCLOSED_QUOTE, CLOSE_QUOTE);
+        return Err(table.problems);
+    }
     match reader.headers() {
         Ok(headers) => table.columns = headers.iter().map(str::to_owned).collect(),
         Err(error) => table.broken(&error),

@@ -326,7 +326,7 @@ impl World<'_> {
         }
         cluster.agent.reported = Some((report.applied, report.ready, report.degraded));
         if (report.applied, report.ready) == (NEW, true) {
-            cluster.facts.ready = Some(now);
+            cluster.facts.ready.get_or_insert(now);
         }
         self.reports.push(report);
         self.note_phase(report.cluster);

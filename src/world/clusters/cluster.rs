@@ -42,6 +42,8 @@ pub(crate) struct ClusterState {
     pub(crate) cuts: Cuts,
     pub(crate) pulls_now: usize,
     pub(crate) downloads_now: usize,
+    /// Layers that are unpacked or written, and pulls that have unpacked all.
+    pub(crate) unpacks_now: usize,
     /// Until when the times of its pulls are counted.
     pub(crate) spent_until: SimTime,
     pub(crate) facts: ClusterFacts,
@@ -70,9 +72,9 @@ pub(crate) struct ClusterState {
 pub struct ClusterFacts {
     /// When its workloads first got the new revision.
     pub begun: Option<SimTime>,
-    /// Time from then (`begun`) on with a download in progress.
+    /// Time from then (`begun`) on with a pull in progress that downloads, or has nothing to unpack yet.
     pub transferring: SimDuration,
-    /// The same with a pull, but no download, in progress.
+    /// The same without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
     /// Bytes its nodes received from the registry.
     pub received: Bytes,
@@ -90,7 +92,7 @@ pub struct ClusterFacts {
     pub first_pull: Option<SimTime>,
     /// When its last image pull ended.
     pub last_pull: Option<SimTime>,
-    /// When the management cluster last received a report that it became ready on the new revision.
+    /// When the management cluster first received a report that it became ready on the new revision.
     pub ready: Option<SimTime>,
     /// Image pulls begun.
     pub pulls: u64,
@@ -103,9 +105,9 @@ impl ClusterState {
     pub(crate) fn spend(&mut self, now: SimTime) {
         let span = now - self.spent_until.min(now);
         self.spent_until = now;
-        match (self.facts.begun, self.downloads_now, self.pulls_now) {
-            (None, ..) | (_, 0, 0) => {}
-            (_, 0, _) => self.facts.unpacking += span,
+        match (self.facts.begun, self.downloads_now, self.unpacks_now, self.pulls_now) {
+            (None, ..) | (_, 0, 0, 0) => {}
+            (_, 0, 1.., _) => self.facts.unpacking += span,
             _ => self.facts.transferring += span,
         }
     }
@@ -162,6 +164,7 @@ impl World<'_> {
             troubled_pods: 0,
             pulls_now: 0,
             downloads_now: 0,
+            unpacks_now: 0,
             spent_until: SimTime::ZERO,
             phase: ClusterPhase::Waiting,
             nodes: first..self.nodes.len(),

@@ -57,9 +57,11 @@ impl World<'_> {
     pub(super) fn not_found(&mut self, pod: PodId, queue: &mut Queue) {
         self.take_pod_event(pod);
         self.totals.pulls += 1;
-        self.clusters[self.pods[pod.index()].cluster.index()].facts.pulls += 1;
+        let cluster = self.pods[pod.index()].cluster;
+        self.note_pull_begins(cluster, queue.now());
+        self.note_pull_ends(cluster, queue.now());
         if self.cancel_pre_pull(pod, queue) {
-            self.note_pull_failed(self.pods[pod.index()].cluster, PullError::NotFound);
+            self.note_pull_failed(cluster, PullError::NotFound);
             return;
         }
         self.mark_never_ready(pod);

@@ -257,6 +257,7 @@ fn a_missing_tag_is_requested_repeatedly_and_the_world_comes_to_rest() {
     assert_eq!(played.facts[0].ready, None);
     assert_eq!(played.totals.failed_pulls[PullError::NotFound as usize], 1, "at rest after the first answer");
     assert_eq!((played.totals.sent, played.totals.requests), (Bytes::ZERO, 2));
+    assert!(played.facts[0].first_pull.is_some() && played.peak_pulls == 1);
 }
 
 #[test]

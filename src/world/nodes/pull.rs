@@ -317,6 +317,7 @@ impl World<'_> {
             pull.fetches[at] = Fetch::Syncing(size);
             let layer = u16::try_from(at).expect("an image has fewer than 65 536 layers");
             disk.sync(queue.now(), id, layer, size.get() as f64);
+            self.note_unpacks(node, 1, 0);
             self.check_stall(id, queue);
             self.disk_changed(node, queue);
         } else {
@@ -329,6 +330,7 @@ impl World<'_> {
         let at = usize::from(layer);
         // The sync of a pull that has ended is cancelled, but may have ended at the same instant.
         if let Some(Fetch::Syncing(size)) = self.pulls[id.index()].fetches.get(at).copied() {
+            self.note_unpacks(self.pulls[id.index()].node, 0, 1);
             self.layer_complete(id, at, size, queue);
         }
     }
@@ -402,7 +404,8 @@ impl World<'_> {
         pull.ended = true;
         pull.finished = Some(now);
         let (on, progress) = (pull.node, pull.progress.take().expect("an attempt ends once"));
-        let PullProgress { others, deadline, stall_timeout, order, .. } = *progress;
+        let PullProgress { others, deadline, stall_timeout, order, finishing, .. } = *progress;
+        self.note_unpacks(on, 0, usize::from(finishing));
         for event in [deadline, stall_timeout].into_iter().flatten() {
             queue.cancel(event);
         }
@@ -472,8 +475,12 @@ impl World<'_> {
                 Fetch::Downloading(transfer) => self.cancel_transfer(transfer, now),
                 Fetch::Settling(size) | Fetch::Syncing(size) => size,
             };
-            if matches!(fetch, Fetch::Downloading(_) | Fetch::Settling(_)) {
-                self.change_member(id, at as u16, MemberChange::Leaves, now);
+            match fetch {
+                Fetch::Downloading(_) | Fetch::Settling(_) => {
+                    self.change_member(id, at as u16, MemberChange::Leaves, now);
+                }
+                Fetch::Syncing(_) => self.note_unpacks(node_id, 0, 1),
+                _ => {}
             }
             let blob = usize::from(self.catalog.image(image).layers[at].blob);
             let Blob::Fetching(have) = self.nodes[node_id.index()].content.blobs[blob] else {

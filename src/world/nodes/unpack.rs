@@ -35,6 +35,7 @@ impl World<'_> {
                 let (key, attempt) = (self.nodes[node.index()].key, pull.attempt);
                 let constant = self.spec.node.pull_constant.draw(&self.streams, key, "pull constant", attempt);
                 self.pulls[id.index()].finishing = true;
+                self.note_unpacks(node, 1, 0);
                 queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
             }
         } else if slots == 1 {
@@ -70,6 +71,7 @@ impl World<'_> {
         node.unpacking += 1;
         let index = u16::try_from(at).expect("an image has fewer than 65 536 layers");
         pull.unpacking.push(index);
+        let on = pull.node;
         let nth = node.unpacks;
         node.unpacks += 1;
         let constant = self.spec.node.unpack_per_layer.draw(&self.streams, node.key, "unpack per layer", nth);
@@ -80,6 +82,14 @@ impl World<'_> {
             let writing = written.time_at(node.unpack_rate).expect("a checked unpack rate is not zero");
             queue.schedule_in(constant + writing, Event::Pull(id, PullEvent::Unpacked(index)));
         }
+        self.note_unpacks(on, 1, 0);
+    }
+
+    /// So many more parts of a cluster's images begin to be unpacked or written, and so many end.
+    pub(super) fn note_unpacks(&mut self, node: NodeId, begin: usize, end: usize) {
+        let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
+        cluster.spend(self.meter.now());
+        cluster.unpacks_now = cluster.unpacks_now + begin - end;
     }
 
     /// A layer begins to be written to its node's disk.
@@ -124,7 +134,9 @@ impl World<'_> {
         }
         pull.unpacking.retain(|&other| other != layer);
         pull.unpacked.push(layer);
-        self.nodes[pull.node.index()].unpacking -= 1;
+        let node = pull.node;
+        self.nodes[node.index()].unpacking -= 1;
+        self.note_unpacks(node, 0, 1);
         self.commit(id);
         self.resume_node_pulls(id, queue);
     }
@@ -158,7 +170,8 @@ impl World<'_> {
     pub(crate) fn cancel_unpacking(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
-        node.unpacking -= pull.unpacking.len() as u32;
+        let (on, count) = (pull.node, pull.unpacking.len());
+        node.unpacking -= count as u32;
         let (image, progress) = (pull.image, &mut **pull);
         for at in progress.unpacking.drain(..).chain(progress.unpacked.drain(..)) {
             let layer = self.catalog.image(image).layers[usize::from(at)];
@@ -166,8 +179,8 @@ impl World<'_> {
         }
         if let Some(disk) = &mut node.disk {
             disk.cancel(queue.now(), id);
-            let node = pull.node;
-            self.disk_changed(node, queue);
+            self.disk_changed(on, queue);
         }
+        self.note_unpacks(on, 0, count);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::{Distribution, Quantity};
 use crate::document::context::Context;
+use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
 use crate::document::path::Path;
 use crate::document::problem::{Problem, Source, nearest, some_of};
 
@@ -71,6 +72,10 @@ pub(crate) fn read_column<Q: Quantity>(
         let help = "write one header line, and rows with as many cells";
         at(error.position(), "", format!("not CSV: {error}"), help)
     };
+    if let Some(byte) = unclosed_quote(&source.text) {
+        let quote = source.at(byte..byte + 1, "", UNCLOSED_QUOTE).with_help(CLOSE_QUOTE);
+        return Err(WrongColumn::Cell(Box::new(quote)));
+    }
     let names: Vec<String> = reader.headers().map_err(broken)?.iter().map(str::to_owned).collect();
     let (index, name) = match column {
         Some(column) => match names.iter().position(|name| name == column) {

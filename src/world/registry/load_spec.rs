@@ -25,7 +25,7 @@ pub struct BurstSpec {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OtherLoad {
-    /// The same rate at all times. Below `egress`.
+    /// The same rate at all times, and less while the egress is less. Below `egress`.
     Constant(BytesPerSec),
     /// Rates over the day, repeated every day.
     Daily(DailyLoad),

@@ -116,6 +116,7 @@ impl World<'_> {
             self.transfers.set_capacity(queue.now(), self.transfers.links.egress[at], capacity);
             self.schedule_other_load(at, queue);
         }
+        self.rates_changed(queue);
     }
 
     fn schedule_other_load(&mut self, registry: usize, queue: &mut Queue) {

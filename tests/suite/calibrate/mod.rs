@@ -23,7 +23,7 @@ const NAMES: &str = "bench:{layers}-layers-{uncompressed}-bytes";
 /// The record that the program prints.
 fn calibrated(folder: &Path, arguments: &[&str]) -> Value {
     let mut command = fleetsim(folder);
-    command.args(["calibrate", "--format", "json", "--resamples", "19", "--no-charts", "--out", "out"]).args(arguments);
+    command.args(["calibrate", "--format", "json", "--resamples", "20", "--no-charts", "--out", "out"]).args(arguments);
     let output = command.assert().success().get_output().clone();
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -302,7 +302,7 @@ fn streams_of_any_length_are_never_held_whole() {
         _ if at + 1 == PARTS => format!("{series}]}}}}"),
         _ => format!("{series},"),
     });
-    let events = ["--events", "-", "--resamples", "19", "--no-charts"];
+    let events = ["--events", "-", "--resamples", "20", "--no-charts"];
     // The program itself, which is larger in a test's build.
     let (_, program) = memory_for(&events, std::iter::once(lines.clone()));
     for (name, (written, most)) in [

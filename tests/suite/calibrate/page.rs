@@ -40,7 +40,7 @@ fn the_commands_of_the_page_run_and_print_what_it_shows() {
         let command = command.split(" #").next().unwrap_or_default().strip_prefix("fleetsim ")?;
         let arguments = command.split_whitespace().map(|word| word.trim_matches('"'));
         // What is not shown needs no exact p-values.
-        let few = if language == "console" { &["--no-charts"][..] } else { &["--no-charts", "--resamples", "19"] };
+        let few = if language == "console" { &["--no-charts"][..] } else { &["--no-charts", "--resamples", "20"] };
         let output = fleetsim(home.path()).args(arguments).args(few).assert().success().get_output().clone();
         Some(text(&output.stdout))
     });
