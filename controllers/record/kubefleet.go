@@ -224,6 +224,14 @@ func kubefleetStagedTroubles() []Case {
 	}), stop(4*minute, 6*minute))
 	add("stop-60-twice", "stopped and resumed twice", 60, rings("10%", nil), stop(65*second, 3*minute),
 		stop(5*minute, 8*minute))
+	single := staged("", stage{name: "all", concurrency: "1"})
+	add("stop-2-again", "stopped again while stopped: nothing changes, and no pass begins", 2, single, ready(200*second),
+		stop(10*second, 0), stop(minute, 100*second))
+	add("resume-2-other", "resumed while another run goes on, whose object does not change", 2, single, ready(200*second),
+		stop(10*second, 0), release(20*second, 3), script(100*second, resume()))
+	add("approve-2-twice", "approved again, which changes nothing", 2,
+		staged("", stage{name: "all", concurrency: "1", before: []string{"Approval"}}), ready(200*second),
+		approve(10*second, "all", "before"), approve(minute, "all", "before"))
 	add("initialize-20", "a run that is initialized and started after 5 min", 20,
 		staged("Initialize", stage{name: "all", concurrency: "4"}), script(5*minute, resume()))
 	add("initialize-20-only", "a run that is never started", 20, staged("Initialize", stage{name: "all"}), until(10*minute))

@@ -10,8 +10,12 @@ pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
     let (mut opened, mut is_begin) = (None, true);
     for (at, letter) in csv.char_indices() {
         match (opened, letter) {
-            // A doubled quote closes and opens again.
-            (Some(_), '"') => opened = None,
+            // A doubled quote closes and opens again. What follows another one is the next cell, or the quote belongs
+            // to a later cell.
+            (Some(_), '"') => match csv[at + 1..].chars().next() {
+                None | Some(',' | '\n' | '\r' | '"' | ' ' | '\t') => opened = None,
+                Some(_) => break,
+            },
             (None, '"') if is_begin || csv[..at].ends_with('"') => opened = Some(at),
             _ => {}
         }
@@ -27,7 +31,7 @@ mod tests {
     #[test]
     fn a_quote_that_nothing_closes_is_found() {
         assert_eq!(unclosed_quote("a,\"b, \"\"c\"\"\"\n5\" disk,\"\"\n"), None);
-        assert_eq!(unclosed_quote("n,l\na,\"x\nb,\"y\nc,z\n"), Some(13));
+        assert_eq!(unclosed_quote("n,l\na,\"x\nb,\"y\nc,z\n"), Some(6));
         assert_eq!(unclosed_quote("n,l\na,\"x=1\nb,y\n"), Some(6));
     }
 }

@@ -67,12 +67,17 @@ impl Path {
                 Err(_) => steps.push(Step::Key(key.to_owned())),
             }
             while !rest.is_empty() {
-                let (index, after) = rest
+                // `[*]`, as constants have it, is every entry.
+                let step = |index: &str| match index {
+                    "*" => Some(Step::Key(index.to_owned())),
+                    _ => index.parse().ok().map(Step::Index),
+                };
+                let (step, after) = rest
                     .strip_prefix('[')
                     .and_then(|rest| rest.split_once(']'))
-                    .and_then(|(index, after)| Some((index.parse().ok()?, after)))
+                    .and_then(|(index, after)| Some((step(index)?, after)))
                     .ok_or_else(|| format!("`{text}` is not a path: `{rest}` is not an index like `[0]`"))?;
-                steps.push(Step::Index(index));
+                steps.push(step);
                 rest = after;
             }
         }
@@ -102,6 +107,7 @@ mod tests {
         for (text, printed) in [
             ("registry.egress", "registry.egress"),
             ("fleet[0].downlink", "fleet[0].downlink"),
+            ("fleet[*].downlink", "fleet.*.downlink"),
             ("fleet.0.downlink", "fleet[0].downlink"),
             ("a[1][2].b", "a[1][2].b"),
         ] {

@@ -95,6 +95,7 @@ pub(super) struct Dated {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ManagedMetadata {
+    pub(super) name: String,
     #[serde(deserialize_with = "or_default")]
     pub(super) managed_fields: Vec<ManagedField>,
 }

@@ -12,10 +12,12 @@
 //! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and Cloud Foundry's V3
 //! processes.
 //!
-//! Left out: objects of several rollouts in one export; approvals and waits, which the rules compute themselves.
+//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. Left out: approvals and waits, which the rules compute themselves.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::Deserialize;
 
 use super::fields::{Dated, InstanceStats, KindMark, ShownCondition, ShownObject, ShownSpec};
@@ -26,6 +28,9 @@ use crate::sim::SeenState;
 
 /// Commands that write such exports.
 pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
+
+/// Fleet's bundles of its own agents, one for each cluster, begin with this.
+const OF_AGENT: &str = "fleet-agent-";
 
 /// In nanoseconds.
 const HALF_A_SECOND: Nanos = 500_000_000;
@@ -52,6 +57,8 @@ pub(super) struct ShownRollout {
     pub(super) newest: Option<Nanos>,
     /// Targets are instances, by number.
     pub(super) is_numbered: bool,
+    /// Fleet's bundles, without those of its own agents.
+    bundles: BTreeSet<String>,
 }
 
 /// Reads the objects of all exports.
@@ -85,6 +92,11 @@ pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
                     the deployment and `cf curl /v3/processes/GUID/stats`";
         problems.push(Problem::of_file(name, message).with_help(help));
     }
+    if problems.is_empty()
+        && let Some(problem) = shown.mixture(sources.first().map_or("", |source| source.name.as_str()))
+    {
+        problems.push(problem);
+    }
     if problems.is_empty() { Ok(shown) } else { Err(problems) }
 }
 
@@ -109,6 +121,19 @@ impl ShownRollout {
             None => return Ok(Some("object of no known kind".to_owned())),
         }
         Ok(None)
+    }
+
+    /// Why this is not one rollout.
+    fn mixture(&self, name: &str) -> Option<Problem> {
+        if self.bundles.len() > 1 {
+            let bundles: Vec<String> = self.bundles.iter().cloned().collect();
+            let message = format!("the deployments must be of one bundle, and are of {}", some_of(&bundles));
+            let help = "add `-l fleet.cattle.io/bundle-name=NAME` to the export";
+            return Some(Problem::of_file(name, message).with_help(help));
+        }
+        let twice = self.targets.iter().map(|target| target.name.as_str()).duplicates().next()?;
+        let message = format!("one object must show `{twice}`, and several do");
+        Some(Problem::of_file(name, message).with_help("export the status of one rollout alone"))
     }
 
     /// A time of an object; `None` for none.
@@ -144,6 +169,9 @@ impl ShownRollout {
     /// The specification was last written when the rollout began; `kubectl --show-managed-fields` has that.
     fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let dated: Dated = object.read()?;
+        if dated.metadata.name.starts_with(OF_AGENT) {
+            return Ok(());
+        }
         for (at, field) in dated.metadata.managed_fields.iter().enumerate() {
             if field.fields.get("f:spec").is_some() {
                 let name = format!("metadata.managedFields[{at}].time");
@@ -161,6 +189,12 @@ impl ShownRollout {
             let problem = object.problem("metadata.labels", "the label `fleet.cattle.io/cluster` is missing");
             return Err(vec![problem.with_help(format!("export it with its labels: `{COMMAND}`"))]);
         };
+        if let Some(bundle) = read.metadata.labels.get("fleet.cattle.io/bundle-name") {
+            if bundle.starts_with(OF_AGENT) {
+                return Ok(());
+            }
+            self.bundles.insert(bundle.clone());
+        }
         let ShownSpec { deployment, staged, .. } = read.spec;
         let status = read.status;
         let ready = self.since(object, ("status.conditions", &status.conditions), ("Ready", "True"))?;

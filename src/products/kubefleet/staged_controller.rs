@@ -143,11 +143,13 @@ impl<'s> StagedController<'s> {
         let (PersonStep::SetState(number, _) | PersonStep::Approve(number, _)) = step;
         let run = &mut self.runs[number];
         run.pending -= 1;
-        match step {
+        let changes = match step {
             PersonStep::SetState(_, state) => run.set_state(state),
             PersonStep::Approve(_, approval) => run.approved(approval),
+        };
+        if changes {
+            self.runtime.add(number);
         }
-        self.runtime.add(number);
     }
 
     fn person(&mut self, change: &Change) {
@@ -155,8 +157,9 @@ impl<'s> StagedController<'s> {
             Change::Stop(is_stopped) => {
                 let state = if *is_stopped { RunState::Stop } else { RunState::Run };
                 for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.exists) {
-                    run.set_state(state);
-                    self.runtime.add(number);
+                    if run.set_state(state) {
+                        self.runtime.add(number);
+                    }
                 }
             }
             Change::Approve { stage, before } => {
@@ -291,8 +294,10 @@ impl Controller for StagedController<'_> {
             }
             Some(hold)
         };
-        let going = exist().filter(|run| !run.scheduler.run().is_over()).find_map(hold_of);
-        going.or_else(|| exist().find_map(hold_of)).or_else(|| self.went_back())
+        // A failed run explains nothing while a later one goes on.
+        let all_over = exist().all(|run| run.scheduler.run().is_over());
+        let going = exist().filter(|run| all_over || !run.scheduler.run().is_over()).find_map(hold_of);
+        going.or_else(|| self.went_back())
     }
 
     fn show(&mut self, log: &mut StatusLog) {

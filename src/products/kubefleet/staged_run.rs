@@ -121,26 +121,30 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// Somebody creates its object, or sets the state.
-    pub(super) const fn set_state(&mut self, state: RunState) {
+    /// Somebody creates its object, or sets the state. Returns whether that changes it: a write that changes nothing
+    /// keeps the generation, and wakes no pass.
+    pub(super) fn set_state(&mut self, state: RunState) -> bool {
+        let before = (self.exists, self.view.state);
         (self.exists, self.view.state) = (true, state);
+        before != (true, state)
     }
 
-    /// An approval that it asked for is given.
-    pub(super) fn approved(&mut self, approval: ApprovalId) {
+    /// An approval that it asked for is given. Returns whether that changes it.
+    pub(super) fn approved(&mut self, approval: ApprovalId) -> bool {
         let request = self.view.approval_requests.get_mut(&approval);
-        request.expect("an approval that is given was asked for").approved = true;
+        !std::mem::replace(&mut request.expect("an approval that is given was asked for").approved, true)
     }
 
-    /// Somebody approves a stage, perhaps before the run asks for it. Returns whether it has asked.
+    /// Somebody approves a stage, perhaps before the run asks for it. Returns whether that changes a request.
     pub(super) fn approve(&mut self, stage: &str, before: bool) -> bool {
         let name = format!("{}-{}-{stage}", self.name, if before { "before" } else { "after" });
         let scheduler = &self.scheduler;
         let asked =
             self.view.approval_requests.iter_mut().filter(|(approval, _)| scheduler.approval_name(**approval) == name);
-        let is_asked = asked.map(|(_, request)| request.approved = true).count() > 0;
+        let changed = asked.filter_map(|(_, request)| (!std::mem::replace(&mut request.approved, true)).then_some(()));
+        let changes = changed.count() > 0;
         self.given.insert(name);
-        is_asked
+        changes
     }
 
     /// One pass on these bindings of its placement, which are those of the clusters in `picked`.

@@ -9,10 +9,10 @@
 //! Finalizers and statuses of bindings carry the version that was read from the cache, and are refused where somebody
 //! has written the binding since then. Conditions carry the second in which they were made, so the same words in
 //! another second are another version. In a first deployment the hub agent has just started: its cache of member
-//! clusters is filled when the first one is read, and readers look every 100 ms whether it is full. Left out: all
-//! other caches, which a manager fills before its controllers start; a write whose retries are used up, which counts as
-//! written here and is queued again in the product; and the wait of a binding that is picked again for `RolloutStarted`
-//! of its generation.
+//! clusters is filled when the first one is read, and readers look every 100 ms whether it is full. Left out: that a
+//! changed Work makes two statuses, of which the second can refuse a pass's read; all other caches, which a manager
+//! fills before its controllers start; a write whose retries are used up, which counts as written here and is queued
+//! again in the product; and the wait of a binding that is picked again for `RolloutStarted` of its generation.
 
 use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;

@@ -109,7 +109,7 @@ fn a_list_a_compressed_file_and_standard_input_give_the_same_values() {
         "--format",
         "json",
         "--resamples",
-        "19",
+        "20",
         "--no-charts",
         "--image-name",
         NAMES,

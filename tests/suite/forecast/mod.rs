@@ -302,7 +302,7 @@ fn errors_in_exports_have_their_place_and_a_fix() {
     let folder = cut_folder(Exported::ArgoCd);
     let path = folder.path().join("status.json");
     let status = std::fs::read_to_string(&path).expect("written");
-    let cases: [(&str, String, &[&str]); 6] = [
+    let cases: [(&str, String, &[&str]); 7] = [
         (
             "lastTransitionTime",
             status.replacen("2026-03-01T15:00:00Z", "soon", 1),
@@ -310,6 +310,7 @@ fn errors_in_exports_have_their_place_and_a_fix() {
         ),
         ("status", status.replacen("Waiting", "Wating", 1), &["unknown status `Wating`", "`Waiting`, `Pending`"]),
         ("names", status.replace("store-01", "shop-01"), &["the experiment has no `shop-01`"]),
+        ("twice", status.replace("store-02", "store-01"), &["one object must show `store-01`, and several do"]),
         ("nothing", "{\"kind\": \"Pod\"}".to_owned(), &["no object shows a rollout; there are `Pod`"]),
         ("cut off", status[..40].to_owned(), &["the JSON ends too early"]),
         ("start", status.replace("Waiting", "Progressing"), &["does not say when the rollout began", "--released"]),
@@ -324,6 +325,30 @@ fn errors_in_exports_have_their_place_and_a_fix() {
     }
     let (shown, code) = printed(folder.path(), &["experiment.yaml", "none.json"]);
     assert!(code == 2 && shown.contains("there is no such file"), "{shown}");
+}
+
+/// `kubectl get bundledeployments -A` also shows those of each cluster's own agent.
+#[test]
+fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
+    let folder = cut_folder(Exported::Fleet);
+    let path = folder.path().join("status.json");
+    let status = std::fs::read_to_string(&path).expect("written");
+    let arguments = ["experiment.yaml", "status.json", "--draws", "19"];
+    let alone = printed(folder.path(), &arguments);
+    assert_eq!(alone.1, 0, "{}", alone.0);
+    let mut list: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    let items = list["items"].as_array_mut().expect("a list");
+    let mut other = items.last().expect("a deployment").clone();
+    let mut with = |bundle: &str| {
+        other["metadata"]["labels"]["fleet.cattle.io/bundle-name"] = bundle.into();
+        let mut more = items.clone();
+        more.push(other.clone());
+        std::fs::write(&path, serde_json::json!({"kind": "List", "items": more}).to_string()).expect("written");
+        printed(folder.path(), &arguments)
+    };
+    assert_eq!(with("fleet-agent-store-01"), alone);
+    let (refused, code) = with("monitoring");
+    assert!(code == 2 && refused.contains("must be of one bundle, and are of `monitoring`, `shop`"), "{refused}");
 }
 
 /// `UPDATE_DOCS=1` writes the export of the example, and what the program prints for it.

@@ -469,7 +469,10 @@ fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
     assert_eq!(link("aks"), ("5 Gbit/s".to_owned(), "5 ms".to_owned()));
     let imported = printed(folder.path(), "import --fleet shops.json -o shops");
     assert!(imported.contains("note: no --site: the links are those of branch offices;"), "{imported}");
-    assert_eq!(link("shops"), ("100 Mbit/s".to_owned(), "30 ms".to_owned()));
+    assert_eq!(
+        link("shops"),
+        ("a median of 100 Mbit/s, sigma 0.9".to_owned(), "a median of 30 ms, sigma 0.35".to_owned())
+    );
     for (at, shop) in shops["items"].as_array_mut().expect("a list").iter_mut().enumerate() {
         shop["metadata"]["labels"]["site"] = if at < 4 { "dc" } else { "kiosk" }.into();
     }

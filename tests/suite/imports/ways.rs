@@ -50,7 +50,7 @@ fn fleet_with_300_clusters_gets_an_answer() {
     ] {
         assert!(imported.contains(line), "{line}: {imported}");
     }
-    assert!(imported.contains("inventory.default.downlink"), "{imported}");
+    assert!(imported.contains("inventory.default.site"), "{imported}");
     assert!(checked.contains("294 clusters"), "{checked}");
     assert_eq!(table(folder.path()).len(), 295);
     is_answer(&answer, "291 of 294 clusters are ready after");

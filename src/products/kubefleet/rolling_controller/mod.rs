@@ -14,7 +14,8 @@
 //!
 //! The scheduler takes a cluster out of the placement by unscheduling its binding, which the rollout deletes within
 //! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that comes
-//! back gets a new binding when the old one is gone. Left out: conflicts of bindings that are patched.
+//! back gets a new binding when the old one is gone. Left out: conflicts of bindings that are patched, and that going
+//! back to the installed release is another snapshot, to which all clusters are bound again.
 
 mod pass;
 
