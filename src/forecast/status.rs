@@ -12,7 +12,8 @@
 //! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and Cloud Foundry's V3
 //! processes.
 //!
-//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. Left out: approvals and waits, which the rules compute themselves.
+//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. Left out: approvals and waits,
+//! which the rules compute themselves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
