@@ -7,8 +7,8 @@
 //! Of an update: `report` is the way of the instruction to the cluster and of the report back, with the delays of the
 //! agent. Between both, time with an open download is `transfer`, and so is time in which a pull asks the registry or
 //! waits for a cache or cell; other time in which images are unpacked or written is `unpack`; and the rest is `start`:
-//! replacing pods, starting, probes, and waits after failures. Before an update, time in which a person was waited for is `people`, the rest is `rule`: limits, pauses of the
-//! strategy, and the controller's own loop.
+//! replacing pods, starting, probes, and waits after failures. Before an update, time in which a person was waited for
+//! is `people`, the rest is `rule`: limits, pauses of the strategy, and the controller's own loop.
 //!
 //! Left out: that another target than the latest one may have freed the place. Both were needed.
 
