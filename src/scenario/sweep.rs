@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
 use crate::document::problem::{Problem, any_of, nearest};
 use crate::document::tree::{Key, Node, Value};
@@ -128,7 +129,7 @@ pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
     let setting = |&(axis, value): &(usize, usize)| Setting {
         path: axes[axis].path.to_string(),
         name: axes[axis].name.clone(),
-        value: axes[axis].values[value].label(),
+        value: in_one_line(&axes[axis].values[value].label()),
     };
     point.iter().map(setting).collect()
 }
