@@ -90,7 +90,8 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
         && let Err(error) = try_fair_queues()
     {
         return Err(LabError::Machine(format!(
-            "`--queue fair` must find htb, connection tracking and nftables' egress hook in the kernel ({error}); take `--queue fifo`"
+            "`--queue fair` must find htb, connection tracking and nftables' egress hook in the kernel ({error}); take \
+             `--queue fifo`"
         )));
     }
     let version = |words: &[&str]| run(words, "").map(|text| text.trim().to_owned()).unwrap_or_default();

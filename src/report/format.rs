@@ -193,6 +193,12 @@ mod tests {
     }
 
     #[test]
+    fn an_end_between_minus_one_and_zero_keeps_its_sign() {
+        assert_eq!(apart(0.441, -0.475, 2.143), ["0.441", "-0.475", "2.143"]);
+        assert_eq!(alike([1.5, -0.001, -1.5]), ["1.50", "0.00", "-1.50"]);
+    }
+
+    #[test]
     fn a_share_that_is_not_certain_is_not_rounded_to_certainty() {
         let of = |low, high| percents(Interval { estimate: 0.5, low, high });
         assert_eq!(of(0.621, 0.968), "62–97%");

@@ -22,7 +22,10 @@ pub enum ResultsError {
     #[error("{} is not a folder; choose another output folder", .0.display())]
     NotAFolder(PathBuf),
     /// A folder without results, or without a plan.
-    #[error("{} is not a results folder: {file} is missing or damaged; name a folder that `fleetsim run` wrote", folder.display())]
+    #[error(
+        "{} is not a results folder: {file} is missing or damaged; name a folder that `fleetsim run` wrote",
+        folder.display()
+    )]
     NoResults {
         /// The folder.
         folder: PathBuf,

@@ -13,7 +13,7 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     let mut lines: Vec<String> = registries.collect();
     let distribution = &world.distribution;
     let copy: Bytes = world.images.iter().flat_map(|image| &image.layers).map(|layer| layer.compressed.typical()).sum();
-    // What nodes do not hold already is asked of a cache or a swarm, once.
+    // A cache or a swarm fetches the layers that nodes lack, each once.
     let new: Bytes = world.images.iter().map(|image| super::new_to_node(world, image)).sum();
     let clusters = world.clusters.len() as u64;
     match &distribution.kind {

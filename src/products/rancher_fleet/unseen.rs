@@ -47,7 +47,7 @@ impl UnseenWrites {
         Some((cluster, deployment))
     }
 
-    /// Whether the cache shows a cluster's deployment as it was.
+    /// True while the cache shows a cluster's deployment as it was.
     pub(super) fn is_behind(&self, cluster: usize) -> bool {
         self.counts[cluster] > 0
     }
