@@ -46,7 +46,7 @@ pub(crate) struct RancherFleetConfig {
     in_place: RolloutStrategy,
 }
 
-/// A fleet.yaml, of which `rolloutStrategy`, `paused`, `helm.timeoutSeconds` and whether there are Helm values are read.
+/// A fleet.yaml, of which `rolloutStrategy`, `paused`, whether there are Helm values and whether Helm waits are read.
 type FleetYaml = ProductFile<RolloutStrategy>;
 
 /// The fields of a fleet.yaml. Source: `FleetYAML` in `internal/bundlereader` and `BundleSpec` with
