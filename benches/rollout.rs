@@ -127,6 +127,7 @@ fn rollouts(criterion: &mut Criterion) {
             ignored: Vec::new(),
             has_values: false,
             paused: false,
+            waits: false,
         })
     };
     let bound = || -> Arc<dyn Strategy> { Arc::new(BaselineStrategy(Baseline::AllAtOnce)) };

@@ -105,6 +105,7 @@ pub fn import(text: &str, first: &str, names: &[&'static str]) {
             images: option("image").into_iter().collect(),
             previous: option("previous").into_iter().collect(),
             platform: "linux/amd64".to_owned(),
+            clock: None,
         };
         let out = folder.join("out");
         match fleetsim::import::import(&sources, &out, false) {

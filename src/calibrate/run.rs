@@ -19,6 +19,7 @@ use crate::results::{
 };
 use crate::scenario::{Overrides, load};
 use crate::stats;
+use crate::units::counted;
 
 /// A calibration in progress.
 #[derive(Debug, Default)]
@@ -93,7 +94,8 @@ impl Calibration {
         let source = names(&inputs.events);
         let quantities = measured::of_starts(&starts, &source, &mut tally);
         let pulls = starts.iter().filter(|start| start.is_pull()).count();
-        let has = format!("{} events, {} containers, {pulls} pulls", tally.events, starts.len());
+        let (events, containers) = (counted(tally.events, "event"), counted(starts.len(), "container"));
+        let has = format!("{events}, {containers}, {}", counted(pulls, "pull"));
         self.record.sources.push(SourceRow { file: source, kind: "events".to_owned(), has });
         for start in &starts {
             if let Some(reason) = start.unused {
@@ -242,8 +244,9 @@ impl Calibration {
         let last = record.predicted.last().map_or(0.0, |(pods, ..)| *pods);
         if (last - record.pods as f64).abs() > 0.5 {
             let warning = format!(
-                "prediction: the simulation starts {last:.0} containers, but the events have {} pods",
-                record.pods
+                "prediction: the simulation starts {}, but the events have {}",
+                counted(last.round() as u64, "container"),
+                counted(record.pods, "pod")
             );
             self.record.warnings.push(warning);
         }
@@ -266,7 +269,8 @@ impl Calibration {
         for wanted in &inputs.durations {
             let input = self.read(&wanted.file)?;
             let quantity = columns::read(&input, &wanted.column, wanted.setting.as_deref(), &mut tally)?;
-            self.source(input.name(), "durations", format!("{} values of {}", quantity.values.len(), wanted.column));
+            let values = counted(quantity.values.len(), "value");
+            self.source(input.name(), "durations", format!("{values} of {}", wanted.column));
             self.merge(quantity);
         }
         self.left_out("durations", &tally);
@@ -279,7 +283,8 @@ impl Calibration {
 
     /// Adds a quantity to the same one of another file, or by a name of its own.
     fn merge(&mut self, mut quantity: Measurements) {
-        let same = |known: &&mut Measurements| known.name == quantity.name && known.title == quantity.title;
+        let key = |of: &Measurements| (of.name.clone(), of.title.clone(), of.setting.clone());
+        let same = |known: &&mut Measurements| key(known) == key(&quantity);
         if let Some(known) = self.quantities.iter_mut().find(same) {
             known.values.append(&mut quantity.values);
             if known.source != quantity.source {

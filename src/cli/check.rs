@@ -4,6 +4,7 @@ mod surprises;
 
 use clap::Args;
 use fleetsim::scenario::load_plan;
+use fleetsim::units::counted;
 
 use super::output::grouped;
 use super::{ExperimentArgs, Failure, output};
@@ -24,10 +25,9 @@ pub(super) fn check(CheckArgs { experiment: args, all }: &CheckArgs) -> Result<(
         // Its candidates are further settings, which may be invalid where the others are valid.
         load_plan(&args.experiment, &args.overrides())?;
     }
-    let counted = |least: u64, most: u64, one: &str| match (least, most) {
-        (1, 1) => format!("1 {one}"),
-        _ if least == most => format!("{} {one}s", grouped(most)),
-        _ => format!("{}–{} {one}s", grouped(least), grouped(most)),
+    let range = |least: u64, most: u64, one: &str| {
+        let from = if least == most { String::new() } else { format!("{}–", grouped(least)) };
+        from + &counted(most, one)
     };
     let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);
     let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
@@ -39,10 +39,10 @@ pub(super) fn check(CheckArgs { experiment: args, all }: &CheckArgs) -> Result<(
     output::out(&format!(
         "{}: valid; {} × {} = {}{until}, {}\n",
         experiment.name,
-        counted(variants, variants, "variant"),
-        counted(experiment.replicates.into(), most.into(), "replicate"),
-        counted(least_runs, most_runs, "run"),
-        counted(clusters as u64, clusters as u64, experiment.target),
+        counted(variants, "variant"),
+        range(experiment.replicates.into(), most.into(), "replicate"),
+        range(least_runs, most_runs, "run"),
+        counted(clusters as u64, experiment.target),
     ))?;
     output::out(&surprises::text(&experiment, *all, output::width()))
 }

@@ -57,6 +57,8 @@ enum Format {
 }
 
 pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let inputs = [args.old.clone(), args.new.clone()];
+    output::check_junit(args.junit.as_deref(), &inputs)?;
     let new = args.version(&args.new, None)?;
     let seed = match &new {
         Version::Experiment(_, experiment) => experiment.seed,
@@ -70,7 +72,6 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let simulate = |version| args.simulate(version, replicates);
     let (old, new) = (simulate(old)?, simulate(new)?);
     let review = Review::of(&old, &new).map_err(Failure::Usage)?;
-    let inputs = [args.old.clone(), args.new.clone()];
     output::junit(args.junit.as_deref(), &new.results, &inputs)?;
     let (all_hold, verdicts) = report::verdicts(&new.results);
     match args.format {

@@ -1,7 +1,7 @@
 //! `fleetsim forecast`: when a rollout in progress will be done, from what the product shows now.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -9,7 +9,6 @@ use fleetsim::forecast::{ForecastInputs, Forecaster};
 use fleetsim::report::forecast_text;
 use fleetsim::results::to_json;
 use fleetsim::scenario::VariedExperiment;
-use fleetsim::study::StudyError;
 use indicatif::ProgressBar;
 
 use super::simulation::Simulation;
@@ -86,10 +85,9 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
             output::out("\n")?;
             before = Some(changed);
         }
-        Simulation::begin(Some(1))?.work(|stop: &AtomicBool| {
-            std::thread::sleep(LOOK);
-            if stop.load(Ordering::Relaxed) { Err(StudyError::Interrupted) } else { Ok(()) }
-        })?;
+        if !output::wait(LOOK) {
+            return Ok(());
+        }
     }
 }
 

@@ -23,13 +23,14 @@ pub(super) struct ImportArgs {
     /// Output folder: new or empty
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace an experiment that an earlier import wrote
+    /// Replace an experiment that an earlier import wrote; unless it is the same, it is kept as DIR.before-import
     #[arg(long)]
     replace: bool,
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
-    let imported = import(&args.sources, &args.out, args.replace)?;
+    let sources = ImportSources { clock: Some(jiff::Timestamp::now()), ..args.sources.clone() };
+    let imported = import(&sources, &args.out, args.replace)?;
     output::out(&imported.to_string())
 }
 

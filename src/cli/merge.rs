@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::results::ShardSet;
+use fleetsim::units::counted;
 
 use super::{Again, Command, Failure, OutputFormat, SimulateArgs, output, recorded};
 
@@ -37,7 +38,8 @@ pub(super) struct MergeArgs {
 
 pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let set = ShardSet::read(&args.shards)?;
-    output::err(&format!("merging {} shards with {} runs\n", set.count(), output::grouped(set.run_count())));
+    let (shards, runs) = (set.count(), set.run_count());
+    output::err(&format!("merging {} with {}\n", counted(shards, "shard"), counted(runs, "run")));
     let mut command = recorded::command(set.whole_command())?;
     match &mut command {
         Command::Run(run) => run.junit.clone_from(&args.junit),

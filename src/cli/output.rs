@@ -3,9 +3,10 @@
 //! All text for the terminal passes one place, which escapes what a terminal would obey. A file is written beside its
 //! place and renamed, so that a failure leaves the old one. A reader that closes the pipe is no failure.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Error, ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fleetsim::io::{Temporary, printable, uninterrupted};
 use fleetsim::report::{self, Results};
@@ -26,6 +27,25 @@ pub(super) fn out(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Waits for this time. Returns false as soon as nobody reads standard output any more, as behind `head`.
+pub(super) fn wait(time: Duration) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let stdout = stdout();
+        let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+        if let Ok(limit) = Timespec::try_from(time) {
+            match poll(&mut polled, Some(&limit)) {
+                Ok(0) => return true,
+                Ok(_) if polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => return false,
+                _ => {}
+            }
+        }
+    }
+    std::thread::sleep(time);
+    true
+}
+
 /// Prints progress, notes and errors.
 pub(crate) fn err(text: &str) {
     styled_err(&printable(text));
@@ -40,6 +60,13 @@ pub(crate) fn styled_err(text: &str) {
 pub(crate) fn junit(to: Option<&Path>, results: &Results, inputs: &[PathBuf]) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
     file(to, inputs, |out| out.write_all(report::junit(results).as_bytes())).map_err(|error| failure(&error, to))
+}
+
+/// Checks, before any work, that [`junit`] can write.
+pub(crate) fn check_junit(to: Option<&Path>, inputs: &[PathBuf]) -> Result<(), Failure> {
+    let Some(to) = to else { return Ok(()) };
+    let writable = place(to, inputs).and_then(|place| place.map_or(Ok(()), |(place, _)| beside(&place).map(drop)));
+    writable.map_err(|error| failure(&error, to))
 }
 
 /// The files of the experiment that a user `named`.
@@ -64,6 +91,24 @@ pub(crate) fn file(
             written => written,
         };
     }
+    let Some((place, old)) = place(to, inputs)? else {
+        let mut out = BufWriter::new(File::options().write(true).open(to)?);
+        return write(&mut out).and_then(|()| out.flush());
+    };
+    let (mut out, partial) = beside(&place)?;
+    write(&mut out)?;
+    let new = out.into_inner()?;
+    if let Some(old) = old {
+        new.set_permissions(old.permissions())?;
+    }
+    uninterrupted(|| fs::rename(partial.path(), &place))
+}
+
+/// The file to write, with links resolved, and what it is now. `None`: standard output, a device or a pipe.
+fn place(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<(PathBuf, Option<Metadata>)>> {
+    if to == Path::new(STANDARD) {
+        return Ok(None);
+    }
     let old = match fs::metadata(to) {
         Ok(metadata) if metadata.is_dir() => return Err(Error::other("it is a folder; name a file in it")),
         Ok(metadata) => Some(metadata),
@@ -71,8 +116,7 @@ pub(crate) fn file(
         Err(error) => return Err(error),
     };
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        let mut out = BufWriter::new(File::options().write(true).open(to)?);
-        return write(&mut out).and_then(|()| out.flush());
+        return Ok(None);
     }
     let name = to.file_name().ok_or_else(|| Error::other("name a file"))?;
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -81,13 +125,7 @@ pub(crate) fn file(
     if inputs.iter().any(is_input) || place.ancestors().skip(1).any(|above| above.join(PROVENANCE_FILE).exists()) {
         return Err(Error::other("it must not be an input or in a results folder; name another file"));
     }
-    let (mut out, partial) = beside(&place)?;
-    write(&mut out)?;
-    let new = out.into_inner()?;
-    if let Some(old) = old {
-        new.set_permissions(old.permissions())?;
-    }
-    uninterrupted(|| fs::rename(partial.path(), &place))
+    Ok(Some((place, old)))
 }
 
 /// A terminal gets all text in one piece, escaped.

@@ -33,9 +33,14 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let experiment = args.simulate.experiment.load()?;
     args.simulate.experiment.allow_commands(&experiment)?;
-    // Check before the long work that results can be written there.
+    // Check before the long work that results can be written there, and the JUnit report.
     let provenance = provenance(&experiment, args);
     let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, "study")? else { return Ok(()) };
+    let mut inputs = output::inputs(&args.simulate.experiment.experiment, &experiment);
+    inputs.push(recording.publication.target().to_owned());
+    if let Err(failure) = output::check_junit(args.junit.as_deref(), &inputs) {
+        return Err(recording.give_up(failure, "")?);
+    }
     for guess in &experiment.guesses {
         output::err(&format!("note: {}\n", guess.text));
     }
@@ -56,18 +61,11 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         publication.provenance_mut().defaults = defaults;
         write(&experiment, args, (&variants, drawn.as_ref()), publication, begins)
     })?;
-    output::junit(args.junit.as_deref(), &results, &inputs(args, &experiment, &recording))?;
+    output::junit(args.junit.as_deref(), &results, &inputs)?;
     if !recording.finish(&precision)? {
         return Ok(());
     }
     print(args.simulate.format, &results)
-}
-
-/// The paths that the JUnit report must not have: a file of the experiment, or one in the results.
-fn inputs(args: &RunArgs, experiment: &Experiment, recording: &Recording) -> Vec<PathBuf> {
-    let mut inputs = output::inputs(&args.simulate.experiment.experiment, experiment);
-    inputs.push(recording.publication.target().to_owned());
-    inputs
 }
 
 /// Prints the comparison and the asserted limits. Fails when one of these was exceeded.

@@ -9,6 +9,7 @@ use fleetsim::results::{
 };
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::sensitivity::{HALVINGS, SensitivityRules, sensitivity as analyse};
+use fleetsim::units::counted;
 use indicatif::ProgressBar;
 
 use super::simulation::{Recording, Simulation, described};
@@ -114,10 +115,10 @@ fn simulate(
     }
     let runs = rules.most.unwrap_or(least + rules.screening);
     output::err(&format!(
-        "{} constants of {} variants: up to {} runs, and more where decisions change\n",
-        varied.constants().len(),
-        varied.base().variants.len(),
-        output::grouped(runs)
+        "{} of {}: up to {}, and more where decisions change\n",
+        counted(varied.constants().len(), "constant"),
+        counted(varied.base().variants.len(), "variant"),
+        counted(runs, "run")
     ));
     let bar = progress::bar(ProgressBar::new(runs), "analysing {wide_bar} {pos} of about {len} runs, {eta} left");
     let analyse = |stop: &AtomicBool| analyse(varied, &rules, journal, || bar.inc(1), stop);

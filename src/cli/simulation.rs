@@ -10,6 +10,7 @@ use fleetsim::results::{
 };
 use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
 use fleetsim::study::StudyError;
+use fleetsim::units::counted;
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
@@ -106,7 +107,8 @@ impl Recording {
         )?;
         let journal = journal.limited_to(args.shard.shard);
         if journal.found() > 0 {
-            output::err(&format!("resuming an unfinished {study} with {} saved runs\n", journal.found()));
+            let saved = counted(journal.found() as u64, "saved run");
+            output::err(&format!("resuming an unfinished {study} with {saved}\n"));
         }
         journal.add(known);
         Ok(Some(Self { target, publication, journal, empty: None, reproduce: args.reproduce }))
@@ -128,7 +130,7 @@ impl Recording {
         info.runs = runs;
         self.publication.write(SHARD_RUNS_FILE, &bytes)?;
         self.publication.publish_study(false, Some(self.journal))?;
-        output::err(&format!("shard: {} ({} runs)\n", self.target.display(), output::grouped(runs)));
+        output::err(&format!("shard: {} ({})\n", self.target.display(), counted(runs, "run")));
         Ok(())
     }
 
@@ -149,12 +151,13 @@ impl Recording {
     fn saved(&self, of_all: &str) -> String {
         match self.journal.runs() {
             0 => String::new(),
+            1 if of_all.is_empty() => "1 finished run was saved; run the same command to resume\n".to_owned(),
             runs => format!("{runs}{of_all} finished runs were saved; run the same command to resume\n"),
         }
     }
 
     /// Ends without results. The journal stays if it has runs, which are reported as so many `of_all`.
-    fn give_up(self, failure: Failure, of_all: &str) -> Result<Failure, Failure> {
+    pub(super) fn give_up(self, failure: Failure, of_all: &str) -> Result<Failure, Failure> {
         output::err(&self.saved(of_all));
         if self.journal.runs() == 0 {
             self.journal.finish()?;

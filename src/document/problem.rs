@@ -189,12 +189,15 @@ impl Problem {
         let report = match &self.place {
             None => title.element(annotate_snippets::Origin::path(&*file)).elements(help),
             Some(place) => {
-                let (line, span) = place.excerpt();
+                let (excerpt, span) = place.excerpt();
+                let (line, column) = self.line_and_column().unwrap_or((1, 1));
+                // A snippet names its place by itself, but counts columns from where it begins.
+                let origin = annotate_snippets::Origin::path(&*file).line(line).char_column(column);
                 title
+                    .element(origin)
                     .element(
-                        Snippet::source(&place.source.text[line])
-                            .line_start(self.line().unwrap_or(1))
-                            .path(&*file)
+                        Snippet::source(&place.source.text[excerpt])
+                            .line_start(line)
                             .annotation(AnnotationKind::Primary.span(span).label(&*field)),
                     )
                     .elements(help)
@@ -249,6 +252,7 @@ impl LoadError {
         let shown = self.problems.iter().take(MOST_SHOWN).map(|problem| problem.render(&renderer)).join("\n\n");
         match self.problems.len().saturating_sub(MOST_SHOWN) {
             0 => shown,
+            1 => format!("{shown}\n\nand 1 more problem"),
             more => format!("{shown}\n\nand {more} more problems"),
         }
     }
@@ -338,7 +342,8 @@ mod tests {
         let shown = error.to_string();
         assert!(shown.ends_with("\n\nand 7980 more problems"), "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() < 270), "{shown}");
-        assert!(shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:34\n"), "{shown}");
+        // An entry has 19 characters: the last one shown begins at 15 + 19 · 19.
+        assert!(shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:376\n"), "{shown}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::application_set::ApplicationSetFacts;
 use super::argo_clusters::{ArgoClusterFacts, clusters};
 use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft};
-use super::fleet::{counted, left_out, object_problems};
+use super::fleet::{left_out, object_problems};
 use super::guess::Guess;
 use super::kinds::{APPLICATION_SET, APPLICATIONS};
 use super::sources::{ImportSources, Texts};
@@ -22,6 +22,7 @@ use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::scenario::import::object::{KubeObject, or_default};
 use crate::scenario::import::objects::ReadObject;
+use crate::units::counted;
 
 type ApplicationObject = KubeObject<ApplicationSpec, FoundStatus>;
 

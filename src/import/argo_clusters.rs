@@ -5,12 +5,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::fleet::{counted, left_out};
+use super::fleet::left_out;
 use super::kinds::ARGO_CLUSTERS;
 use super::sources::Texts;
 use super::target::bad_label;
 use crate::document::problem::{OrProblems, Problem};
 use crate::scenario::import::object::{KubeMetadata, or_default};
+use crate::units::counted;
 
 const SECRETS: &str = "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
 

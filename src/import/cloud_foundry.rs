@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, StrategyFile, WorkloadDraft};
-use super::fleet::counted;
 use super::guess::Guess;
 use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, MANIFEST, PROCESS};
 use super::sources::{ImportSources, Texts};
@@ -19,6 +18,7 @@ use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::rollout::cloud_foundry::DeploymentRequest;
 use crate::scenario::import::object::or_default;
 use crate::scenario::import::objects::ReadObject;
+use crate::units::counted;
 
 /// Most instances of an app.
 const MOST_INSTANCES: u64 = 100_000;
@@ -169,7 +169,7 @@ fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mu
         notes.push(format!("left out: {} of the app's processes, of other types", found.len() - web.len()));
     }
     let instances = process.value.instances.unwrap_or(0);
-    read.push(format!("{}: a web process with {}", source.name, counted(instances as usize, "instance")));
+    read.push(format!("{}: a web process with {}", source.name, counted(instances, "instance")));
     let HealthCheck { kind, data } = &process.value.readiness_health_check;
     Ok(AppFacts {
         name: "app".to_owned(),
@@ -224,7 +224,7 @@ fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut 
         })?,
     };
     let name = app.name.clone().unwrap_or_else(|| "app".to_owned());
-    read.push(format!("{}: the app `{name}` with {}", source.name, counted(instances as usize, "instance")));
+    read.push(format!("{}: the app `{name}` with {}", source.name, counted(instances, "instance")));
     let kind =
         web.and_then(|web| web.readiness_health_check_type.clone()).or_else(|| app.readiness_health_check_type.clone());
     let interval = web.and_then(|web| web.readiness_health_check_interval).or(app.readiness_health_check_interval);

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use indicatif::HumanCount;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::draft::{ImportedFleet, StrategyDraft};
@@ -24,6 +24,7 @@ use crate::scenario::import::git_repo::GitRepo;
 use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster};
 use crate::scenario::import::object::KubeObject;
 use crate::scenario::import::objects::{ReadObject, name_problems};
+use crate::units::counted;
 
 /// Reads Fleet's exports.
 ///
@@ -78,7 +79,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     }
     let strategy = StrategyDraft { file: file.map(|found| found.file), ..StrategyDraft::of("rancherFleet") };
     let reporting = targets.iter().filter(|target| !target.paused && target.registered);
-    let offline = offline(reporting.filter_map(|target| target.last_seen.as_deref()), targets.len(), &mut notes);
+    let seen = reporting.filter_map(|target| target.last_seen.as_deref());
+    let offline = offline(seen, targets.len(), sources.clock, &mut notes);
     Ok(ImportedFleet {
         offline,
         in_words: format!("{} of {space}", counted(targets.len(), "cluster")),
@@ -156,9 +158,20 @@ fn without_update(targets: &[&InventoryCluster]) -> Option<String> {
 /// default of Fleet's agents. The factor is a guess.
 const LONG_AGO_S: f64 = 3600.0;
 
-/// The share of clusters whose agents have not reported for long, from the times when they did. `None`: all have.
-pub(super) fn offline<'t>(times: impl Iterator<Item = &'t str>, all: usize, notes: &mut Vec<String>) -> Option<Guess> {
-    let times = times.filter_map(|time| time.parse::<jiff::Timestamp>().ok());
+/// The share of clusters whose agents have not reported for long, from the times when they did. `None`: all have. A
+/// time after the `clock` is an agent's wrong clock, beside which all others would be late.
+pub(super) fn offline<'t>(
+    times: impl Iterator<Item = &'t str>,
+    all: usize,
+    clock: Option<Timestamp>,
+    notes: &mut Vec<String>,
+) -> Option<Guess> {
+    let times = times.filter_map(|time| time.parse::<Timestamp>().ok());
+    let (future, times): (Vec<_>, Vec<_>) = times.partition(|time| clock.is_some_and(|clock| *time > clock));
+    if !future.is_empty() {
+        notes.push(format!("left out: the last report of {}, a time in the future", counted(future.len(), "agent")));
+    }
+    let times = times.into_iter();
     let seconds: Vec<f64> = times.map(|time| time.as_nanosecond() as f64 / 1e9).collect();
     let newest = seconds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let silent = seconds.iter().filter(|seen| newest - **seen > LONG_AGO_S).count();
@@ -185,10 +198,4 @@ fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
 /// The note on what is left out; none where that is nothing.
 pub(super) fn left_out(count: usize, one: &str, why: &str) -> Option<String> {
     (count > 0).then(|| format!("left out: {} {why}", counted(count, one)))
-}
-
-/// `1 cluster`, `1,200 clusters`.
-pub(super) fn counted(count: usize, one: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", HumanCount(count as u64))
 }

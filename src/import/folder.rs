@@ -1,10 +1,11 @@
 //! The folder of an imported experiment: staged as results are, checked, and published as a whole.
 //!
-//! An existing folder is replaced only on request, and only where it holds nothing but what an earlier import wrote.
+//! An existing folder is replaced only on request, and only where it holds nothing but files that an earlier import
+//! wrote. These may have been edited since, so what differs is kept beside the new folder.
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::page::{EXPORTED, HEADER};
 use crate::io::create;
@@ -12,6 +13,9 @@ use crate::results::{ResultsError, StagedFolder};
 use crate::scenario::{LoadError, Overrides, Problem, load};
 
 const EXPERIMENT: &str = "experiment.yaml";
+
+/// Ends the name of what a replaced folder is kept as.
+const KEPT_ENDING: &str = ".before-import";
 
 /// Why an import failed.
 #[derive(Debug, thiserror::Error)]
@@ -74,12 +78,32 @@ impl ExperimentFolder {
         Ok(scenarios.flat_map(|scenario| scenario.strategy.explain(scenario.fleet()).warnings).collect())
     }
 
-    /// Renames the folder to the target. What was there is removed.
+    /// Renames the folder to the target. What was there may have edits, so unless it is the same it is kept beside the
+    /// target; returns where.
     ///
     /// # Errors
-    /// When the file system fails; what was there then stays.
-    pub(super) fn publish(self) -> Result<(), ImportError> {
-        Ok(self.0.publish(self.0.replaces(), || Ok(()))?)
+    /// When something is kept there already, or the file system fails; what was there then stays.
+    pub(super) fn publish(self) -> Result<Option<PathBuf>, ImportError> {
+        let (target, replaces) = (self.0.target(), self.0.replaces());
+        if !replaces || is_same(target, self.0.folder()).unwrap_or(false) {
+            self.0.publish(replaces, || Ok(()))?;
+            return Ok(None);
+        }
+        let mut kept = target.file_name().unwrap_or_default().to_owned();
+        kept.push(KEPT_ENDING);
+        let kept = target.with_file_name(kept);
+        if fs::symlink_metadata(&kept).is_ok() {
+            let (target, kept) = (target.display(), kept.display());
+            return Err(ImportError::Folder(format!(
+                "{target} would be kept as {kept}, which exists; move or remove it"
+            )));
+        }
+        fs::rename(target, &kept).map_err(ResultsError::io("move aside", target))?;
+        if let Err(error) = self.0.publish(false, || Ok(())) {
+            fs::rename(&kept, target).map_err(ResultsError::io("restore", target))?;
+            return Err(error.into());
+        }
+        Ok(Some(kept))
     }
 }
 
@@ -112,6 +136,15 @@ fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
         Some(name) => refuse(&format!("has the file `{name}`, which would be lost; move it out of the folder")),
         None => Ok(()),
     }
+}
+
+/// Whether two folders have the same files.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let (mut names, mut others) = (files_in(one)?, files_in(other)?);
+    names.sort();
+    others.sort();
+    let same = |name: &String| Ok(fs::read(one.join(name))? == fs::read(other.join(name))?);
+    Ok(names == others && names.iter().map(same).collect::<io::Result<Vec<bool>>>()?.into_iter().all(|same| same))
 }
 
 fn files_in(folder: &Path) -> io::Result<Vec<String>> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::draft::{ImportedFleet, StrategyDraft};
-use super::fleet::{counted, object_problems, offline};
+use super::fleet::{object_problems, offline};
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
 use super::placement::{ClusterTaint, MemberView, NotPicked, Picked, PickingSpec, PickingStatus};
@@ -18,7 +18,7 @@ use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem};
 use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
 use crate::scenario::import::object::{KubeObject, or_default};
-use crate::units::SimDuration;
+use crate::units::{SimDuration, counted};
 
 /// The property with the number of nodes.
 const NODE_COUNT: &str = "kubernetes-fleet.io/node-count";
@@ -118,7 +118,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         // RFC 3339 in UTC sorts by time.
         joined[*at].value.status.agent_status.iter().filter_map(|agent| agent.last_received_heartbeat.as_deref()).max()
     });
-    let offline = offline(heartbeats, targets.len(), &mut notes);
+    let offline = offline(heartbeats, targets.len(), sources.clock, &mut notes);
     Ok(ImportedFleet {
         offline,
         in_words: counted(targets.len(), "member cluster"),

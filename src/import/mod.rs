@@ -54,6 +54,7 @@ use crate::document::problem::{OrProblems, Source, some_of};
 use crate::document::tree;
 use crate::products;
 use crate::scenario::LoadError;
+use crate::units::counted;
 
 pub use folder::ImportError;
 pub use guess::Guess;
@@ -106,12 +107,13 @@ pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result
         left_out = write_kept(&staged, name, copy.as_ref().unwrap_or(&file.text).as_bytes())?;
         warnings = staged.check(origin)?;
     }
-    staged.publish()?;
+    let kept = staged.publish()?;
     let files = std::iter::once("experiment.yaml").chain(names.all(&draft)).map(str::to_owned).collect();
     let ImportedFleet { read, mut notes, strategy, .. } = draft.fleet;
     if let (Some(file), false) = (strategy.file, left_out.is_empty()) {
         notes.push(format!("{}: left out what is not simulated: {}", file.origin, some_of(&left_out)));
     }
+    notes.extend(kept.map(|kept| format!("the experiment that was in {} is {} now", folder.display(), kept.display())));
     Ok(Imported { folder: folder.to_owned(), files, read, notes, warnings, guesses })
 }
 
@@ -229,7 +231,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
 
 fn in_words(image: &ImportedImage) -> String {
     let (all, new) = sizes(image);
-    let layers = fleet::counted(image.new.manifest.layers.len(), "layer");
+    let layers = counted(image.new.manifest.layers.len(), "layer");
     match &image.previous {
         Some(previous) => format!("{}: {layers}, {all}; {new} of them are not in {}", image.new.file, previous.file),
         None => format!("{}: {layers}, {all}", image.new.file),

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::draft::NodeFacts;
-use super::fleet::counted;
 use super::kinds::NODES;
 use super::sources::Texts;
 use crate::document::problem::OrProblems;
 use crate::scenario::import::object::{KubeObject, or_default};
+use crate::units::counted;
 
 /// Labels of nodes that run the control plane.
 const CONTROL_PLANE: [&str; 3] =

@@ -8,9 +8,10 @@
 
 use serde::Deserialize;
 
-use super::fleet::{counted, left_out};
+use super::fleet::left_out;
 use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::scenario::import::object::or_default;
+use crate::units::counted;
 
 const WITH_STATUS: &str = "export the placement with its status, `kubectl get clusterresourceplacement NAME -o yaml`";
 

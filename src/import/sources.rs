@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use jiff::Timestamp;
 
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::io::{in_words, is_stdin, open_input, text_of, unpacked};
@@ -74,6 +75,9 @@ pub struct ImportSources {
     /// Platform to choose from an image index
     #[arg(long, value_name = "OS/ARCH", help_heading = "Images", default_value = "linux/amd64")]
     pub platform: String,
+    /// The present time. `None`: no time in an export counts as future.
+    #[arg(skip)]
+    pub clock: Option<Timestamp>,
 }
 
 /// The texts of the files of an import.

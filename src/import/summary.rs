@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::guess::Guess;
+use crate::units::counted;
 
 /// An experiment that was written.
 #[derive(Clone, Debug)]
@@ -35,8 +36,8 @@ impl fmt::Display for Imported {
         }
         let folder = self.folder.display();
         writeln!(f, "wrote {folder}: {}", self.files.join(", "))?;
-        let count = self.guesses.len();
-        writeln!(f, "\n{count} assumptions, each with its range in experiment.yaml:")?;
+        let count = counted(self.guesses.len(), "assumption");
+        writeln!(f, "\n{count}, each with its range in experiment.yaml:")?;
         let width = |of: fn(&Guess) -> &str| self.guesses.iter().map(|guess| of(guess).chars().count()).max();
         let setting = width(|guess| &guess.setting).unwrap_or(0);
         let value = width(|guess| &guess.value).unwrap_or(0);

@@ -181,7 +181,7 @@ impl Strategy for UpstreamStrategy {
     /// The program has a model of the agents' part in noticing readiness.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         let at_once = ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO));
-        AgentSpec { readiness: at_once, ..described }
+        AgentSpec { readiness: at_once, ..self.native.agent(described) }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -7,6 +7,7 @@ use itertools::Itertools;
 use super::format::count;
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
+use crate::io::read_below;
 use crate::results::{
     ClusterRow, ComparisonRow, DrawnConstant, Provenance, READY_TIME, RESOLVED_FILE, ReachRange, ResultsError, RunRow,
     Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, compared, grouped, read_draws,
@@ -67,7 +68,7 @@ impl Results {
     /// # Errors
     /// When the folder has no provenance, or a file in it is damaged.
     pub fn of(folder: &Path, tables: Tables) -> Result<Self, ResultsError> {
-        let resolved = std::fs::read_to_string(folder.join(RESOLVED_FILE)).unwrap_or_default();
+        let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
         let (draws, constants) = read_draws(folder)?;
         Ok(Self {
             provenance: Provenance::of_results(folder)?,
@@ -75,7 +76,7 @@ impl Results {
             uncertainty: read_uncertainty(folder)?,
             draws,
             constants,
-            guesses: guesses_of(&resolved),
+            guesses: guesses_of(&String::from_utf8_lossy(&resolved)),
             width: ChartWidth::default(),
         })
     }

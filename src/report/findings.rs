@@ -7,7 +7,7 @@
 use itertools::Itertools;
 
 use super::data::VariantResults;
-use super::format::{RateUnit, count, number, rate, time};
+use super::format::{RateUnit, count, in_unit, number, rate, time};
 use super::names;
 use super::sheet::Sheet;
 use crate::results::READY_TIME;
@@ -113,10 +113,10 @@ pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
     let least = alone_or_several(least, &from, variants, |variant| variant.median("peak_pulls").map(count));
     match variants {
         _ if high <= 0.0 => vec!["No variant pulls an image".to_owned()],
-        [_] => vec![format!("At most {to} image pulls run at once")],
-        _ if from == to => vec![format!("Every variant peaks at {to} concurrent image pulls")],
+        [_] => vec![format!("At most {to} image {} at once", if to == "1" { "pull runs" } else { "pulls run" })],
+        _ if from == to => vec![format!("Every variant peaks at {}", in_unit(high, "concurrent image pulls"))],
         _ => vec![
-            format!("{most} peaks at {to} concurrent image pulls, {least} at {from}"),
+            format!("{most} peaks at {}, {least} at {from}", in_unit(high, "concurrent image pulls")),
             format!("Concurrent image pulls peak between {from} and {to}"),
         ],
     }
@@ -179,7 +179,8 @@ pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
     let (from, to) = (count(low), count(high));
     let least = alone_or_several(least, &from, variants, |variant| most(variant).map(count));
     if variants.len() == 1 || from == to {
-        return vec![format!("At most {to} clusters update at once")];
+        let clusters = if to == "1" { "cluster updates" } else { "clusters update" };
+        return vec![format!("At most {to} {clusters} at once")];
     }
     vec![
         format!("{greatest} updates up to {to} clusters at once, {least} up to {from}"),
@@ -282,10 +283,10 @@ pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     let (from, to) = (if low > 0.0 { count(low) } else { "no".to_owned() }, count(high));
     let clusters = if count(low) == "1" { "cluster" } else { "clusters" };
     if variants.len() == 1 {
-        return vec![format!("The defective revision reaches {to} clusters")];
+        return vec![format!("The defective revision reaches {}", in_unit(high, "clusters"))];
     }
     if count(low) == count(high) {
-        return vec![format!("Every variant exposes {to} clusters to the defective revision")];
+        return vec![format!("Every variant exposes {} to the defective revision", in_unit(high, "clusters"))];
     }
     let first = match fewest {
         1 => format!("{least} exposes {from} {clusters}"),

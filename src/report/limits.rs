@@ -4,6 +4,7 @@ use super::data::{Results, VariantResults};
 use super::format::in_unit;
 use super::wrap::letters;
 use crate::results::{Limit, RunRow, ShareVerdict, Verdict};
+use crate::units::counted;
 
 /// A limit that the experiment asserts.
 #[derive(Clone, Debug)]
@@ -85,7 +86,7 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
             });
             format!("of all runs, {}–{} meet the limit{needed}", percent_down(share.low), percent_up(share.high))
         });
-        (format!("{value}; {outside} of {runs} runs outside the limit"), share)
+        (format!("{value}; {outside} of {} outside the limit", counted(runs, "run")), share)
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::units::counted;
+
 /// Why results could not be written or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -21,6 +23,9 @@ pub enum ResultsError {
     /// A path that cannot be a results folder: a file, a dangling link, or a path without a name.
     #[error("{} is not a folder; choose another output folder", .0.display())]
     NotAFolder(PathBuf),
+    /// A folder that cannot be renamed, such as a mount point.
+    #[error("cannot replace the folder {}: {}; use a new folder in it, e.g. `{}/results`", .0.display(), .1, .0.display())]
+    Fixed(PathBuf, #[source] std::io::Error),
     /// A folder without results, or without a plan.
     #[error(
         "{} is not a results folder: {file} is missing or damaged; name a folder that `fleetsim run` wrote",
@@ -53,9 +58,9 @@ pub enum ResultsError {
     },
     /// A finished study that a smaller or another one, asked for on the command line, would replace.
     #[error(
-        "{} has the results of `{found}`, with {replicates} replicates and seed {seed}; add `--out DIR` to keep them, or \
+        "{} has the results of `{found}`, with {} and seed {seed}; add `--out DIR` to keep them, or \
          `--replace` to replace them",
-        path.display()
+        path.display(), counted(*replicates, "replicate")
     )]
     Finished {
         /// The folder.

@@ -12,8 +12,8 @@ use super::journal::Journal;
 use super::provenance::{sha256, to_json};
 use super::staging::{StagedFolder, files_below, is_empty};
 use super::{
-    BuildInfo, CALIBRATION_FILE, FileDigest, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE, ResultsError,
-    SENSITIVITY_FILE, SNIPPET_FILE,
+    BuildInfo, CALIBRATION_FILE, FileDigest, INPUTS_FOLDER, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE,
+    ResultsError, SENSITIVITY_FILE, SNIPPET_FILE,
 };
 use crate::io::{create, read_below};
 
@@ -57,10 +57,9 @@ impl Publication {
     /// fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::of_results(target)?;
-        // Copies of inputs are often left out of what is shared.
-        let copies = provenance.inputs.iter().filter_map(FileDigest::copy);
-        let copies = copies.chain([RESOLVED_FILE.to_owned()]);
-        let inputs: Vec<String> = copies.filter(|copy| target.join(copy).exists()).collect();
+        // All that the folder has of the inputs stays. Copies are often left out of what is shared.
+        let is_copy = |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
+        let inputs: Vec<String> = files_below(target)?.keys().filter(is_copy).cloned().collect();
         let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
         let renewed = Self::begin(target, provenance)?;
         for copy in inputs {

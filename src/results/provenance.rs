@@ -227,8 +227,10 @@ impl FileDigest {
     /// leads out of the experiment's folder.
     #[must_use]
     pub fn copy(&self) -> Option<String> {
-        let is_inside = Path::new(&self.path).components().all(|part| matches!(part, Component::Normal(_)));
-        is_inside.then(|| format!("{INPUTS_FOLDER}/{}", self.path.replace('\\', "/")))
+        // Backslashes become `/` first, so that they cannot lead out afterwards.
+        let path = self.path.replace('\\', "/");
+        let is_inside = Path::new(&path).components().all(|part| matches!(part, Component::Normal(_)));
+        (is_inside && !path.is_empty()).then(|| format!("{INPUTS_FOLDER}/{path}"))
     }
 }
 
@@ -374,6 +376,16 @@ mod tests {
         std::fs::write(&path, r#"{"program": "fleetsim", "schema_version": 99}"#).expect("written");
         let error = Provenance::read(folder.path()).expect_err("a later format").to_string();
         assert!(error.contains("has format version 99"), "{error}");
+    }
+
+    #[test]
+    fn copies_of_inputs_stay_below_the_folder_of_inputs() {
+        let copy = |path: &str| FileDigest { path: path.to_owned(), sha256: String::new() }.copy();
+        assert_eq!(copy("a/b.csv").as_deref(), Some("inputs/a/b.csv"));
+        assert_eq!(copy("a\\b.csv").as_deref(), Some("inputs/a/b.csv"));
+        for path in ["", "..", "../x", "/x", "a/../../x", "a\\..\\..\\..\\x", "..\\x", "\\x"] {
+            assert_eq!(copy(path), None, "{path}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! its runs, and was renamed to its place when it was complete. Files are compared with the hashes in the provenance,
 //! so a damaged or changed file is found; what no hash covers is the provenance itself.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,9 +126,8 @@ impl ShardSet {
             }
         }
         let set = Self { shards };
-        let first = set.shards.first_key_value().ok_or_else(|| ShardError::None(folders[0].clone()))?.1;
-        let last_round = set.shards.keys().map(|(round, _)| *round).max().unwrap_or(1);
-        set.check_complete(&first.info, if rounds == u32::MAX { last_round } else { rounds })?;
+        let (last_round, _) = *set.shards.last_key_value().ok_or_else(|| ShardError::None(folders[0].clone()))?.0;
+        set.check_complete(if rounds == u32::MAX { last_round } else { rounds })?;
         for shard in set.shards.values() {
             shard.check_files()?;
         }
@@ -178,13 +178,13 @@ impl ShardSet {
         self.shards.first_key_value().expect("a set has shards").1
     }
 
-    fn check_complete(&self, info: &ShardInfo, rounds: u32) -> Result<(), ShardError> {
-        let of = info.shard.of;
+    fn check_complete(&self, rounds: u32) -> Result<(), ShardError> {
+        let of = self.count();
         let all = (1..=rounds).flat_map(|round| (1..=of).map(move |number| (round, number)));
         let mut missing = all.filter(|key| !self.shards.contains_key(key));
         let Some((round, number)) = missing.next() else { return Ok(()) };
         let name = |(round, number): (u32, u32)| StudyShard { number, of }.folder_name(round);
-        let command = format!("{} {}", info.whole_command, StudyShard { number, of }.flags(round));
+        let command = self.first().command(StudyShard { number, of }, round);
         // Numbers of shards are not to be trusted, so few of those that are missing are looked at.
         let further: Vec<String> = missing.by_ref().take(MOST_NAMED - 1).map(name).collect();
         let is_one = further.is_empty();
@@ -281,11 +281,19 @@ impl FoundShard {
     }
 
     fn damaged(&self, name: &str, problem: &'static str) -> ShardError {
-        ShardError::Damaged {
-            file: self.folder.join(name),
-            problem,
-            command: format!("{} {}", self.info.whole_command, self.info.shard.flags(self.info.round)),
+        let command = self.command(self.info.shard, self.info.round);
+        ShardError::Damaged { file: self.folder.join(name), problem, command }
+    }
+
+    /// The command that writes a shard of the same study beside this one.
+    fn command(&self, shard: StudyShard, round: u32) -> String {
+        let command = format!("{} {}", self.info.whole_command, shard.flags(round));
+        let home = self.folder.parent().unwrap_or(Path::new(""));
+        if home == Path::new("results").join(format!("{}.shards", self.provenance.experiment)) {
+            return command;
         }
+        let home = if home.as_os_str().is_empty() { ".".into() } else { home.to_string_lossy() };
+        format!("{command} --out {}", shlex::try_quote(&home).unwrap_or(Cow::Borrowed(&home)))
     }
 }
 

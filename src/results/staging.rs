@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::ResultsError;
@@ -41,6 +42,7 @@ impl StagedFolder {
         check(&target)?;
         remove_abandoned(&parent, &name);
         let (folder, lock) = staged(&parent, &name)?;
+        check_renameable(folder.path(), &target)?;
         Ok(Self { target, folder, _lock: lock })
     }
 
@@ -83,6 +85,22 @@ impl StagedFolder {
             then()
         })
     }
+}
+
+/// Checks, before any work, that `target` can be replaced: renames `staging`, which is empty, over it. The system
+/// refuses that for a mount point, and otherwise only if there is something in `target`, which stays as it is.
+fn check_renameable(staging: &Path, target: &Path) -> Result<(), ResultsError> {
+    // Other systems never rename over a folder.
+    if !cfg!(unix) || !target.exists() {
+        return Ok(());
+    }
+    uninterrupted(|| match fs::rename(staging, target) {
+        Ok(()) => fs::create_dir(staging).map_err(ResultsError::io("create the folder", staging)),
+        Err(error) => match error.kind() {
+            ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Ok(()),
+            _ => Err(ResultsError::Fixed(target.to_owned(), error)),
+        },
+    })
 }
 
 /// A new hidden folder for the results `name`, with its lock.

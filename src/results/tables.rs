@@ -3,7 +3,7 @@
 //! CSV as RFC 4180 has it, except that records end in a line feed: one header line, quotes only where needed, empty
 //! for no value, floats in the shortest form that reads back to the same bits.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use csv::StringRecord;
@@ -119,7 +119,7 @@ impl Tables {
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
             variants: read_records(folder, "variants.csv")?,
-            runs: from_csv(folder, "runs.csv", row)?,
+            runs: from_csv(folder, "runs.csv", run_row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             summary: from_csv(folder, "summary.csv", row)?,
             comparison: from_csv_if_there(folder, "comparison.csv", row)?,
@@ -201,6 +201,13 @@ pub(super) fn row<Row: DeserializeOwned>(record: &StringRecord, header: &StringR
     record.deserialize(Some(header))
 }
 
+/// A run of which statistics can be made.
+pub(super) fn run_row(record: &StringRecord, header: &StringRecord) -> csv::Result<RunRow> {
+    let run: RunRow = row(record, header)?;
+    let refused = || io::Error::new(ErrorKind::InvalidData, "the measures of a run must be finite numbers");
+    if run.is_finite() { Ok(run) } else { Err(refused().into()) }
+}
+
 /// A row that begins with a run's key. Each half takes its columns by name and skips the others.
 fn keyed_row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<(RunKey, Row)> {
     Ok((row(record, header)?, row(record, header)?))
@@ -271,6 +278,20 @@ mod tests {
             std::fs::write(folder.path().join(name), bytes).expect("written");
         }
         assert_eq!(Tables::read(folder.path()).expect("readable"), tables);
+    }
+
+    #[test]
+    fn a_run_without_finite_measures_is_refused() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut tables = Tables::of(&two_variants(), 1);
+        for number in [f64::NAN, f64::INFINITY] {
+            tables.runs[0].reachable_ready_s = Some(number);
+            for (name, bytes) in tables.files() {
+                std::fs::write(folder.path().join(name), bytes).expect("written");
+            }
+            let error = Tables::read(folder.path()).expect_err("no statistic can be made").to_string();
+            assert!(error.contains("runs.csv") && error.contains("must be finite numbers"), "{error}");
+        }
     }
 
     #[test]

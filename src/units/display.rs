@@ -4,6 +4,21 @@ use std::fmt;
 
 use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 
+/// A number of things, with thousands separators: `1 cluster`, `1,200 clusters`.
+#[must_use]
+pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    format!("{text} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 impl fmt::Display for Bytes {
     /// `1.05 GB`, `17 MB`, `512 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,6 +120,12 @@ fn print_duration(span: SimDuration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_of_things_is_singular_for_one_alone() {
+        let texts = [0, 1, 999, 1_000, 1_234_567].map(|number: u64| counted(number, "run"));
+        assert_eq!(texts, ["0 runs", "1 run", "999 runs", "1,000 runs", "1,234,567 runs"]);
+    }
 
     #[test]
     fn quantities_print_short_and_with_their_unit() {

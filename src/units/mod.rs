@@ -14,6 +14,7 @@ pub mod serial;
 pub mod text;
 mod time;
 
+pub use display::counted;
 pub use quantity::{Bytes, BytesPerSec, Factor, PerSecond, Share};
 pub use text::{UnitError, WithUnit};
 pub use time::{SimDuration, SimTime};

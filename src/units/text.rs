@@ -281,6 +281,9 @@ impl<T> Notation<T> {
         }
         match self.units.iter().find(|(name, _)| *name == unit) {
             Some(&(_, size)) => Ok((size, after.trim_start())),
+            None if matches!(unit, "e" | "E" | "e-" | "E-" | "e+" | "E+") => {
+                Err(UnitError(format!("`{value}` has an exponent; write all digits, e.g. `{}`", self.example)))
+            }
             None => {
                 let Self { quantity, units_text: units, .. } = self;
                 Err(UnitError(format!("`{unit}` in `{value}` is not a unit of {quantity}; use {units}")))
@@ -352,6 +355,8 @@ mod tests {
     fn invalid_quantities_are_rejected_with_a_fix() {
         let cases = [
             (SimDuration::parse("90").unwrap_err(), "`90` has no unit; write e.g. `90s`"),
+            (SimDuration::parse("1e3 s").unwrap_err(), "`1e3 s` has an exponent; write all digits, e.g. `90s`"),
+            (Bytes::parse("2.5E+8 B").unwrap_err(), "`2.5E+8 B` has an exponent; write all digits, e.g. `200 MiB`"),
             (SimDuration::parse("").unwrap_err(), "`` is not a duration; write e.g. `90s`"),
             (SimDuration::parse("soon").unwrap_err(), "`soon` is not a duration; write e.g. `90s`"),
             (SimDuration::parse("-1s").unwrap_err(), "`-1s` is out of range: a duration is 0 or more"),

@@ -252,6 +252,57 @@ fn an_unwritable_folder_is_reported_before_the_simulation_starts() {
     assert!(message.starts_with("error: ") && message.contains("file"), "{message}");
 }
 
+/// Nobody but root can mount a folder; without that, there is nothing to test.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mount_point_is_refused_before_the_simulation_starts() {
+    let folder = experiment();
+    for name in ["empty", "full"] {
+        fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    fleetsim(folder.path()).args(["run", ".", "--out", "full"]).assert().success();
+    for name in ["empty", "full"] {
+        let script = format!(
+            "mount --bind {name} {name} || exit 77; exec {} run . --out {name} --replace --seed 8",
+            env!("CARGO_BIN_EXE_fleetsim")
+        );
+        let mut command = std::process::Command::new("unshare");
+        let command = command.args(["--mount", "sh", "-c", &script]).current_dir(folder.path());
+        let Ok(output) = command.output() else { return eprintln!("skipped: no `unshare`") };
+        let message = text(&output.stderr);
+        if output.status.code() == Some(77) || message.contains("unshare: ") {
+            return eprintln!("skipped: not allowed to mount: {message}");
+        }
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        let start = format!("error: cannot replace the folder {name}: ");
+        let start = if name == "empty" { start } else { "error: cannot replace the folder ".to_owned() };
+        assert!(message.starts_with(&start) && message.contains("; use a new folder in it, e.g. `"), "{message}");
+        let others = contents(folder.path()).into_iter().filter(|(name, _)| name.starts_with('.'));
+        assert_eq!(others.count(), 0, "nothing is left beside it");
+    }
+}
+
+#[test]
+fn a_junit_report_that_cannot_be_written_is_refused_before_the_simulation_starts() {
+    let folder = experiment();
+    fs::write(folder.path().join("file"), "").expect("a file");
+    for (command, junit) in [
+        (&["run", "."][..], "none/limits.xml"),
+        (&["run", "."], "file/limits.xml"),
+        (&["run", "."], "."),
+        (&["run", "."], "experiment.yaml"),
+        (&["compare", "none.yaml", "other.yaml"], "none/limits.xml"),
+    ] {
+        let assert = fleetsim(folder.path()).args(command).args(["--junit", junit]).assert().code(1);
+        let message = text(&assert.get_output().stderr);
+        assert!(message.starts_with(&format!("error: cannot write {junit}: ")), "{message}");
+        let left = fs::read_dir(folder.path().join("results")).into_iter().flatten().count();
+        assert_eq!(left, 0, "no results, and no runs that were saved");
+    }
+    // The folder of the results is made for them.
+    fleetsim(folder.path()).args(["run", ".", "--junit", "results/limits.xml"]).assert().success();
+}
+
 #[test]
 fn check_reports_all_errors_of_an_experiment_with_their_lines() {
     let folder = experiment();

@@ -206,7 +206,7 @@ fn shards_that_do_not_make_up_the_study_are_refused() {
     let told = refused(at, &merge, 2);
     assert_eq!(
         told,
-        "error: all 2 shards are needed, but 2-of-2 is missing; run `fleetsim run luck.yaml --shard 2/2`\n"
+        "error: all 2 shards are needed, but 2-of-2 is missing; run `fleetsim run luck.yaml --shard 2/2 --out shards`\n"
     );
     run(at, &["run", "luck.yaml", "--seed", "9", "--shard", "2/2", "--out", "shards"]);
     let told = refused(at, &merge, 2);

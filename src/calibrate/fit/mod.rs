@@ -86,6 +86,7 @@ impl Measurements {
         let zeros = sorted.iter().filter(|value| **value <= 0.0).count();
         let spread = sorted.last().zip(sorted.first()).is_some_and(|(last, first)| last > first);
         record.warning = Some(match &record.fits[..] {
+            _ if sorted.len() == 1 => format!("1 value is too few to fit a distribution; at least {FEWEST} are needed"),
             _ if sorted.len() < FEWEST => {
                 format!("{} values are too few to fit a distribution; at least {FEWEST} are needed", sorted.len())
             }

@@ -23,7 +23,7 @@ use super::images::{KnownImages, KnownLayer};
 use crate::results::{CalibratedValue, ImageRow, RateParameter, RatesRecord};
 use crate::stats;
 use crate::units::display::significant;
-use crate::units::{Bytes, BytesPerSec, SimDuration};
+use crate::units::{Bytes, BytesPerSec, SimDuration, counted};
 use crate::world::{DiskSpec, NodeSpec, RegistrySpec};
 use choice::{Chosen, Knowledge, choose};
 use least_squares::PullGroup;
@@ -293,7 +293,7 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
         );
     }
     if groups.len() < 5 {
-        let images = if groups.len() == 1 { "1 image".to_owned() } else { format!("{} images", groups.len()) };
+        let images = counted(groups.len(), "image");
         warnings.push(format!(
             "rates: they rest on {images}; parameters that these do not determine keep the model's defaults"
         ));

@@ -46,7 +46,7 @@ pub(crate) struct RancherFleetConfig {
     in_place: RolloutStrategy,
 }
 
-/// A fleet.yaml, of which `rolloutStrategy`, `paused` and whether there are Helm values are read.
+/// A fleet.yaml, of which `rolloutStrategy`, `paused`, whether there are Helm values and whether Helm waits are read.
 type FleetYaml = ProductFile<RolloutStrategy>;
 
 /// The fields of a fleet.yaml. Source: `FleetYAML` in `internal/bundlereader` and `BundleSpec` with
@@ -154,7 +154,8 @@ impl Product for RancherFleetConfig {
         let in_file = file.as_ref().is_some_and(|file| has_values(&file.document));
         let has_values = self.helm_values.unwrap_or(in_file);
         let paused = file.as_ref().is_some_and(|file| is_paused(&file.document));
-        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values, paused });
+        let waits = file.as_ref().is_some_and(|file| waits(&file.document));
+        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values, paused, waits });
         self.controller.apply(Program::new("fleet", self.file.as_deref()), native, path, context)
     }
 }
@@ -191,6 +192,12 @@ fn has_values(document: &Document) -> bool {
         _ => false,
     };
     ["values", "valuesFiles", "valuesFrom", "templateValues"].iter().any(is_given)
+}
+
+/// Returns whether Fleet's agent waits in Helm. Source: `internal/helmdeployer/install.go` of rancher/fleet.
+fn waits(document: &Document) -> bool {
+    let timeout = document.tree.get(&Path::of("helm").key("timeoutSeconds"));
+    matches!(timeout.map(|node| &node.value), Some(Value::Int(1..)))
 }
 
 /// Returns whether a fleet.yaml pauses its bundle.

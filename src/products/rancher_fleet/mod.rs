@@ -17,6 +17,7 @@ use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yam
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{FleetCluster, RolloutStrategy, explain as explain_bundle, groups_of};
+use crate::world::AgentSpec;
 
 pub(crate) use config::RancherFleetConfig;
 pub use version::FleetVersion;
@@ -34,6 +35,8 @@ pub struct RancherFleetStrategy {
     pub has_values: bool,
     /// The fleet.yaml pauses the bundle: nothing is updated until a person resumes it.
     pub paused: bool,
+    /// The fleet.yaml has a `helm.timeoutSeconds`: agents wait in Helm until the workloads are ready.
+    pub waits: bool,
 }
 
 impl Strategy for RancherFleetStrategy {
@@ -49,6 +52,10 @@ impl Strategy for RancherFleetStrategy {
 
     fn snippet(&self) -> Option<Snippet> {
         yaml_snippet("Rancher Fleet, in fleet.yaml", json!({ "rolloutStrategy": self.strategy }))
+    }
+
+    fn agent(&self, described: AgentSpec) -> AgentSpec {
+        AgentSpec { wait: described.wait || self.waits, ..described }
     }
 
     /// A stop pauses the bundle.

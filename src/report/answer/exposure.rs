@@ -10,6 +10,7 @@ use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
 use crate::results::{RunRow, contenders};
+use crate::units::counted;
 
 /// A variant's exposure.
 struct Exposed<'v, 'r> {
@@ -87,7 +88,10 @@ fn completing(exposed: &[Exposed<'_, '_>]) -> String {
         .filter(|one| one.variant.finished() > 0)
         .map(|one| match one.variant.ready_time() {
             Some(median) => format!("`{}` after {}", one.label, completion(one.variant, median)),
-            None => format!("`{}` in {} of {} runs", one.label, one.variant.finished(), one.variant.runs.len()),
+            None => {
+                let runs = counted(one.variant.runs.len(), "run");
+                format!("`{}` in {} of {runs}", one.label, one.variant.finished())
+            }
         })
         .collect();
     match (complete.is_empty(), exposed.len()) {

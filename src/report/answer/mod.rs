@@ -25,6 +25,7 @@ use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded};
 use crate::results::{RunRow, Setting, contenders, distinct, share_below, share_below_at};
+use crate::units::counted;
 
 /// The answer to an experiment's question.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -360,7 +361,7 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
     let each = ends.iter().enumerate().map(|(at, group)| {
         let run = group[0];
         let end = ended(run.outcome);
-        let of = if at == 0 { format!(" of {runs} runs") } else { String::new() };
+        let of = if at == 0 { format!(" of {}", counted(runs, "run")) } else { String::new() };
         let is_rule = !run.held_detail.is_empty();
         let is_same = at > 0 && end == last && is_rule;
         last = end;

@@ -2,6 +2,7 @@
 
 use crate::report::prelude::*;
 use crate::results::SampleRecord;
+use crate::units::counted;
 
 /// Draws the chart.
 pub(super) fn draw(sample: &SampleRecord, sheet: Sheet<'_>) -> Canvas {
@@ -9,13 +10,7 @@ pub(super) fn draw(sample: &SampleRecord, sheet: Sheet<'_>) -> Canvas {
     let height = 540.0;
     let (key_right, key_below) = key_room(sheet, &entries);
     let area = Area::of_page(sheet, height, 50.0, key_right);
-    let note = format!(
-        "{} value{} from {}; median {}",
-        count(sample.count as f64),
-        if sample.count == 1 { "" } else { "s" },
-        sample.source,
-        time(sample.median_s)
-    );
+    let note = format!("{} from {}; median {}", counted(sample.count, "value"), sample.source, time(sample.median_s));
     let head = Head { subject: &heading(sample), findings: Vec::new(), note };
     let mut canvas = page(sheet, &head, height + key_below);
     let x = scale(sample, area);

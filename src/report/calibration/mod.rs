@@ -9,6 +9,7 @@ use super::format::{count, number, percent, time};
 use super::sheet::Sheet;
 use super::wrap::{joined, text_table, wrapped};
 use crate::results::{CalibrationRecord, FitRecord, PredictionRecord, RateParameter, RatesRecord, SampleRecord};
+use crate::units::counted;
 
 /// The charts with the names of their files.
 pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
@@ -61,9 +62,8 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
 
 /// `1,200 pulls of 9 images on 1 node`.
 fn extent(rates: &RatesRecord) -> String {
-    let of = |number: u64, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
-    let (images, nodes) = (of(rates.images.len() as u64, "image"), of(rates.nodes, "node"));
-    format!("{} pulls of {images} on {nodes}", count(rates.pulls as f64))
+    let (images, nodes) = (counted(rates.images.len(), "image"), counted(rates.nodes, "node"));
+    format!("{} of {images} on {nodes}", counted(rates.pulls, "pull"))
 }
 
 fn of_rates(rates: &RatesRecord, width: usize) -> String {
@@ -100,10 +100,10 @@ fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
         format!(" From schedule to start, pods differ by {} (median).", percent(absolute))
     });
     let text = format!(
-        "prediction of {} ({} pods; {}): the last pod started after {} in reality, after {} in the prediction \
+        "prediction of {} ({}; {}): the last pod started after {} in reality, after {} in the prediction \
          (90% of runs: {} to {}), {:+.1}%.{pods} {sample}",
         prediction.source,
-        count(prediction.pods as f64),
+        counted(prediction.pods, "pod"),
         prediction.simulated,
         time(prediction.completion_s),
         time(prediction.predicted_completion_s),

@@ -2,6 +2,7 @@
 
 use crate::report::prelude::*;
 use crate::results::PredictionRecord;
+use crate::units::counted;
 
 /// Draws the chart.
 pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
@@ -18,8 +19,8 @@ pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
     );
     let from = if prediction.is_in_sample { "the same events" } else { "other events" };
     let note = format!(
-        "{} pods; simulated: {}; rates from {from}; band: 90% of {} runs",
-        count(prediction.pods as f64),
+        "{}; simulated: {}; rates from {from}; band: 90% of {} runs",
+        counted(prediction.pods, "pod"),
         prediction.simulated,
         prediction.runs
     );

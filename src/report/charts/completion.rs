@@ -78,7 +78,10 @@ fn headline(variant: &VariantResults<'_>) -> String {
         (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
         (Some(median), _) => time(median),
         (None, _) => match (variant.finished(), variant.unfinished()) {
-            (0, Some(run)) => format!("all {} runs {}", variant.runs.len(), ended(run.outcome)),
+            (0, Some(run)) => match variant.runs.len() {
+                1 => format!("the run {}", ended(run.outcome)),
+                runs => format!("all {runs} runs {}", ended(run.outcome)),
+            },
             (finished, _) => format!("{finished} of {} finished", variant.runs.len()),
         },
     }

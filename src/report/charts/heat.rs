@@ -8,6 +8,7 @@
 use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
 use crate::results::grouped;
+use crate::units::counted;
 
 /// Values that span more than this factor are shaded by their logarithm.
 const LOG_FROM: f64 = 10.0;
@@ -281,9 +282,10 @@ fn draw_cell(
     if is_late {
         hatch(canvas, [left, top, right, bottom], if median.is_some() { colour } else { AXIS });
     }
-    let mut lines = vec![median.map_or_else(|| format!("{finished} of {runs} runs"), |median| (measure.text)(median))];
+    let share_finished = format!("{finished} of {}", counted(runs, "run"));
+    let mut lines = vec![median.map_or_else(|| share_finished.clone(), |median| (measure.text)(median))];
     if needs_an_end && median.is_some() && finished > 0 && finished < runs {
-        lines.push(format!("{finished} of {runs} runs"));
+        lines.push(share_finished);
     }
     let (x, middle) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
     for (at, line) in lines.iter().enumerate() {

@@ -7,6 +7,7 @@ use super::table::VariantLabel;
 use crate::report::data::{DisplayedRun, Results, VariantResults, links};
 use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
+use crate::units::counted;
 
 /// Most blocking reasons that are listed for one variant.
 const HELD_SHOWN: usize = 3;
@@ -36,10 +37,10 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         let shown =
             if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
         let held = held(variant);
-        let runs = variant.runs.len();
+        let runs = counted(variant.runs.len(), "run");
         let rules = held.iter().filter(|(run, _)| !run.held_detail.is_empty()).map(|(run, _)| run.held_by.as_str());
         boxes.push_str(&format!(
-            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs} runs</span> <span>{}</span></summary>\n<p>Of {runs} runs: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
+            "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs}</span> <span>{}</span></summary>\n<p>Of {runs}: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
             swatch(name.style),
             escaped(&name.label),
             stalled + late,
@@ -94,8 +95,7 @@ fn ruled(run: &RunRow) -> String {
 
 /// The line under the question: clusters, runs, seed and version.
 pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
-    let s = |number: usize| if number == 1 { "" } else { "s" };
-    let mut parts = vec![format!("{} variant{}", variants.len(), s(variants.len()))];
+    let mut parts = vec![counted(variants.len(), "variant")];
     if !variants.is_empty() {
         parts.insert(0, escaped(&crate::report::data::extent(variants)).replace(", ", " × "));
     }

@@ -10,6 +10,7 @@ use super::table::{load_name, load_text, named_columns, room_beside, verdict};
 use crate::report::format::{count, percent, time};
 use crate::report::wrap::{joined, wrapped};
 use crate::results::{Candidate, CandidateStatus, FrontPlace, PlanRecord, Question, Setting, TunedPlan};
+use crate::units::counted;
 
 /// Most settings of the front that are listed.
 const ROWS: usize = 16;
@@ -21,11 +22,11 @@ pub(super) fn front(plan: &PlanRecord, tuned: &TunedPlan, question: &Question, w
     let exposure = exposure_words(&tuned.exposure);
     let head = format!(
         "Front: {} of {} tried settings, which no other beats in time, {} and exposure ({exposure}) together, from the \
-         same {} runs of each.",
+         same {} of each.",
         on_front().count(),
         count(tried as f64),
         load_name(plan),
-        tuned.runs_each,
+        counted(tuned.runs_each, "run"),
     );
     wrapped(&head, width, "") + &table(plan, question) + &present(plan, question, width)
 }

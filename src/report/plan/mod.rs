@@ -13,6 +13,7 @@ use super::wrap::wrapped;
 use crate::results::{
     Candidate, CandidateStatus, ExhaustiveSearch, Limit, PlanRecord, Question, Statistic, StrategyAnswer,
 };
+use crate::units::counted;
 
 /// Most candidates with unfinished runs that are listed.
 const LOSING_MAX: usize = 12;
@@ -94,14 +95,14 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
     let mut text = if answer.is_decided {
         format!("{}{mark}: {objective}.", name(found))
     } else {
-        let (strategy, runs) = (&answer.strategy, count(runs_of(question, answer) as f64));
-        format!("{strategy}: not certain after {runs} runs. The best estimate is {}{mark}: {objective}.", name(found))
+        let (strategy, runs) = (&answer.strategy, counted(runs_of(question, answer), "run"));
+        format!("{strategy}: not certain after {runs}. The best estimate is {}{mark}: {objective}.", name(found))
     };
     if !plan.limits.is_empty() {
         text.push_str(&format!(
-            " It met all limits in {} of {} runs; with {} confidence, at least {} of all runs do.",
+            " It met all limits in {} of {}; with {} confidence, at least {} of all runs do.",
             kept.kept,
-            kept.runs,
+            counted(kept.runs, "run"),
             percent(plan.confidence),
             percent_down(kept.share_at_least),
         ));
@@ -169,7 +170,7 @@ fn unfinished(candidate: &Candidate) -> Option<String> {
     let runs: u64 = candidate.unfinished.iter().map(|(_, runs)| runs).sum();
     let rules: Vec<&str> = candidate.unfinished.iter().map(|(rule, _)| rule.as_str()).collect();
     let rules = rules.into_iter().filter(|rule| !rule.is_empty()).join(" or ");
-    (runs > 0).then(|| format!("{runs} of {} runs did not finish{}", candidate.runs, blocked_by(&rules)))
+    (runs > 0).then(|| format!("{runs} of {} did not finish{}", counted(candidate.runs, "run"), blocked_by(&rules)))
 }
 
 /// Why a candidate is out, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212 pulls; 3 of
@@ -187,7 +188,7 @@ fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
         let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit;
         let value = value.map_or_else(|| "never reached".to_owned(), |value| in_unit(value, unit));
         let rest = unfinished.filter(|_| unit == "s");
-        let runs = rest.unwrap_or_else(|| format!("{beyond} of {} runs exceed it", candidate.runs));
+        let runs = rest.unwrap_or_else(|| format!("{beyond} of {} exceed it", counted(candidate.runs, "run")));
         Some(format!(" ({value}; {runs})"))
     });
     format!("{verb} {}{}", candidate.reason, facts.unwrap_or_default())
@@ -261,10 +262,10 @@ const RARE_EVENTS: &str = ", as far as events in at least 5% of the runs decide 
 fn effort(plan: &PlanRecord, width: usize) -> String {
     let times = plan.exhaustive_runs as f64 / plan.runs.max(1) as f64;
     let mut text = format!(
-        "{} runs. An exhaustive search with {} replicates of each candidate takes {} runs, {times:.1} times as many.",
-        count(plan.runs as f64),
-        plan.replicates,
-        count(plan.exhaustive_runs as f64),
+        "{}. An exhaustive search with {} of each candidate takes {}, {times:.1} times as many.",
+        counted(plan.runs, "run"),
+        counted(plan.replicates, "replicate"),
+        counted(plan.exhaustive_runs, "run"),
     );
     if let Some(most) = plan.stopped_at {
         text.push_str(&format!(" The search stopped at its budget of {} runs.", count(most as f64)));
@@ -294,8 +295,8 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
 fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
     let agreed = exhaustive.answers.iter().filter(|(_, agrees)| *agrees).count();
     let mut text = format!(
-        " The exhaustive search ({} runs) agrees on {agreed} of {} answers",
-        count(exhaustive.runs as f64),
+        " The exhaustive search ({}) agrees on {agreed} of {} answers",
+        counted(exhaustive.runs, "run"),
         exhaustive.answers.len()
     );
     let found = plan.questions.iter().flat_map(|question| &question.answers);

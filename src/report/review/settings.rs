@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::ReviewSide;
 use crate::report::format::number;
+use crate::units::counted;
 
 /// A setting that differs, or a file with other contents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,7 +69,7 @@ fn values(bytes: &[u8]) -> Option<Value> {
 fn image(manifest: &Value) -> Option<String> {
     let layers = manifest.get("layers")?.as_array()?;
     let bytes: u64 = layers.iter().filter_map(|layer| layer.get("size")?.as_u64()).sum();
-    Some(format!("{} MB in {} layers", number(bytes as f64 / 1e6), layers.len()))
+    Some(format!("{} MB in {}", number(bytes as f64 / 1e6), counted(layers.len(), "layer")))
 }
 
 /// Every scalar of a document by its path.

@@ -15,6 +15,7 @@ use super::format::in_unit;
 use super::sheet::Sheet;
 use super::wrap::{shortened, text_table, wrapped};
 use crate::results::{DecisionEnd, DecisionRecord, EffectRow, SensitivityRecord, grouped};
+use crate::units::counted;
 
 /// Constants in a table of the text.
 const ROWS: usize = 8;
@@ -131,8 +132,8 @@ fn effort(record: &SensitivityRecord, width: usize) -> String {
     };
     let limits = if record.limits.is_empty() { String::new() } else { format!(" with {}", record.limits.join(", ")) };
     let text = format!(
-        "{} runs, {} of each variant for each value; {screened}. Best: least {}{limits}.",
-        super::format::count(record.runs as f64),
+        "{}, {} of each variant for each value; {screened}. Best: least {}{limits}.",
+        counted(record.runs, "run"),
         record.replicates,
         record.objective
     );

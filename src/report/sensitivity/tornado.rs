@@ -7,6 +7,7 @@ use super::layout::{BarChart, BarLayout, ROWS};
 use super::{Panel, value};
 use crate::report::prelude::*;
 use crate::results::{EffectRow, SensitivityRecord};
+use crate::units::counted;
 
 /// Draws the chart. `None` where no constant has an effect on the measure.
 pub(super) fn draw(
@@ -17,9 +18,8 @@ pub(super) fn draw(
 ) -> Option<Canvas> {
     let most: Vec<&str> = panels.first()?.rows.iter().take(4).map(|row| short_name(&row.constant)).collect();
     let note = format!(
-        "each constant at the ends of its range, the others at their values; medians of {} run{}; one scale",
-        record.replicates,
-        if record.replicates == 1 { "" } else { "s" }
+        "each constant at the ends of its range, the others at their values; medians of {}; one scale",
+        counted(record.replicates, "run")
     );
     let title = |panel: &Panel<'_>| format!("{}: {}", panel.variant, value(panel.rows[0].at_value, unit));
     let rows = panels.iter().flat_map(|panel| panel.rows.iter().take(ROWS));

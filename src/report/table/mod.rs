@@ -13,6 +13,7 @@ use super::guesses;
 use super::limits::AssertedLimit;
 use super::wrap::{letters, wrapped};
 use crate::results::{READY_TIME, RunRow};
+use crate::units::counted;
 use names::Names;
 
 pub use json::{SCHEMA_VERSION, json};
@@ -220,13 +221,14 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
         let rule = if held.is_empty() { String::new() } else { format!(", blocked by {held}") };
         format!("{}{rule}", ended(run.outcome))
     };
-    let (missing, runs) = (variant.runs.len() - variant.finished(), variant.runs.len());
+    let missing = variant.runs.len() - variant.finished();
+    let runs = counted(variant.runs.len(), "run");
     match ends.as_slice() {
         [] => None,
-        [all] => Some(format!("{missing} of {runs} runs {}", end(all))),
+        [all] => Some(format!("{missing} of {runs} {}", end(all))),
         several => {
             let each = several.iter().map(|runs| format!("{} {}", runs.len(), end(runs))).join("; ");
-            Some(format!("{missing} of {runs} runs did not complete: {each}"))
+            Some(format!("{missing} of {runs} did not complete: {each}"))
         }
     }
 }

@@ -90,6 +90,19 @@ fn results_are_renewed_with_unmodified_tables_only() {
 }
 
 #[test]
+fn renewed_results_keep_copies_of_inputs_that_the_provenance_does_not_name() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let target = home.path().join("waves");
+    let mut provenance = Provenance::new("waves", "", 1, 1);
+    provenance.inputs.push(FileDigest { path: "../experiment.yaml".to_owned(), sha256: String::new() });
+    let publication = Publication::begin(&target, provenance).expect("begun");
+    publication.write("inputs/experiment.yaml", b"name: waves").expect("written");
+    publication.publish().expect("published");
+    Publication::renew(&target).and_then(Publication::publish).expect("renewed");
+    assert_eq!(fs::read(target.join("inputs/experiment.yaml")).expect("it is there"), b"name: waves");
+}
+
+#[test]
 fn anything_but_earlier_results_of_the_experiment_is_rejected_and_left_unchanged() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| home.path().join(name);

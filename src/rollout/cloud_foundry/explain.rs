@@ -118,15 +118,16 @@ fn warnings(
     let all = u64::from(instances.max(found.target_instances));
     if deployment.max_in_flight > all && all > 0 {
         warnings.push(format!(
-            "max_in_flight is {}, more than all {all} instances: all new ones start simultaneously",
-            deployment.max_in_flight
+            "max_in_flight is {}, more than all {}: all new ones start simultaneously",
+            deployment.max_in_flight,
+            count(all as usize, "instance")
         ));
     }
     let created = u64::from(instances) + u64::from(found.first_batch);
     for (limits, kind) in [(organization, "organization"), (space, "space")] {
         let Some(limit) = limits.app_instance_limit else { continue };
         let room = limit.saturating_sub(limits.other_instances);
-        let scope = format!("{kind} `{}` has room for {room} instances of the app", limits.name);
+        let scope = format!("{kind} `{}` has room for {} of the app", limits.name, count(room as usize, "instance"));
         if created > room {
             warnings.push(format!("{scope}, and the first batch needs {created}: the deployment is rejected"));
         } else if found.peak_instances > room {

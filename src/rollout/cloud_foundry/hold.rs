@@ -47,8 +47,9 @@ impl CloudFoundry {
 fn cancelled(view: &AppView) -> Option<Hold> {
     let last = view.deployments.last().filter(|last| last.state == DeploymentState::Canceled)?;
     let explanation = format!(
-        "the deployment was cancelled: the app is back on {} with {} instances",
-        view.revision, last.original_instances
+        "the deployment was cancelled: the app is back on {} with {}",
+        view.revision,
+        text::count(last.original_instances as usize, "instance")
     );
     Some(Hold { rule: "cancel".into(), explanation })
 }

@@ -97,9 +97,9 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
     }
     if manual.is_empty() && strategy.auto_partition_size.is_some() && found.plan.partitions.len() == 1 {
         warnings.push(format!(
-            "autoPartitionSize has no effect: there is one partition, because it holds all {} targets, or they are \
+            "autoPartitionSize has no effect: there is one partition, because it holds all {}, or they are \
              fewer than autoPartitionThreshold ({}), or one of the two is 0 or less",
-            found.targets,
+            text::count(found.targets, "target"),
             strategy.auto_partition_threshold.unwrap_or(200)
         ));
     }

@@ -189,11 +189,14 @@ impl Table<'_> {
 
 /// Labels as `kubectl get --show-labels` prints them.
 fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
-    let pair = |pair: &str| {
+    let mut labels = BTreeMap::new();
+    for pair in text.split(',').filter(|_| text != "<none>") {
         let (key, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is no label; write `key=value`"))?;
-        Ok((key.trim().to_owned(), value.trim().to_owned()))
-    };
-    if text == "<none>" { Ok(BTreeMap::new()) } else { text.split(',').map(pair).collect() }
+        if labels.insert(key.trim().to_owned(), value.trim().to_owned()).is_some() {
+            return Err(format!("the label `{}` is there twice; keep one", key.trim()));
+        }
+    }
+    Ok(labels)
 }
 
 #[cfg(test)]
@@ -253,6 +256,10 @@ mod tests {
             ("name,downlink\na,0 Mbit/s\n", "clusters.csv:2:1: downlink: bandwidth must be greater than 0"),
             ("name,downlink\na,100\n", "clusters.csv:2:1: downlink: invalid `downlink`: `100`"),
             ("name,labels\na,prod\n", "clusters.csv:2:1: labels: invalid `labels`: `prod`"),
+            (
+                "name,labels\na,\"env=a,ring=1,env=b\"\n",
+                "clusters.csv:2:1: labels: invalid `labels`: `env=a,ring=1,env=b`: the label `env` is there twice",
+            ),
             ("name,loss\na,100%\n", "clusters.csv:2:1: loss: must be less than 100%"),
             ("name,nodes\na,1\nb\n", "clusters.csv:3:1: not CSV"),
             ("name,nodes\n,1\n", "clusters.csv:2:1: name: the cluster has no name"),

@@ -600,3 +600,20 @@ fn a_sweep_reaches_into_products_files_by_number_and_by_name() {
     let regions = &experiment.variants[1].scenario.world.regions;
     assert!(regions.len() == 2 && regions.iter().all(|region| region.bandwidth == regions[0].bandwidth), "{regions:?}");
 }
+
+#[test]
+fn a_fleet_yaml_with_a_timeout_of_helm_lets_its_own_agents_wait() {
+    let folder = folder();
+    let waits = |helm: &str| {
+        let file = FLEET_YAML.replace("{chart: ./chart}", helm);
+        std::fs::write(folder.path().join("fleet.yaml"), file).expect("written");
+        let experiment = load_in(folder.path(), SKETCH).unwrap_or_else(|error| panic!("{error}"));
+        // Of the others, `from-git` alone has the file.
+        [0, 6, 7].map(|at| experiment.variants[at].scenario.platform.agent.wait)
+    };
+    assert_eq!(waits("{timeoutSeconds: 300, waitForJobs: true}"), [false, true, false]);
+    // Fleet waits in Helm if the timeout is greater than 0.
+    for helm in ["{timeoutSeconds: 0}", "{timeoutSeconds: -1}", "{waitForJobs: true}", "{}"] {
+        assert_eq!(waits(helm), [false; 3], "{helm}");
+    }
+}

@@ -31,8 +31,8 @@ pub struct AgentSpec {
     /// lognormal factor with median 1, the same for all applies in a cluster.
     #[serde(deserialize_with = "spread")]
     pub apply_spread: f64,
-    /// Whether an apply ends only when all workloads are ready. So it is with Helm's `wait` (in Fleet:
-    /// `timeoutSeconds`).
+    /// Whether an apply ends only when all workloads are ready, as with Helm's `wait`. Rancher Fleet does so, whatever
+    /// this says, with a fleet.yaml whose `helm.timeoutSeconds` is greater than 0.
     pub wait: bool,
     /// Detection and reporting of changes of readiness by the agent.
     pub readiness: ReadinessSpec,

@@ -103,9 +103,9 @@ pub(crate) fn read_column<Q: Quantity>(
             column.empty += 1;
             continue;
         }
-        let is_bare = cell.parse::<f64>().is_ok();
-        let read = match unit {
-            Some(unit) if is_bare => Q::read(&format!("{cell} {unit}")),
+        // Programs that write CSV write small and large numbers with an exponent, which `Display` never does.
+        let read = match (unit, cell.parse::<f64>()) {
+            (Some(unit), Ok(number)) => Q::read(&format!("{number} {unit}")),
             _ => Q::read(cell),
         };
         column.values.push(read.map_err(|error| {
@@ -140,6 +140,7 @@ mod tests {
         let ms = |all: &[u64]| all.iter().map(|ms| SimDuration::from_millis(*ms)).collect::<Vec<_>>();
         for (text, column, expected) in [
             ("seconds\n4\n1.5\n", None, ms(&[4000, 1500])),
+            ("seconds\n1e3\n2.5E-01\n", None, ms(&[1_000_000, 250])),
             ("node,pull_time_s\na,4\nb,\nc,2\n", Some("pull_time_s"), ms(&[4000, 2000])),
             ("took\n4 s\n250 ms\n1m\n", Some("took"), ms(&[4000, 250, 60_000])),
             ("pull_ms\r\n7\r\n", None, ms(&[7])),

@@ -266,6 +266,29 @@ fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_watch_ends_when_nobody_reads_its_output_any_more() {
+    let (folder, varied) = experiment(Exported::Fleet);
+    let run = truth(&varied, 3);
+    inputs(folder.path(), Exported::Fleet, &run, cut(&run, 0.3), 19);
+    let arguments = ["forecast", "experiment.yaml", "status.json", "--draws", "19", "--watch"];
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fleetsim"));
+    let command = command.current_dir(folder.path()).args(arguments).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut shown = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    std::io::BufRead::read_line(&mut shown, &mut String::new()).expect("a line");
+    drop(shown);
+    for _ in 0..600 {
+        if let Some(status) = child.try_wait().expect("it can be asked") {
+            return assert_eq!(status.code(), Some(0));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    child.kill().expect("killed");
+    panic!("it goes on");
+}
+
 #[test]
 fn a_rollout_without_a_finished_target_has_the_unconditioned_forecast() {
     let (folder, varied) = experiment(Exported::Fleet);

@@ -252,6 +252,16 @@ fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
 }
 
 #[test]
+fn an_agents_time_in_the_future_makes_no_other_agent_late() {
+    let mut clusters = fleet_clusters(41);
+    clusters["items"][5]["status"]["agent"]["lastSeen"] = "9999-03-02T08:00:00Z".into();
+    let folder = folder(&[("clusters.json", json(&clusters))]);
+    let imported = printed(folder.path(), "import --fleet clusters.json -o out");
+    assert!(imported.contains("note: left out: the last report of 1 agent, a time in the future\n"), "{imported}");
+    assert!(!imported.contains("faults.offline.share"), "{imported}");
+}
+
+#[test]
 fn agents_that_have_been_silent_for_long_become_offline_clusters() {
     let mut clusters = fleet_clusters(41);
     for (at, seen) in [(5, "2026-02-27T08:00:00Z"), (6, "2026-03-02T06:30:00Z"), (8, "2026-03-02T07:30:00Z")] {
@@ -288,7 +298,20 @@ fn an_earlier_import_is_replaced_on_request_only() {
         (Some(1), "error: out exists; add --replace, or choose another output folder\n")
     );
     assert_eq!(import("--replace"), (Some(0), String::new()));
-    assert_eq!(names(folder.path()), ["clusters.json", "fleet.yaml", "out"]);
+    assert_eq!(names(folder.path()), ["clusters.json", "fleet.yaml", "out"], "both are the same");
+
+    let experiment = folder.path().join("out/experiment.yaml");
+    let mine = fs::read_to_string(&experiment).expect("written").replace("seed: 1", "seed: 23");
+    fs::write(&experiment, &mine).expect("edited");
+    assert_eq!(import("--replace"), (Some(0), String::new()));
+    let kept = folder.path().join("out.before-import");
+    assert_eq!(fs::read_to_string(kept.join("experiment.yaml")).expect("kept"), mine);
+    assert!(fs::read_to_string(&experiment).expect("written").contains("seed: 1\n"));
+    fs::write(&experiment, &mine).expect("edited again");
+    let (code, error) = import("--replace");
+    let refused = "error: out would be kept as out.before-import, which exists; move or remove it\n";
+    assert_eq!((code, error.as_str()), (Some(1), refused));
+    assert_eq!(fs::read_to_string(&experiment).expect("written"), mine, "the edits are there");
 }
 
 /// A set whose template computes the label that its steps select.

@@ -92,6 +92,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
         _ => Arc::new(RancherFleetStrategy {
             has_values: false,
             paused: false,
+            waits: false,
             rules: if luck.chance(0.5) { RuleSet::Shipped } else { RuleSet::Documented },
             strategy: RolloutStrategy {
                 max_unavailable: limit(luck),
