@@ -68,9 +68,6 @@ pub(crate) struct CloudFoundryConfig {
     quota: AppQuota,
 }
 
-/// A body of `POST /v3/deployments`.
-type RequestFile = ProductFile<DeploymentRequest>;
-
 /// The fields in place, and where they are in a request.
 const IN_PLACE: [(&str, &str); 3] =
     [("strategy", "strategy"), ("maxInFlight", "options.max_in_flight"), ("canarySteps", "options.canary.steps")];
@@ -99,12 +96,10 @@ impl Product for CloudFoundryConfig {
     const RESTARTS: Restarts = RESTARTS;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file: Option<RequestFile> =
+        let file: ProductFile<DeploymentRequest> =
             ProductFile::read(self.file.as_deref(), path, &[], &Path::default(), context, |_| true)?;
-        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_PLACE };
-        let request = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
-        let request = request.overridden_by(self.in_place());
-        let options = match request.check() {
+        let places = FieldPlaces { path, file: file.document.as_ref(), in_file: &IN_PLACE };
+        let options = match file.value.overridden_by(self.in_place()).check() {
             Ok(options) => options,
             Err(errors) => {
                 for error in errors {
