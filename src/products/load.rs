@@ -117,38 +117,27 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
 pub(crate) struct FieldPlaces<'p> {
     /// The configuration's place in the experiment.
     pub(crate) path: &'p Path,
-    pub(crate) file: Option<&'p Document>,
+    file: Option<&'p Document>,
     /// The fields in place, and where the file has each.
-    pub(crate) in_file: &'static [(&'static str, &'static str)],
+    in_file: &'static [(&'static str, &'static str)],
+    /// In the file, the field's name is marked in place of its value.
+    pub(crate) marks_names: bool,
 }
 
-impl FieldPlaces<'_> {
+impl<'p> FieldPlaces<'p> {
+    /// The places in an experiment and, if there is one, in the product's file.
+    pub(crate) fn new(
+        path: &'p Path,
+        file: Option<&'p Document>,
+        in_file: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { path, file, in_file, marks_names: false }
+    }
+
     /// Reports a problem with a field that is named as in the file.
     pub(crate) fn report(
         &self,
         field: &str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-        context: &mut Context<'_>,
-    ) {
-        self.mark(field, false, message, help, context);
-    }
-
-    /// As [`Self::report`]; in the file it marks the field's name in place of its value.
-    pub(crate) fn report_key(
-        &self,
-        field: &str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-        context: &mut Context<'_>,
-    ) {
-        self.mark(field, true, message, help, context);
-    }
-
-    fn mark(
-        &self,
-        field: &str,
-        is_key: bool,
         message: impl Into<String>,
         help: impl Into<String>,
         context: &mut Context<'_>,
@@ -163,7 +152,7 @@ impl FieldPlaces<'_> {
         let is_here = |(key, _): &(Path, Path)| self.file.is_none() || context.is_set(key);
         let problem = match (here.find(is_here), self.file) {
             (Some((key, rest)), _) => context.at(&key.then(&rest), message),
-            (None, Some(file)) => file.problem(&there, is_key, message),
+            (None, Some(file)) => file.problem(&there, self.marks_names, message),
             (None, None) => context.at(self.path, message),
         };
         context.problems.push(problem.with_help(help));

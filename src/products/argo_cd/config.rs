@@ -108,7 +108,7 @@ impl Product for ArgoCdConfig {
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let file: ProductFile<ApplicationSetFile> =
             ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
-        let places = FieldPlaces { path, file: file.document.as_ref(), in_file: &IN_FILE };
+        let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let spec = self.spec(file.value.spec);
         let checked = match file.document {
             Some(_) => ApplicationSetFile { kind: file.value.kind, spec }.check(),
@@ -180,9 +180,8 @@ impl Product for ProposalConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file: ProductFile<ProposalFile> =
-            ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
-        let places = FieldPlaces { path, file: file.document.as_ref(), in_file: &IN_FILE };
+        let file: ProductFile<ProposalFile> = ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
+        let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let strategy = self.strategy.clone().unwrap_or(file.value.spec.strategy);
         if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters)) {
             let field = match &error {

@@ -98,7 +98,8 @@ impl Product for CloudFoundryConfig {
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let file: ProductFile<DeploymentRequest> =
             ProductFile::read(self.file.as_deref(), path, &[], &Path::default(), context, |_| true)?;
-        let places = FieldPlaces { path, file: file.document.as_ref(), in_file: &IN_PLACE };
+        let mut places = FieldPlaces::new(path, file.document.as_ref(), &IN_PLACE);
+        places.marks_names = true;
         let options = match file.value.overridden_by(self.in_place()).check() {
             Ok(options) => options,
             Err(errors) => {
@@ -107,7 +108,7 @@ impl Product for CloudFoundryConfig {
                         Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
                         None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
                     };
-                    places.report_key(&error.field, error.to_string(), help, context);
+                    places.report(&error.field, error.to_string(), help, context);
                 }
                 return None;
             }
@@ -121,7 +122,7 @@ impl Product for CloudFoundryConfig {
         if options.web_instances.is_some_and(|instances| instances != clusters) {
             let message = format!("the app has {clusters} instances, one for each entry of the fleet");
             let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
-            places.report_key("options.web_instances", message, help, context);
+            places.report("options.web_instances", message, help, context);
             return None;
         }
         let supersedes = match self.supersedes {

@@ -162,7 +162,7 @@ impl Product for StagedConfig {
         let updates = updates.check(fleet, context)?;
         let document = file.document.as_ref().filter(|_| !context.is_set(&path.key("stages")));
         let strategy = if document.is_some() { file.value.spec } else { in_place.clone() };
-        let places = FieldPlaces { path, file: document, in_file: Self::IN_FILE };
+        let places = FieldPlaces::new(path, document, Self::IN_FILE);
         check_stages(&places, &strategy, settings.rules, &updates, fleet, context);
         // As documented, a run asks for approvals after stages only.
         let asks_before = settings.rules == RuleSet::Shipped;
@@ -274,7 +274,7 @@ impl Product for RollingConfig {
         let file: ProductFile<ClusterResourcePlacement> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &[base], context)?;
         let mut spec = file.value.spec;
-        let places = FieldPlaces { path, file: file.document.as_ref(), in_file: Self::IN_FILE };
+        let places = FieldPlaces::new(path, file.document.as_ref(), Self::IN_FILE);
         if file.document.is_some() {
             check_placement(&places, &spec, fleet, context);
         }

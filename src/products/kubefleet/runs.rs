@@ -159,7 +159,7 @@ impl RunsConfig<'_> {
             let path = self.path.key("runs").index(index);
             let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
             let file = ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
-            let places = FieldPlaces { path: &path, file: file.document.as_ref(), in_file: IN_FILE };
+            let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
             let run = CheckedRun { of: run, written: &file.value, places };
             let update = self.update_run(&run, &mut found, fleet, context);
             if found.runs.iter().any(|other| other.name == update.name) {
@@ -223,7 +223,7 @@ impl RunsConfig<'_> {
         context: &mut Context<'_>,
     ) -> UpdateRun {
         let RunConfig { name, placement_name, resource_snapshot_index, state, after, .. } = run.of;
-        let (has_file, index) = (run.places.file.is_some(), found.runs.len());
+        let (has_file, index) = (run.of.file.is_some(), found.runs.len());
         let default = if index == 0 { "run".to_owned() } else { format!("run-{}", index + 1) };
         let in_file = Some(run.written.metadata.name.clone()).filter(|name| !name.is_empty());
         let spec = run.written.spec.clone();

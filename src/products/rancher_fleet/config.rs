@@ -120,7 +120,7 @@ impl Product for RancherFleetConfig {
         let file: ProductFile<RolloutStrategy> =
             ProductFile::read(self.file.as_deref(), path, &[], &base, context, |_| true)?;
         context.problems.extend(file.document.iter().flat_map(other_content));
-        let places = FieldPlaces { path, file: file.document.as_ref(), in_file: &IN_FILE };
+        let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let has_partitions = file.value.partitions.is_some();
         let (strategy, ignored) = self.version.read(file.value.overridden_by(self.in_place.clone()));
         let clusters = clusters(fleet);
