@@ -239,14 +239,12 @@ impl<'s> CloudFoundryController<'s> {
         for action in &pass.actions {
             at = self.client.in_turn(0, at, QUERIES_OF_A_WRITE);
             match *action {
-                ProcessAction::Scale { target, instances } if Some(target) == self.new => {
+                ProcessAction::Scale(target, instances) if Some(target) == self.new => {
                     self.start(target, instances, at, plane);
                 }
-                ProcessAction::Scale { target, instances } => {
-                    self.scale_old(now, target, instances as usize);
-                }
-                ProcessAction::Delete { target } if Some(target) == self.new => self.go_back(at, plane),
-                ProcessAction::Delete { .. } => {}
+                ProcessAction::Scale(target, instances) => self.scale_old(now, target, instances as usize),
+                ProcessAction::Delete(target) if Some(target) == self.new => self.go_back(at, plane),
+                ProcessAction::Delete(_) => {}
             }
         }
         self.view.store(pass);
