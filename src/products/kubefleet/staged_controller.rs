@@ -212,7 +212,7 @@ impl<'s> StagedController<'s> {
         self.runtime.end_pass(number, end, 0, completes, plane);
     }
 
-    fn effect(&mut self, effect: Effect, now: SimTime, plane: &mut Plane<'_>) {
+    fn effect(&mut self, effect: Effect, plane: &mut Plane<'_>) {
         match effect {
             Effect::Written(_) => {}
             Effect::Status(cluster, revision, state) => {
@@ -221,12 +221,10 @@ impl<'s> StagedController<'s> {
                 plane.changed(cluster);
             }
             Effect::Removed(cluster) => {
-                if self.generator.has_removed(cluster, now, plane) {
-                    let (bindings, target) = self.bindings_of(cluster);
-                    bindings.remove(target);
-                    self.is_dirty = true;
-                    plane.changed(cluster);
-                }
+                let (bindings, target) = self.bindings_of(cluster);
+                bindings.remove(target);
+                self.is_dirty = true;
+                plane.changed(cluster);
             }
         }
     }
@@ -262,7 +260,7 @@ impl Controller for StagedController<'_> {
                 if let Some(step) = self.runtime.due(number, plane) {
                     self.step(step);
                 } else if let Some(effect) = self.generator.due(number, now, plane) {
-                    self.effect(effect, now, plane);
+                    self.effect(effect, plane);
                 }
             }
             _ => {}

@@ -160,11 +160,7 @@ impl RollingController {
                 }
             }
             Effect::Written(cluster) => self.binding_written(cluster, now, plane),
-            Effect::Removed(cluster) => {
-                if self.generator.has_removed(cluster, now, plane) {
-                    self.remove(cluster, plane);
-                }
-            }
+            Effect::Removed(cluster) => self.remove(cluster, plane),
         }
     }
 
