@@ -115,6 +115,13 @@ pub struct Hold {
     pub explanation: String,
 }
 
+impl Hold {
+    /// A rule, and why it blocks.
+    pub fn new(rule: &'static str, explanation: impl Into<String>) -> Self {
+        Self { rule: rule.into(), explanation: explanation.into() }
+    }
+}
+
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.rule, self.explanation)

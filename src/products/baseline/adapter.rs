@@ -78,8 +78,7 @@ impl Controller for BaselineController<'_> {
     fn hold(&self) -> Option<Hold> {
         if self.stopped {
             let waiting = self.targets.iter().filter(|target| !target.started).count();
-            let explanation = format!("a person has stopped the rollout; {waiting} clusters wait");
-            return Some(Hold { rule: "stop".into(), explanation });
+            return Some(Hold::new("stop", format!("a person has stopped the rollout; {waiting} clusters wait")));
         }
         self.baseline.hold(&self.targets, self.clusters.iter().map(|cluster| cluster.name.as_str()))
     }

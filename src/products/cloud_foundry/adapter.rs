@@ -380,14 +380,11 @@ impl Controller for CloudFoundryController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view).or_else(|| {
-            let waiting = self.waiting();
-            (waiting > 0).then(|| Hold {
-                rule: "routable".into(),
-                explanation: format!(
-                    "the app was started with all {} instances, {waiting} of which are not routable; nothing times out",
-                    self.instances().len()
-                ),
-            })
+            let (all, waiting) = (self.instances().len(), self.waiting());
+            let text = format!(
+                "the app was started with all {all} instances, {waiting} of which are not routable; nothing times out"
+            );
+            (waiting > 0).then(|| Hold::new("routable", text))
         })
     }
 

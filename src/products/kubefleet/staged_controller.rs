@@ -234,10 +234,8 @@ impl<'s> StagedController<'s> {
         let old = self.bindings.iter().flat_map(Bindings::iter);
         let old = old.filter(|binding| binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting);
         let count = old.count();
-        (count > 0).then(|| Hold {
-            rule: "resourceSnapshotIndex".into(),
-            explanation: format!("all runs have ended, and {count} clusters do not have the snapshot of the release"),
-        })
+        let text = format!("all runs have ended, and {count} clusters do not have the snapshot of the release");
+        (count > 0).then(|| Hold::new("resourceSnapshotIndex", text))
     }
 }
 
@@ -282,7 +280,7 @@ impl Controller for StagedController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
-            return Some(Hold { rule: "objectSize".into(), explanation: reason.clone() });
+            return Some(Hold::new("objectSize", reason));
         }
         let exist = || self.runs.iter().filter(|run| run.exists);
         let hold_of = |run: &StagedRun<'_>| {
