@@ -61,7 +61,8 @@ fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
         .current_step(rules)
         .map_or_else(String::new, |step| format!(" with {} new and {} old instances", step.canary, step.original));
     let steps = deployment.plan(rules).len();
-    let text = format!("step {current} of {steps}{weight} is reached{reached}; it waits for a user to continue or cancel");
+    let text =
+        format!("step {current} of {steps}{weight} is reached{reached}; it waits for a user to continue or cancel");
     Hold::new("canary", text)
 }
 
