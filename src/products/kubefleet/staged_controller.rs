@@ -271,11 +271,8 @@ impl Controller for StagedController<'_> {
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         let (placement, target) = self.places[cluster.index()];
-        let bindings = &self.bindings[placement];
-        if self.strategy.updates.is_unpicked(cluster.index()) {
-            return bindings.get(target).is_none();
-        }
-        bindings.get(target).is_some() && members::is_done(bindings, target)
+        let is_done = members::is_done(&self.bindings[placement], target);
+        if self.strategy.updates.is_unpicked(cluster.index()) { is_done.is_none() } else { is_done.unwrap_or(false) }
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -217,8 +217,7 @@ impl Controller for RollingController {
 
     /// A cluster that the placement no longer picks is done when its binding is gone.
     fn is_done(&self, cluster: ClusterId) -> bool {
-        self.view.bindings.get(TargetId(cluster.0)).is_none()
-            || members::is_done(&self.view.bindings, TargetId(cluster.0))
+        members::is_done(&self.view.bindings, TargetId(cluster.0)).unwrap_or(true)
     }
 
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
