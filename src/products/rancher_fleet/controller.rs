@@ -76,6 +76,11 @@ struct ValuesSecret {
     owned: Option<SimTime>,
 }
 
+impl ValuesSecret {
+    /// That of a deployment from before the release.
+    const OLD: Self = Self { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
+}
+
 /// Rancher Fleet's controllers with one bundle.
 pub(super) struct FleetController<'s> {
     scheduler: RancherFleet,
@@ -148,11 +153,7 @@ impl<'s> FleetController<'s> {
             client: client("API requests"),
             watch_delay: run.control_loop.watch_delay,
             has_values: strategy.has_values,
-            secrets: deployments()
-                .map(|deployment| {
-                    deployment.map(|_| ValuesSecret { created: SimTime::ZERO, owned: Some(SimTime::ZERO) })
-                })
-                .collect(),
+            secrets: deployments().map(|deployment| deployment.map(|_| ValuesSecret::OLD)).collect(),
             secrets_behind: BTreeSet::new(),
             fleet,
             ranks: places_in(&by_name(&clusters, |cluster| &cluster.name)),
