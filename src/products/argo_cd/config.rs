@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::settings::UPSTREAM_KEYS;
-use super::{ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
+use super::{ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -194,7 +194,7 @@ impl Product for ProposalConfig {
             places.report(&field, error.to_string(), "the proposal does not define this", context);
             return None;
         }
-        Some(Arc::new(ArgoCdProposal(strategy)))
+        Some(Arc::new(strategy))
     }
 }
 

@@ -3,7 +3,6 @@
 //! Clusters that are paused or not registered are targets as well and are never instructed, so a baseline that waits
 //! for a batch with one of them waits indefinitely.
 
-use super::BaselineStrategy;
 use crate::control_plane::{ApiClient, Change, Controller, ControllerInput, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::Hold;
@@ -23,7 +22,7 @@ pub(super) struct BaselineController<'s> {
 }
 
 impl<'s> BaselineController<'s> {
-    pub(super) fn new(run: Run<'s>, BaselineStrategy(baseline): BaselineStrategy) -> Self {
+    pub(super) fn new(run: Run<'s>, baseline: Baseline) -> Self {
         let world = run.fleet.world;
         let target = |index: usize| BaselineTarget { started: false, ready: world.installed(index).is_some() };
         let targets = (0..world.clusters.len()).map(target).collect();

@@ -1,7 +1,6 @@
 //! What a good experiment becomes.
 
 use super::*;
-use crate::products::baseline::BaselineStrategy;
 use crate::products::rancher_fleet::{RancherFleetStrategy, clusters};
 use crate::rollout::RuleSet;
 use crate::rollout::baseline::Baseline;
@@ -38,7 +37,7 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     assert_eq!((*rules, &strategy.max_unavailable), (RuleSet::Shipped, &Some("5%".into())));
     let RancherFleetStrategy { strategy, .. } = strategy_of(&experiment, 6);
     assert_eq!((&strategy.max_unavailable, strategy.max_new), (&Some("15%".into()), Some(20)), "from the file");
-    assert_eq!(*strategy_of::<BaselineStrategy>(&experiment, 7), BaselineStrategy(Baseline::AllAtOnce));
+    assert_eq!(*strategy_of::<Baseline>(&experiment, 7), Baseline::AllAtOnce);
 
     let world = &scenario.world;
     assert_eq!(world.clusters.len(), 1000);
@@ -179,7 +178,7 @@ strategies:
     assert_eq!((*rules, &strategy.max_unavailable_partitions), (RuleSet::Documented, &Some(IntOrString::Int(1))));
     let RancherFleetStrategy { strategy, .. } = strategy_of(&experiment, 1);
     assert_eq!((strategy.manual_partitions().len(), strategy.max_new), (2, Some(20)), "in place and from the file");
-    assert_eq!(*strategy_of::<BaselineStrategy>(&experiment, 2), BaselineStrategy(Baseline::BatchPercent(10)));
+    assert_eq!(*strategy_of::<Baseline>(&experiment, 2), Baseline::BatchPercent(10));
 }
 
 #[test]
