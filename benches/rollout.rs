@@ -12,7 +12,6 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleetsim::control_plane::ControlLoop;
 use fleetsim::products::Strategy;
-use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, RuleSet};
@@ -130,7 +129,7 @@ fn rollouts(criterion: &mut Criterion) {
             waits: false,
         })
     };
-    let bound = || -> Arc<dyn Strategy> { Arc::new(BaselineStrategy(Baseline::AllAtOnce)) };
+    let bound = || -> Arc<dyn Strategy> { Arc::new(Baseline::AllAtOnce) };
     let mut group = criterion.benchmark_group("rollout");
     group.sample_size(10);
     for &clusters in sizes {

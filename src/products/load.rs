@@ -63,23 +63,24 @@ impl TunedSetting {
 /// Candidates for a number of targets that are under way at once.
 pub(crate) const AT_ONCE: &[&str] = &["1", "5%", "10%", "25%", "50%", "100%"];
 
-/// A file of the product that a configuration names with `file`.
+/// A file of the product that a configuration may name with `file`.
 pub(crate) struct ProductFile<T> {
-    pub(crate) document: Document,
+    /// `None`: no file is named, and the value is the default.
+    pub(crate) document: Option<Document>,
     pub(crate) value: T,
 }
 
 impl<T: Default + DeserializeOwned> ProductFile<T> {
     /// Reads an object of Kubernetes from the file `name`, of one of these kinds if it says its kind and any are given.
     /// Unknown fields are refused below `strict` alone, because real objects hold many fields that decide nothing here.
-    /// The inner `None`: no file is named. The outer `None`: a problem was reported.
+    /// `None`: a problem was reported.
     pub(crate) fn object(
         name: Option<&str>,
         path: &Path,
         kinds: &[&str],
         strict: &[&str],
         context: &mut Context<'_>,
-    ) -> Option<Option<Self>> {
+    ) -> Option<Self> {
         let strict: Vec<Path> = strict.iter().filter_map(|base| Path::parse(base).ok()).collect();
         let is_strict = |error: &ReadError| strict.iter().any(|base| error.path.starts_with(base));
         let counts = |error: &ReadError| !matches!(error.kind, Kind::UnknownField { .. }) || is_strict(error);
@@ -95,8 +96,8 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         base: &Path,
         context: &mut Context<'_>,
         counts: impl Fn(&ReadError) -> bool,
-    ) -> Option<Option<Self>> {
-        let Some(name) = name else { return Some(None) };
+    ) -> Option<Self> {
+        let Some(name) = name else { return Some(Self { document: None, value: T::default() }) };
         let document = context.document(name, &path.key("file"))?;
         let at = Path::of("kind");
         if let Some(kind) = document.text(&at).filter(|kind| !kinds.is_empty() && !kinds.contains(kind)) {
@@ -108,7 +109,7 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
             Some(_) => context.read_from(&document, base, counts)?,
             None => T::default(),
         };
-        Some(Some(Self { document, value }))
+        Some(Self { document: Some(document), value })
     }
 }
 
@@ -116,38 +117,27 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
 pub(crate) struct FieldPlaces<'p> {
     /// The configuration's place in the experiment.
     pub(crate) path: &'p Path,
-    pub(crate) file: Option<&'p Document>,
+    file: Option<&'p Document>,
     /// The fields in place, and where the file has each.
-    pub(crate) in_file: &'static [(&'static str, &'static str)],
+    in_file: &'static [(&'static str, &'static str)],
+    /// In the file, the field's name is marked in place of its value.
+    pub(crate) marks_names: bool,
 }
 
-impl FieldPlaces<'_> {
+impl<'p> FieldPlaces<'p> {
+    /// The places in an experiment and, if there is one, in the product's file.
+    pub(crate) fn new(
+        path: &'p Path,
+        file: Option<&'p Document>,
+        in_file: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { path, file, in_file, marks_names: false }
+    }
+
     /// Reports a problem with a field that is named as in the file.
     pub(crate) fn report(
         &self,
         field: &str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-        context: &mut Context<'_>,
-    ) {
-        self.mark(field, false, message, help, context);
-    }
-
-    /// As [`Self::report`]; in the file it marks the field's name in place of its value.
-    pub(crate) fn report_key(
-        &self,
-        field: &str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-        context: &mut Context<'_>,
-    ) {
-        self.mark(field, true, message, help, context);
-    }
-
-    fn mark(
-        &self,
-        field: &str,
-        is_key: bool,
         message: impl Into<String>,
         help: impl Into<String>,
         context: &mut Context<'_>,
@@ -162,7 +152,7 @@ impl FieldPlaces<'_> {
         let is_here = |(key, _): &(Path, Path)| self.file.is_none() || context.is_set(key);
         let problem = match (here.find(is_here), self.file) {
             (Some((key, rest)), _) => context.at(&key.then(&rest), message),
-            (None, Some(file)) => file.problem(&there, is_key, message),
+            (None, Some(file)) => file.problem(&there, self.marks_names, message),
             (None, None) => context.at(self.path, message),
         };
         context.problems.push(problem.with_help(help));

@@ -86,12 +86,10 @@ impl Baseline {
             return None;
         }
         let of_targets = format!("{} started target(s) not ready ({})", in_flight.len(), names(in_flight));
+        let rule = if matches!(self, Self::Doubling(_)) { "doubling" } else { "batch" };
         Some(match waiting {
-            0 => Hold { rule: "ready".into(), explanation: format!("{of_targets}; all targets were started") },
-            _ => Hold {
-                rule: if matches!(self, Self::Doubling(_)) { "doubling".into() } else { "batch".into() },
-                explanation: format!("{of_targets}; the next of {waiting} waiting targets start when all are"),
-            },
+            0 => Hold::new("ready", format!("{of_targets}; all targets were started")),
+            _ => Hold::new(rule, format!("{of_targets}; the next of {waiting} waiting targets start when all are")),
         })
     }
 }

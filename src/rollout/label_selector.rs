@@ -61,6 +61,7 @@ enum Test {
 /// Why Kubernetes rejects a selector.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SelectorError {
     /// A key that is not a qualified name.
     #[error("`{0}` is not a label key: it is [prefix/]name, the name of up to 63 letters, digits, `-`, `_`, `.`")]
@@ -73,20 +74,10 @@ pub enum SelectorError {
     UnknownOperator(String),
     /// `In` or `NotIn` without a value.
     #[error("`{operator}` on `{key}` needs at least one value")]
-    NoValues {
-        /// The label's key.
-        key: String,
-        /// The text as written.
-        operator: String,
-    },
+    NoValues { key: String, operator: String },
     /// `Exists` or `DoesNotExist` with values.
     #[error("`{operator}` on `{key}` takes no values")]
-    UselessValues {
-        /// The label's key.
-        key: String,
-        /// The text as written.
-        operator: String,
-    },
+    UselessValues { key: String, operator: String },
 }
 
 impl LabelSelector {

@@ -63,10 +63,17 @@ fn stored(time: SimTime) -> SimTime {
 }
 
 /// The indices of `list` in the byte order of names; equal names keep the order of the list.
-fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
+pub(crate) fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
     let mut order: Vec<u32> = (0..list.len() as u32).collect();
     order.sort_by(|a, b| name(&list[*a as usize]).cmp(name(&list[*b as usize])));
     order
+}
+
+/// For each index its place in an order of all.
+pub(crate) fn places_in(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    (0..).zip(order).for_each(|(place, index)| places[*index as usize] = place);
+    places
 }
 
 /// One version of what a target runs. Equal revisions are the same version; their order means nothing.
@@ -113,6 +120,13 @@ pub struct Hold {
     pub rule: Cow<'static, str>,
     /// The reached limit and its cause, with numbers and names.
     pub explanation: String,
+}
+
+impl Hold {
+    /// A rule, and why it blocks.
+    pub fn new(rule: &'static str, explanation: impl Into<String>) -> Self {
+        Self { rule: rule.into(), explanation: explanation.into() }
+    }
 }
 
 impl fmt::Display for Hold {

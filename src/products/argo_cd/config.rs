@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::settings::UPSTREAM_KEYS;
-use super::{ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications};
+use super::{ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications};
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -106,12 +106,12 @@ impl Product for ArgoCdConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file: Option<ProductFile<ApplicationSetFile>> =
+        let file: ProductFile<ApplicationSetFile> =
             ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
-        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
-        let spec = self.spec(file.as_ref());
-        let checked = match &file {
-            Some(file) => ApplicationSetFile { kind: file.value.kind.clone(), spec }.check(),
+        let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
+        let spec = self.spec(file.value.spec);
+        let checked = match file.document {
+            Some(_) => ApplicationSetFile { kind: file.value.kind, spec }.check(),
             None => spec.steps().map(|_| ()).map(|()| spec),
         };
         let backoff = checked.as_ref().ok().and_then(|spec| spec.retry()?.backoff.as_ref());
@@ -152,17 +152,16 @@ impl Product for ArgoCdConfig {
 }
 
 impl ArgoCdConfig {
-    /// The file's spec with what is set in place.
-    fn spec(&self, file: Option<&ProductFile<ApplicationSetFile>>) -> ApplicationSetSpec {
-        let mut spec = match file {
-            Some(file) => file.value.spec.clone(),
-            None => with_auto_sync(ApplicationSetSpec::default(), true),
-        };
+    /// The spec of the file, if there is one, with what is set in place.
+    fn spec(&self, mut spec: ApplicationSetSpec) -> ApplicationSetSpec {
         if let Some(strategy) = &self.strategy {
             spec.strategy = Some(strategy.clone());
         }
+        if self.file.is_none() {
+            set_auto_sync(&mut spec, true);
+        }
         if let Some(auto_sync) = self.auto_sync {
-            spec = with_auto_sync(spec, auto_sync);
+            set_auto_sync(&mut spec, auto_sync);
         }
         if self.applications_sync.is_some() {
             spec.sync_policy.get_or_insert_default().applications_sync = self.applications_sync;
@@ -181,11 +180,9 @@ impl Product for ProposalConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file: Option<ProductFile<ProposalFile>> =
-            ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
-        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
-        let from_file = || file.as_ref().map(|file| file.value.spec.strategy.clone()).unwrap_or_default();
-        let strategy = self.strategy.clone().unwrap_or_else(from_file);
+        let file: ProductFile<ProposalFile> = ProductFile::object(self.file.as_deref(), path, &[], &STRICT, context)?;
+        let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
+        let strategy = self.strategy.clone().unwrap_or(file.value.spec.strategy);
         if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters)) {
             let field = match &error {
                 ProposalError::MaxUpdate { step, .. } => {
@@ -197,16 +194,15 @@ impl Product for ProposalConfig {
             places.report(&field, error.to_string(), "the proposal does not define this", context);
             return None;
         }
-        Some(Arc::new(ArgoCdProposal(strategy)))
+        Some(Arc::new(strategy))
     }
 }
 
-fn with_auto_sync(mut spec: ApplicationSetSpec, auto_sync: bool) -> ApplicationSetSpec {
+fn set_auto_sync(spec: &mut ApplicationSetSpec, auto_sync: bool) {
     let policy = spec.template.spec.sync_policy.get_or_insert_default();
     if auto_sync {
         policy.automated.get_or_insert_default().enabled = Some(true);
     } else if let Some(Automated { enabled, .. }) = &mut policy.automated {
         *enabled = Some(false);
     }
-    spec
 }

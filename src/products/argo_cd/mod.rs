@@ -62,10 +62,6 @@ pub struct ArgoCdStrategy {
     pub concurrent_updates: u32,
 }
 
-/// A checked strategy of the proposal.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArgoCdProposal(pub ProposalStrategy);
-
 impl ArgoCdStrategy {
     /// The applications of a fleet, one for each cluster: their names and labels. People know clusters by their names,
     /// so applications have these, too, unless the template's names are in another order.
@@ -115,17 +111,17 @@ impl Strategy for ArgoCdStrategy {
     }
 }
 
-impl Strategy for ArgoCdProposal {
+impl Strategy for ProposalStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::proposal(&self.0, &applications(&fleet.world.clusters))
+        explain::proposal(self, &applications(&fleet.world.clusters))
     }
 
     fn snippet(&self) -> Option<Snippet> {
-        yaml_snippet("the proposal for Argo CD, which no release has", json!({ "spec": { "strategy": self.0 } }))
+        yaml_snippet("the proposal for Argo CD, which no release has", json!({ "spec": { "strategy": self } }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(proposal_adapter::ProposalController::new(&self.0, run))
+        Box::new(proposal_adapter::ProposalController::new(self, run))
     }
 }
 

@@ -3,7 +3,6 @@
 //! Clusters that are paused or not registered are targets as well and are never instructed, so a baseline that waits
 //! for a batch with one of them waits indefinitely.
 
-use super::BaselineStrategy;
 use crate::control_plane::{ApiClient, Change, Controller, ControllerInput, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::Hold;
@@ -23,7 +22,7 @@ pub(super) struct BaselineController<'s> {
 }
 
 impl<'s> BaselineController<'s> {
-    pub(super) fn new(run: Run<'s>, BaselineStrategy(baseline): BaselineStrategy) -> Self {
+    pub(super) fn new(run: Run<'s>, baseline: Baseline) -> Self {
         let world = run.fleet.world;
         let target = |index: usize| BaselineTarget { started: false, ready: world.installed(index).is_some() };
         let targets = (0..world.clusters.len()).map(target).collect();
@@ -78,8 +77,7 @@ impl Controller for BaselineController<'_> {
     fn hold(&self) -> Option<Hold> {
         if self.stopped {
             let waiting = self.targets.iter().filter(|target| !target.started).count();
-            let explanation = format!("a person has stopped the rollout; {waiting} clusters wait");
-            return Some(Hold { rule: "stop".into(), explanation });
+            return Some(Hold::new("stop", format!("a person has stopped the rollout; {waiting} clusters wait")));
         }
         self.baseline.hold(&self.targets, self.clusters.iter().map(|cluster| cluster.name.as_str()))
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::BaselineStrategy;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{AT_ONCE, Fleet, Product, Strategy, TunedSetting};
@@ -57,7 +56,7 @@ impl Product for AllAtOnce {
     const IS_BOUND: bool = true;
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        Some(Arc::new(BaselineStrategy(Baseline::AllAtOnce)))
+        Some(Arc::new(Baseline::AllAtOnce))
     }
 }
 
@@ -69,7 +68,7 @@ impl Product for OneByOne {
     const IS_BOUND: bool = true;
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        Some(Arc::new(BaselineStrategy(Baseline::OneByOne)))
+        Some(Arc::new(Baseline::OneByOne))
     }
 }
 
@@ -92,10 +91,10 @@ impl Product for Batches {
             }
             CountOrPercent::Count(_) | CountOrPercent::Percent(_) => {}
         }
-        Some(Arc::new(BaselineStrategy(match self.size {
+        Some(Arc::new(match self.size {
             CountOrPercent::Count(size) => Baseline::BatchSize(size),
             CountOrPercent::Percent(percent) => Baseline::BatchPercent(percent),
-        })))
+        }))
     }
 }
 
@@ -110,6 +109,6 @@ impl Product for Doubling {
         if self.first == 0 {
             context.report(&path.key("first"), "must be greater than 0", "write e.g. `1`");
         }
-        Some(Arc::new(BaselineStrategy(Baseline::Doubling(self.first))))
+        Some(Arc::new(Baseline::Doubling(self.first)))
     }
 }

@@ -12,23 +12,19 @@ use crate::rollout::baseline::Baseline;
 
 pub use config::{AllAtOnce, Batches, Doubling, OneByOne};
 
-/// A checked baseline.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct BaselineStrategy(pub Baseline);
-
-impl Strategy for BaselineStrategy {
+impl Strategy for Baseline {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         let clusters = fleet.len();
-        let batches = self.0.batches(clusters);
+        let batches = self.batches(clusters);
         let count = batches.len();
-        let summary = match self.0 {
-            Baseline::AllAtOnce => format!("all {clusters} clusters in the first pass"),
-            Baseline::OneByOne => format!("{clusters} clusters, each after the one before is ready"),
-            Baseline::Doubling(_) => {
+        let summary = match self {
+            Self::AllAtOnce => format!("all {clusters} clusters in the first pass"),
+            Self::OneByOne => format!("{clusters} clusters, each after the one before is ready"),
+            Self::Doubling(_) => {
                 format!("{clusters} clusters in {count} waves, each twice as large as the previous one")
             }
-            Baseline::BatchSize(_) | Baseline::BatchPercent(_) => {
-                let size = self.0.batch(0, clusters);
+            Self::BatchSize(_) | Self::BatchPercent(_) => {
+                let size = self.batch(0, clusters);
                 format!("{count} batches of {size} clusters, each after the one before is ready")
             }
         };

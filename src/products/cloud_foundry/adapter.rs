@@ -239,14 +239,12 @@ impl<'s> CloudFoundryController<'s> {
         for action in &pass.actions {
             at = self.client.in_turn(0, at, QUERIES_OF_A_WRITE);
             match *action {
-                ProcessAction::Scale { target, instances } if Some(target) == self.new => {
+                ProcessAction::Scale(target, instances) if Some(target) == self.new => {
                     self.start(target, instances, at, plane);
                 }
-                ProcessAction::Scale { target, instances } => {
-                    self.scale_old(now, target, instances as usize);
-                }
-                ProcessAction::Delete { target } if Some(target) == self.new => self.go_back(at, plane),
-                ProcessAction::Delete { .. } => {}
+                ProcessAction::Scale(target, instances) => self.scale_old(now, target, instances as usize),
+                ProcessAction::Delete(target) if Some(target) == self.new => self.go_back(at, plane),
+                ProcessAction::Delete(_) => {}
             }
         }
         self.view.store(pass);
@@ -382,14 +380,11 @@ impl Controller for CloudFoundryController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view).or_else(|| {
-            let waiting = self.waiting();
-            (waiting > 0).then(|| Hold {
-                rule: "routable".into(),
-                explanation: format!(
-                    "the app was started with all {} instances, {waiting} of which are not routable; nothing times out",
-                    self.instances().len()
-                ),
-            })
+            let (all, waiting) = (self.instances().len(), self.waiting());
+            let text = format!(
+                "the app was started with all {all} instances, {waiting} of which are not routable; nothing times out"
+            );
+            (waiting > 0).then(|| Hold::new("routable", text))
         })
     }
 

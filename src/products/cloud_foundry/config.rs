@@ -68,9 +68,6 @@ pub(crate) struct CloudFoundryConfig {
     quota: AppQuota,
 }
 
-/// A body of `POST /v3/deployments`.
-type RequestFile = ProductFile<DeploymentRequest>;
-
 /// The fields in place, and where they are in a request.
 const IN_PLACE: [(&str, &str); 3] =
     [("strategy", "strategy"), ("maxInFlight", "options.max_in_flight"), ("canarySteps", "options.canary.steps")];
@@ -99,12 +96,11 @@ impl Product for CloudFoundryConfig {
     const RESTARTS: Restarts = RESTARTS;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let file: Option<RequestFile> =
+        let file: ProductFile<DeploymentRequest> =
             ProductFile::read(self.file.as_deref(), path, &[], &Path::default(), context, |_| true)?;
-        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_PLACE };
-        let request = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
-        let request = request.overridden_by(self.in_place());
-        let options = match request.check() {
+        let mut places = FieldPlaces::new(path, file.document.as_ref(), &IN_PLACE);
+        places.marks_names = true;
+        let options = match file.value.overridden_by(self.in_place()).check() {
             Ok(options) => options,
             Err(errors) => {
                 for error in errors {
@@ -112,7 +108,7 @@ impl Product for CloudFoundryConfig {
                         Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
                         None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
                     };
-                    places.report_key(&error.field, error.to_string(), help, context);
+                    places.report(&error.field, error.to_string(), help, context);
                 }
                 return None;
             }
@@ -126,7 +122,7 @@ impl Product for CloudFoundryConfig {
         if options.web_instances.is_some_and(|instances| instances != clusters) {
             let message = format!("the app has {clusters} instances, one for each entry of the fleet");
             let help = "leave `web_instances` out; Cloud Foundry would scale the app with it";
-            places.report_key("options.web_instances", message, help, context);
+            places.report("options.web_instances", message, help, context);
             return None;
         }
         let supersedes = match self.supersedes {

@@ -22,7 +22,8 @@ pub(super) fn explain(deployment: &CloudFoundryDeployment, fleet: Fleet<'_>) -> 
     // At first there may be more of both versions than ever again.
     let before = deployment.app(ReleaseKind::Update, instances).desired_instances();
     let most = explained.peak_instances.max(before + u64::from(explained.first_batch));
-    let summary = format!("Cloud Foundry, {} deployment, {}", options.strategy, by(*rules));
+    let kind = if options.strategy == DeploymentStrategy::Canary { "canary" } else { "rolling" };
+    let summary = format!("Cloud Foundry, {kind} deployment, {}", by(*rules));
     let mut lines = vec![format!(
         "{} instances, one for each entry of the fleet; max_in_flight {}; {} start with the request; {most} of both versions at most",
         instances, options.max_in_flight, explained.first_batch,

@@ -246,10 +246,7 @@ impl Controller for OwnLoopController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
-        match &self.failed {
-            Some(message) => Some(Hold { rule: "failed".into(), explanation: message.clone() }),
-            None => self.session.hold(),
-        }
+        self.failed.as_ref().map_or_else(|| self.session.hold(), |message| Some(Hold::new("failed", message)))
     }
 
     fn show(&mut self, log: &mut StatusLog) {

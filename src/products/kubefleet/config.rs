@@ -154,16 +154,15 @@ impl Product for StagedConfig {
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place, approvals, runs, placements, resource_snapshots } = self;
         let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
-        let file: Option<ProductFile<ClusterStagedUpdateStrategy>> =
+        let file: ProductFile<ClusterStagedUpdateStrategy> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &["spec"], context)?;
-        let name = file.as_ref().map(|file| file.value.metadata.name.as_str()).filter(|name| !name.is_empty());
+        let name = Some(file.value.metadata.name.as_str()).filter(|name| !name.is_empty());
         let updates =
             RunsConfig { runs, placements, snapshots: resource_snapshots.unwrap_or_default(), strategy: name, path };
         let updates = updates.check(fleet, context)?;
-        let file = file.as_ref().filter(|_| !context.is_set(&path.key("stages")));
-        let strategy = file.map_or_else(|| in_place.clone(), |file| file.value.spec.clone());
-        let document = file.map(|file| &file.document);
-        let places = FieldPlaces { path, file: document, in_file: Self::IN_FILE };
+        let document = file.document.as_ref().filter(|_| !context.is_set(&path.key("stages")));
+        let strategy = if document.is_some() { file.value.spec } else { in_place.clone() };
+        let places = FieldPlaces::new(path, document, Self::IN_FILE);
         check_stages(&places, &strategy, settings.rules, &updates, fleet, context);
         // As documented, a run asks for approvals after stages only.
         let asks_before = settings.rules == RuleSet::Shipped;
@@ -272,12 +271,11 @@ impl Product for RollingConfig {
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let Self { settings, in_place } = self;
         let (kinds, base) = (["ClusterResourcePlacement", "ResourcePlacement"], "spec.strategy.rollingUpdate");
-        let file: Option<ProductFile<ClusterResourcePlacement>> =
+        let file: ProductFile<ClusterResourcePlacement> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &[base], context)?;
-        let mut spec = file.as_ref().map(|file| file.value.spec.clone()).unwrap_or_default();
-        let document = file.as_ref().map(|file| &file.document);
-        let places = FieldPlaces { path, file: document, in_file: Self::IN_FILE };
-        if file.is_some() {
+        let mut spec = file.value.spec;
+        let places = FieldPlaces::new(path, file.document.as_ref(), Self::IN_FILE);
+        if file.document.is_some() {
             check_placement(&places, &spec, fleet, context);
         }
         let (written, other) = (in_place.clone(), spec.rolling_update());

@@ -45,10 +45,9 @@ pub(super) fn write_status(
     (before != *binding).then(|| (before, binding.clone()))
 }
 
-/// Whether the hub cluster sees the new resources available in a cluster.
-pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> bool {
-    let binding = bindings.get(target).expect("every cluster has a binding");
-    binding.snapshot == Some(NEW) && binding.has_succeeded()
+/// Whether the hub cluster sees the new resources available in a cluster. `None`: the cluster has no binding.
+pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> Option<bool> {
+    bindings.get(target).map(|binding| binding.snapshot == Some(NEW) && binding.has_succeeded())
 }
 
 /// Keeps the set of clusters whose bindings are not available with what they say, at the cost of what changed.

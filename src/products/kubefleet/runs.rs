@@ -159,8 +159,8 @@ impl RunsConfig<'_> {
             let path = self.path.key("runs").index(index);
             let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
             let file = ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
-            let places = FieldPlaces { path: &path, file: file.as_ref().map(|file| &file.document), in_file: IN_FILE };
-            let run = CheckedRun { of: run, written: file.as_ref().map(|file| &file.value), places };
+            let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
+            let run = CheckedRun { of: run, written: &file.value, places };
             let update = self.update_run(&run, &mut found, fleet, context);
             if found.runs.iter().any(|other| other.name == update.name) {
                 let message = format!("two runs are called `{}`", update.name);
@@ -223,11 +223,11 @@ impl RunsConfig<'_> {
         context: &mut Context<'_>,
     ) -> UpdateRun {
         let RunConfig { name, placement_name, resource_snapshot_index, state, after, .. } = run.of;
-        let (written, index) = (run.written, found.runs.len());
+        let (has_file, index) = (run.of.file.is_some(), found.runs.len());
         let default = if index == 0 { "run".to_owned() } else { format!("run-{}", index + 1) };
-        let in_file = written.map(|file| file.metadata.name.clone()).filter(|name| !name.is_empty());
-        let spec = written.map(|file| file.spec.clone()).unwrap_or_default();
-        if let (Some(strategy), Some(_)) = (self.strategy, written)
+        let in_file = Some(run.written.metadata.name.clone()).filter(|name| !name.is_empty());
+        let spec = run.written.spec.clone();
+        if let Some(strategy) = self.strategy.filter(|_| has_file)
             && spec.staged_rollout_strategy_name != strategy
         {
             let message = format!(
@@ -253,8 +253,7 @@ impl RunsConfig<'_> {
         };
         let snapshot = resource_snapshot_index.clone().unwrap_or(spec.resource_snapshot_index);
         let snapshot = self.snapshot(&snapshot, run, fleet, context);
-        let first =
-            state.unwrap_or_else(|| if written.is_some() { spec.state.unwrap_or_default() } else { RunState::Run });
+        let first = state.unwrap_or(if has_file { spec.state.unwrap_or_default() } else { RunState::Run });
         let mut states = vec![(*after, first)];
         for (nth, change) in run.of.states.iter().enumerate() {
             let at = run.places.path.key("states").index(nth);
@@ -298,7 +297,7 @@ impl RunsConfig<'_> {
 /// A run, the one in its file, and the places of its fields.
 struct CheckedRun<'c> {
     of: &'c RunConfig,
-    written: Option<&'c ClusterStagedUpdateRun>,
+    written: &'c ClusterStagedUpdateRun,
     places: FieldPlaces<'c>,
 }
 

@@ -212,7 +212,7 @@ impl<'s> StagedController<'s> {
         self.runtime.end_pass(number, end, 0, completes, plane);
     }
 
-    fn effect(&mut self, effect: Effect, now: SimTime, plane: &mut Plane<'_>) {
+    fn effect(&mut self, effect: Effect, plane: &mut Plane<'_>) {
         match effect {
             Effect::Written(_) => {}
             Effect::Status(cluster, revision, state) => {
@@ -221,12 +221,10 @@ impl<'s> StagedController<'s> {
                 plane.changed(cluster);
             }
             Effect::Removed(cluster) => {
-                if self.generator.has_removed(cluster, now, plane) {
-                    let (bindings, target) = self.bindings_of(cluster);
-                    bindings.remove(target);
-                    self.is_dirty = true;
-                    plane.changed(cluster);
-                }
+                let (bindings, target) = self.bindings_of(cluster);
+                bindings.remove(target);
+                self.is_dirty = true;
+                plane.changed(cluster);
             }
         }
     }
@@ -236,10 +234,8 @@ impl<'s> StagedController<'s> {
         let old = self.bindings.iter().flat_map(Bindings::iter);
         let old = old.filter(|binding| binding.snapshot.is_some_and(|snapshot| snapshot != NEW) && !binding.deleting);
         let count = old.count();
-        (count > 0).then(|| Hold {
-            rule: "resourceSnapshotIndex".into(),
-            explanation: format!("all runs have ended, and {count} clusters do not have the snapshot of the release"),
-        })
+        let text = format!("all runs have ended, and {count} clusters do not have the snapshot of the release");
+        (count > 0).then(|| Hold::new("resourceSnapshotIndex", text))
     }
 }
 
@@ -262,7 +258,7 @@ impl Controller for StagedController<'_> {
                 if let Some(step) = self.runtime.due(number, plane) {
                     self.step(step);
                 } else if let Some(effect) = self.generator.due(number, now, plane) {
-                    self.effect(effect, now, plane);
+                    self.effect(effect, plane);
                 }
             }
             _ => {}
@@ -275,16 +271,13 @@ impl Controller for StagedController<'_> {
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         let (placement, target) = self.places[cluster.index()];
-        let bindings = &self.bindings[placement];
-        if self.strategy.updates.is_unpicked(cluster.index()) {
-            return bindings.get(target).is_none();
-        }
-        bindings.get(target).is_some() && members::is_done(bindings, target)
+        let is_done = members::is_done(&self.bindings[placement], target);
+        if self.strategy.updates.is_unpicked(cluster.index()) { is_done.is_none() } else { is_done.unwrap_or(false) }
     }
 
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
-            return Some(Hold { rule: "objectSize".into(), explanation: reason.clone() });
+            return Some(Hold::new("objectSize", reason));
         }
         let exist = || self.runs.iter().filter(|run| run.exists);
         let hold_of = |run: &StagedRun<'_>| {

@@ -46,7 +46,7 @@ pub(super) enum Effect {
     Status(ClusterId, Revision, WorkState),
     /// A binding has another version.
     Written(ClusterId),
-    /// The agent has had time to remove what its Work was for. Then the binding is gone.
+    /// The agent has removed what its Work was for: the binding is gone.
     Removed(ClusterId),
 }
 
@@ -67,6 +67,8 @@ enum GeneratorStep {
     Answered(StatusUpdate),
     /// The caches show a written status.
     Seen(ClusterId),
+    /// The agent of a cluster has had time to remove the resources of its Work. If it is cut off, the hub looks again.
+    LooksForRemoval(ClusterId),
     Effect(Effect),
 }
 
@@ -211,15 +213,6 @@ impl WorkGenerator {
         self.runtime.step(written + self.watch_delay, GeneratorStep::Deleted(cluster), plane);
     }
 
-    /// Whether the agent of a cluster has removed the resources of its Work. If it is cut off, the hub looks again.
-    pub(super) fn has_removed(&mut self, cluster: ClusterId, now: SimTime, plane: &mut Plane<'_>) -> bool {
-        let is_removed = plane.clusters.is_online(cluster) && self.is_registered[cluster.index()];
-        if !is_removed && plane.clusters.is_repair_due(cluster) {
-            self.runtime.step(now + REMOVAL_WAIT, GeneratorStep::Effect(Effect::Removed(cluster)), plane);
-        }
-        is_removed
-    }
-
     /// The status of a binding's Work has changed.
     pub(super) fn report(&mut self, report: Report) {
         self.bindings[report.cluster.index()].report = Some(report);
@@ -243,7 +236,15 @@ impl WorkGenerator {
                 let deleted = self.client.send(WORKS, now).answered;
                 plane.instruct(deleted, id, crate::control_plane::NOTHING);
                 let removed = deleted + self.watch_delay + self.client.latency() + self.watch_delay;
-                self.runtime.step(removed, GeneratorStep::Effect(Effect::Removed(id)), plane);
+                self.runtime.step(removed, GeneratorStep::LooksForRemoval(id), plane);
+            }
+            GeneratorStep::LooksForRemoval(id) => {
+                if plane.clusters.is_online(id) && self.is_registered[id.index()] {
+                    return Some(Effect::Removed(id));
+                }
+                if plane.clusters.is_repair_due(id) {
+                    self.runtime.step(now + REMOVAL_WAIT, GeneratorStep::LooksForRemoval(id), plane);
+                }
             }
             GeneratorStep::Sends(update) => self.send(update, now, plane),
             GeneratorStep::Answered(update) => self.answered(update, now, plane),

@@ -46,9 +46,6 @@ pub(crate) struct RancherFleetConfig {
     in_place: RolloutStrategy,
 }
 
-/// A fleet.yaml, of which `rolloutStrategy`, `paused`, whether there are Helm values and whether Helm waits are read.
-type FleetYaml = ProductFile<RolloutStrategy>;
-
 /// The fields of a fleet.yaml. Source: `FleetYAML` in `internal/bundlereader` and `BundleSpec` with
 /// `BundleDeploymentOptions` in `pkg/apis/fleet.cattle.io/v1alpha1` of rancher/fleet v0.16.0.
 const FLEET_YAML: [&str; 33] = [
@@ -120,13 +117,12 @@ impl Product for RancherFleetConfig {
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let base = Path::of("rolloutStrategy");
-        let file: Option<FleetYaml> = ProductFile::read(self.file.as_deref(), path, &[], &base, context, |_| true)?;
-        if let Some(file) = &file {
-            context.problems.extend(other_content(&file.document));
-        }
-        let places = FieldPlaces { path, file: file.as_ref().map(|file| &file.document), in_file: &IN_FILE };
-        let strategy = file.as_ref().map(|file| file.value.clone()).unwrap_or_default();
-        let (strategy, ignored) = self.version.read(strategy.overridden_by(self.in_place.clone()));
+        let file: ProductFile<RolloutStrategy> =
+            ProductFile::read(self.file.as_deref(), path, &[], &base, context, |_| true)?;
+        context.problems.extend(file.document.iter().flat_map(other_content));
+        let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
+        let has_partitions = file.value.partitions.is_some();
+        let (strategy, ignored) = self.version.read(file.value.overridden_by(self.in_place.clone()));
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
@@ -142,8 +138,7 @@ impl Product for RancherFleetConfig {
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
                 // Fleet accepts a fleet.yaml with an empty partition, which `explain` warns of.
-                let is_in_place = context.is_set(&path.key("partitions"))
-                    && file.as_ref().is_none_or(|file| file.value.partitions.is_none());
+                let is_in_place = context.is_set(&path.key("partitions")) && !has_partitions;
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
                         report_empty(&places, &strategy, index, &clusters, context);
@@ -151,10 +146,10 @@ impl Product for RancherFleetConfig {
                 }
             }
         }
-        let in_file = file.as_ref().is_some_and(|file| has_values(&file.document));
+        let in_file = file.document.as_ref().is_some_and(has_values);
         let has_values = self.helm_values.unwrap_or(in_file);
-        let paused = file.as_ref().is_some_and(|file| is_paused(&file.document));
-        let waits = file.as_ref().is_some_and(|file| waits(&file.document));
+        let paused = file.document.as_ref().is_some_and(is_paused);
+        let waits = file.document.as_ref().is_some_and(waits);
         let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values, paused, waits });
         self.controller.apply(Program::new("fleet", self.file.as_deref()), native, path, context)
     }

@@ -44,7 +44,7 @@ use crate::products::{Fleet, Run};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
-use crate::rollout::{Hold, ObjectCondition, QueueRequest, Revision, TargetSet};
+use crate::rollout::{Hold, ObjectCondition, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -76,6 +76,11 @@ struct ValuesSecret {
     owned: Option<SimTime>,
 }
 
+impl ValuesSecret {
+    /// That of a deployment from before the release.
+    const OLD: Self = Self { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
+}
+
 /// Rancher Fleet's controllers with one bundle.
 pub(super) struct FleetController<'s> {
     scheduler: RancherFleet,
@@ -96,7 +101,7 @@ pub(super) struct FleetController<'s> {
     /// The clusters as the rules see them.
     clusters: Vec<FleetCluster>,
     /// The place of each cluster in the order of names.
-    ranks: Vec<usize>,
+    ranks: Vec<u32>,
     /// Clusters whose view has changed since the last pass.
     changed: TargetSet,
     tally: ClusterTally,
@@ -137,10 +142,6 @@ impl<'s> FleetController<'s> {
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
         });
         let view = BundleView { paused: strategy.paused, clusters: views.collect() };
-        let mut by_name: Vec<usize> = (0..clusters.len()).collect();
-        by_name.sort_by_key(|&cluster| &clusters[cluster].name);
-        let mut ranks = vec![0; clusters.len()];
-        by_name.iter().enumerate().for_each(|(rank, &cluster)| ranks[cluster] = rank);
         let is_new = world.release == ReleaseKind::Initial;
         let client = |name| ApiClient::new(run.control_loop, &run.streams, name);
         let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
@@ -152,14 +153,10 @@ impl<'s> FleetController<'s> {
             client: client("API requests"),
             watch_delay: run.control_loop.watch_delay,
             has_values: strategy.has_values,
-            secrets: deployments()
-                .map(|deployment| {
-                    deployment.map(|_| ValuesSecret { created: SimTime::ZERO, owned: Some(SimTime::ZERO) })
-                })
-                .collect(),
+            secrets: deployments().map(|deployment| deployment.map(|_| ValuesSecret::OLD)).collect(),
             secrets_behind: BTreeSet::new(),
             fleet,
-            ranks,
+            ranks: places_in(&by_name(&clusters, |cluster| &cluster.name)),
             changed: TargetSet::all(clusters.len()),
             tally: ClusterTally::new(clusters.len()),
             labelled: deployments().map(|deployment| deployment?.staged).collect(),

@@ -32,7 +32,7 @@ impl SetPass<'_> {
         let mut stored = before.clone();
         self.hidden.iter().for_each(|hidden| stored.extend(hidden.after.clone()));
         let is_new = stored.iter().any(|(&index, stored)| self.set.rows[index as usize] != *stored);
-        let Some(answered) = (self.store)(SetWrite::Rows { is_new }) else {
+        let Some(answered) = (self.store)(SetWrite::Rows, is_new) else {
             self.exchange(&before);
             return None;
         };

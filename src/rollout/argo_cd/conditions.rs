@@ -108,34 +108,28 @@ impl ArgoCd {
     fn issue_message(&self, kind: IssueKind) -> String {
         let issues = &self.plan.issues;
         let step = |step: u32| format!("step {}", step + 1);
-        let found: Vec<String> = match kind {
+        let (issue, found): (&str, Vec<String>) = match kind {
             IssueKind::Operator => {
-                issues.operators.iter().map(|(at, operator)| format!("{} has `{operator}`", step(*at))).collect()
+                let operators = issues.operators.iter();
+                let texts = operators.map(|(at, operator)| format!("{} has `{operator}`", step(*at)));
+                ("unknown operator", texts.collect())
             }
             IssueKind::Duplicate => {
                 let steps = |steps: &[u32]| steps.iter().map(|at| step(*at)).collect::<Vec<_>>().join(" and ");
                 let name = |application: u32| &self.names[application as usize];
-                issues.duplicates.iter().map(|(index, list)| format!("{} in {}", name(*index), steps(list))).collect()
+                let texts =
+                    issues.duplicates.iter().map(|(index, list)| format!("{} in {}", name(*index), steps(list)));
+                ("application in several steps", texts.collect())
             }
             IssueKind::MaxUpdate => {
                 let steps = (0..).zip(self.spec.steps().ok().flatten().unwrap_or_default());
                 let is_unreadable = |value: &&IntOrString| limit(Some(value), 1).is_unreadable;
                 let values = steps.filter_map(|(at, of)| Some((at, of.max_update.as_ref().filter(is_unreadable)?)));
-                values.map(|(at, value)| format!("{} has `{value}`", step(at))).collect()
+                ("unreadable maxUpdate", values.map(|(at, value)| format!("{} has `{value}`", step(at))).collect())
             }
-            IssueKind::EmptyStep => issues.empty_steps.iter().map(|at| step(*at)).collect(),
+            IssueKind::EmptyStep => ("empty step", issues.empty_steps.iter().map(|at| step(*at)).collect()),
         };
-        format!("{}: {}", issue_name(kind), found.join(", "))
-    }
-}
-
-/// The words for an issue, in its condition.
-const fn issue_name(kind: IssueKind) -> &'static str {
-    match kind {
-        IssueKind::Operator => "unknown operator",
-        IssueKind::Duplicate => "application in several steps",
-        IssueKind::MaxUpdate => "unreadable maxUpdate",
-        IssueKind::EmptyStep => "empty step",
+        format!("{issue}: {}", found.join(", "))
     }
 }
 

@@ -19,14 +19,12 @@ pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
 impl ArgoCd {
     /// The hold of a set whose last pass was within the grace period, if no pass follows.
     pub fn grace_period_hold(&self) -> Hold {
-        Hold {
-            rule: REFRESH_GRACE_PERIOD.into(),
-            explanation: format!(
-                "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
+        let explanation = format!(
+            "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
              generator with a timer or the next change of an application goes on",
-                self.options.refresh_grace_period
-            ),
-        }
+            self.options.refresh_grace_period
+        );
+        Hold::new(REFRESH_GRACE_PERIOD, explanation)
     }
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
@@ -40,16 +38,14 @@ impl ArgoCd {
         // The ledger of a pass over all is needed below.
         next.ledger = None;
         let at = self.last_pass + SimDuration::from_secs(1);
-        let pass = next.reconcile_changed(at, view, &TargetSet::default(), &mut |_| Some(at));
+        let pass = next.reconcile_changed(at, view, &TargetSet::default(), &mut |_, _| Some(at));
         if pass.status.rows_written || !pass.actions.is_empty() {
             return None;
         }
         let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
         match self.is_rolling() {
-            Err(error @ ApplicationSetError::NoSteps) => {
-                Some(Hold { rule: "rollingSync.steps".into(), explanation: error.to_string() })
-            }
-            Err(error) => Some(Hold { rule: "strategy".into(), explanation: error.to_string() }),
+            Err(error @ ApplicationSetError::NoSteps) => Some(Hold::new("rollingSync.steps", error.to_string())),
+            Err(error) => Some(Hold::new("strategy", error.to_string())),
             Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
             Ok(true) => pass
                 .status
@@ -77,10 +73,8 @@ impl StalledSet<'_> {
     fn policy(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let pending = self.list(|a| self.status(a) == Some(RolloutStatus::Pending));
-        (!pending.is_empty()).then(|| Hold {
-            rule: "applicationsSync".into(),
-            explanation: format!("{policy:?} forbids syncs of {}", self.applications(&pending)),
-        })
+        let explanation = format!("{policy:?} forbids syncs of {}", self.applications(&pending));
+        (!pending.is_empty()).then(|| Hold::new("applicationsSync", explanation))
     }
 
     /// The barrier of v3.6.
@@ -98,7 +92,7 @@ impl StalledSet<'_> {
                     "not compared since the last change, so nothing is promoted: {}",
                     self.applications(&behind)
                 );
-                Hold { rule: "refresh".into(), explanation }
+                Hold::new("refresh", explanation)
             }
         }
     }
@@ -117,10 +111,8 @@ impl StalledSet<'_> {
             let parameters = view.generated.as_ref().map(|generated| generated.parameters);
             view.live.as_ref().is_some_and(|live| parameters.is_some_and(|wanted| wanted != live.spec.parameters))
         });
-        (!outdated.is_empty()).then(|| Hold {
-            rule: "applicationsSync".into(),
-            explanation: format!("{policy:?} forbids writing a changed spec to {}", self.applications(&outdated)),
-        })
+        let explanation = format!("{policy:?} forbids writing a changed spec to {}", self.applications(&outdated));
+        (!outdated.is_empty()).then(|| Hold::new("applicationsSync", explanation))
     }
 
     fn budget(&self, budgets: &[StepBudget]) -> Option<Hold> {
@@ -148,7 +140,7 @@ impl StalledSet<'_> {
                 self.applications(&waiting)
             )
         };
-        Some(Hold { rule: "maxUpdate".into(), explanation })
+        Some(Hold::new("maxUpdate", explanation))
     }
 
     /// The last open step, if not complete.
@@ -171,7 +163,7 @@ impl StalledSet<'_> {
         if !waiting.is_empty() {
             explanation.push_str(&format!("; {} in later steps wait", self.applications(&waiting)));
         }
-        Some(Hold { rule: "rollingSync.steps".into(), explanation })
+        Some(Hold::new("rollingSync.steps", explanation))
     }
 
     fn unselected(&self) -> Option<Hold> {
@@ -183,7 +175,7 @@ impl StalledSet<'_> {
             return None;
         }
         let explanation = format!("no step selects {}, so no pass syncs them", self.applications(&unselected));
-        Some(Hold { rule: "matchExpressions".into(), explanation })
+        Some(Hold::new("matchExpressions", explanation))
     }
 
     /// Every row is Healthy, but not every application is complete.
@@ -193,7 +185,7 @@ impl StalledSet<'_> {
             "the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: {}",
             self.reasons(&lost)
         );
-        (!lost.is_empty()).then_some(Hold { rule: "applicationStatus".into(), explanation })
+        (!lost.is_empty()).then(|| Hold::new("applicationStatus", explanation))
     }
 
     fn all_at_once(&self) -> Option<Hold> {
@@ -203,16 +195,12 @@ impl StalledSet<'_> {
             live.is_none_or(|live| live.spec.auto_sync == AutoSync::Enabled)
         };
         let manual: Vec<u32> = behind.iter().copied().filter(|a| !is_automatic(a)).collect();
-        let hold = if manual.is_empty() {
-            Hold {
-                rule: "AllAtOnce".into(),
-                explanation: format!("all were updated simultaneously; not yet: {}", self.reasons(&behind)),
-            }
+        Some(if manual.is_empty() {
+            let explanation = format!("all were updated simultaneously; not yet: {}", self.reasons(&behind));
+            Hold::new("AllAtOnce", explanation)
         } else {
-            let explanation = format!("only a user can sync {}", self.reasons(&manual));
-            Hold { rule: "syncPolicy.automated".into(), explanation }
-        };
-        Some(hold)
+            Hold::new("syncPolicy.automated", format!("only a user can sync {}", self.reasons(&manual)))
+        })
     }
 
     fn row(&self, application: u32) -> Option<&ApplicationStatus> {

@@ -3,7 +3,7 @@
 //! The rows of the set and its view hold the truth. The ledger is kept beside them row by row, and is thrown away when
 //! anything changes that it does not follow: spec, labels, stored rows.
 
-use super::super::{TargetSet, cost, stored};
+use super::super::{TargetSet, cost, places_in, stored};
 use super::barrier::BarrierLedger;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::status::RowCounts;
@@ -59,8 +59,6 @@ impl SetLedger {
         if is_rolling {
             applications.sort_by_key(|application| plan.counted_in(*application as usize));
         }
-        let mut places = vec![0; count];
-        (0..).zip(&applications).for_each(|(place, application)| places[*application as usize] = place);
         let step_of = |application: &u32| if is_rolling { plan.counted_in(*application as usize) } else { 0 };
         let first_places =
             (0..=steps).map(|step| applications.partition_point(|other| step_of(other) < step) as u32).collect();
@@ -70,7 +68,7 @@ impl SetLedger {
             counted: vec![(0, 0); steps],
             invalid: TargetSet::new(count),
             idle: TargetSet::new(count),
-            places,
+            places: places_in(&applications),
             applications,
             first_places,
             with_row: TargetSet::new(count),

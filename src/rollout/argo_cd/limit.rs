@@ -35,7 +35,7 @@ fn share(percent: i64, total: usize) -> i64 {
 }
 
 /// The budget of one step in one pass.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct StepBudget {
     /// Applications that may be Pending or Progressing. `None`: all. 0 or less: none.
     pub limit: Option<i64>,
@@ -55,14 +55,8 @@ impl StepBudget {
     /// The budget of a step of `total` rows of which `updating` are Pending or Progressing.
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
         let StepLimit { applications, is_unreadable } = limit(max_update, total);
-        Self {
-            limit: applications,
-            total,
-            updating,
-            is_used_up: false,
-            has_blocked: false,
-            is_unreadable: is_unreadable && total > 0,
-        }
+        let is_unreadable = is_unreadable && total > 0;
+        Self { limit: applications, total, updating, is_unreadable, ..Self::default() }
     }
 
     /// Processes one row of the step; a row that `wants` to is added to the update if there is room.

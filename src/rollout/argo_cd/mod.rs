@@ -55,7 +55,7 @@ mod view;
 use std::sync::Arc;
 
 use super::label_selector::Labels;
-use super::{Pass, TargetId, by_name};
+use super::{Pass, TargetId, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
 use ledger::SetLedger;
 use recent::RecentWrite;
@@ -112,11 +112,9 @@ impl ArgoCd {
     /// of an application is its [`TargetId`].
     pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {
         let by_name = by_name(&names, String::as_str);
-        let mut rank = vec![0; names.len()];
-        (0..).zip(&by_name).for_each(|(place, index)| rank[*index as usize] = place);
         Self {
+            rank: places_in(&by_name),
             by_name,
-            rank,
             rows: vec![None; names.len()],
             spec,
             options,

@@ -34,19 +34,14 @@ type Looked = (u32, bool);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SetWrite {
     /// Rows. A pass whose write is refused gives up.
-    Rows {
-        /// The API server has others.
-        is_new: bool,
-    },
+    Rows,
     /// Conditions of the rollout. A refused write is logged, and the pass goes on.
-    Conditions {
-        /// The API server has others.
-        is_new: bool,
-    },
+    Conditions,
 }
 
-/// Carries out a write of the set's status. Returns when the API server has accepted it, if it has.
-pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite) -> Option<SimTime>;
+/// Carries out a write of the set's status; true: the API server has something else. Returns when the API server has
+/// accepted it, if it has.
+pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite, bool) -> Option<SimTime>;
 
 /// A pass over a set that is not being deleted.
 pub(super) struct SetPass<'p> {
@@ -71,14 +66,15 @@ impl ArgoCd {
     /// If the view does not have one entry for each name.
     pub fn reconcile(&mut self, now: SimTime, view: &ApplicationSetView) -> SetDecision {
         self.ledger = None;
-        let pass = self.reconcile_changed(now, view, &TargetSet::default(), &mut |_| Some(now));
+        let pass = self.reconcile_changed(now, view, &TargetSet::default(), &mut |_, _| Some(now));
         self.ledger = None;
         pass
     }
 
     /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only applications in
     /// `changed` differ from those of the last such pass. The first pass, and one after a change of spec or labels,
-    /// looks at all. `store` carries out the writes of the set's status, and says when each is accepted, if it is.
+    /// looks at all. `store` carries out the writes of the set's status, each with whether the API server has something
+    /// else, and says when it is accepted, if it is.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
@@ -87,7 +83,7 @@ impl ArgoCd {
         now: SimTime,
         view: &ApplicationSetView,
         changed: &TargetSet,
-        store: &mut dyn FnMut(SetWrite) -> Option<SimTime>,
+        store: Store<'_>,
     ) -> SetDecision {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
         #[cfg(test)]
@@ -95,8 +91,8 @@ impl ArgoCd {
         #[cfg(test)]
         let mut answers = std::collections::VecDeque::new();
         #[cfg(test)]
-        let store = &mut |write| {
-            answers.push_back(store(write));
+        let store = &mut |write, is_new| {
+            answers.push_back(store(write, is_new));
             answers[answers.len() - 1]
         };
         self.last_pass = now;
@@ -117,7 +113,7 @@ impl ArgoCd {
         #[cfg(test)]
         if let Some(mut full) = before {
             full.ledger = None;
-            let mut answer = |_| answers.pop_front().unwrap_or(Some(now));
+            let mut answer = |_, _| answers.pop_front().unwrap_or(Some(now));
             let mut all = full.reconcile_changed(now, view, &TargetSet::default(), &mut answer);
             all.status.requested.clone_from(&pass.status.requested);
             assert_eq!(pass, all, "a pass over what changed decides as a pass over all");
@@ -154,7 +150,7 @@ impl ArgoCd {
             let labels: Vec<_> = view.applications.iter().map(labels).collect();
             self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
             self.labels = Some(labels);
-        } else if self.rows.iter().any(Option::is_some) && store(SetWrite::Rows { is_new: true }).is_none() {
+        } else if self.rows.iter().any(Option::is_some) && store(SetWrite::Rows, true).is_none() {
             status.failed = true;
         } else {
             status.rows_written = self.clear_rows();
@@ -382,7 +378,7 @@ impl SetPass<'_> {
         let is_other = |conditions: SetConditions| (rollout, config) != (conditions.rollout, conditions.config);
         let is_new = is_other(self.stored_conditions());
         if is_other(self.set.conditions)
-            && let Some(answered) = (self.store)(SetWrite::Conditions { is_new })
+            && let Some(answered) = (self.store)(SetWrite::Conditions, is_new)
         {
             self.write_conditions(answered, is_new, SetConditions { rollout, config, ..self.stored_conditions() });
         }

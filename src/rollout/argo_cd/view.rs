@@ -41,8 +41,8 @@ pub struct Generated {
     pub wanted: Revision,
 }
 
-/// An Application object.
-#[derive(Clone, Debug, PartialEq)]
+/// An Application object. The default is not compared yet.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Application {
     /// Its labels, as last written.
     pub labels: Arc<Labels>,
@@ -183,19 +183,7 @@ impl Generated {
 impl Application {
     /// A newly created object, not compared yet.
     pub fn new(labels: Arc<Labels>, spec: Spec) -> Self {
-        Self {
-            labels,
-            spec,
-            sync: SyncStatus::NotCompared,
-            health: Health::NotJudged,
-            revisions: Arc::default(),
-            operation_state: None,
-            reconciled_at: None,
-            has_error: false,
-            operation: None,
-            refresh: false,
-            deleted_at: None,
-        }
+        Self { labels, spec, ..Self::default() }
     }
 
     /// An object that runs `revision`, Synced and Healthy, without an operation.

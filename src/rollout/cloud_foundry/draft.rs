@@ -50,13 +50,13 @@ impl<'v> Draft<'v> {
             self.rows[index] = Some(saved);
             return Err(exceeded);
         }
-        self.actions.push(ProcessAction::Scale { target: self.view.processes[index].id, instances });
+        self.actions.push(ProcessAction::Scale(self.view.processes[index].id, instances));
         Ok(())
     }
 
     pub(super) fn destroy(&mut self, index: usize) {
         if self.rows[index].take().is_some() {
-            self.actions.push(ProcessAction::Delete { target: self.view.processes[index].id });
+            self.actions.push(ProcessAction::Delete(self.view.processes[index].id));
         }
     }
 }

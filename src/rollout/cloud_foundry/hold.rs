@@ -51,24 +51,20 @@ fn cancelled(view: &AppView) -> Option<Hold> {
         view.revision,
         text::count(last.original_instances as usize, "instance")
     );
-    Some(Hold { rule: "cancel".into(), explanation })
+    Some(Hold::new("cancel", explanation))
 }
 
 fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
     let current = deployment.canary_current_step.unwrap_or(1);
-    let plan = deployment.plan(rules);
     let weight = deployment.canary_steps.as_ref().and_then(|weights| weights.get(current as usize - 1));
     let weight = weight.map_or_else(String::new, |weight| format!(" ({weight} %)"));
     let reached = deployment
         .current_step(rules)
         .map_or_else(String::new, |step| format!(" with {} new and {} old instances", step.canary, step.original));
-    Hold {
-        rule: "canary".into(),
-        explanation: format!(
-            "step {current} of {}{weight} is reached{reached}; it waits for a user to continue or cancel",
-            plan.len()
-        ),
-    }
+    let steps = deployment.plan(rules).len();
+    let text =
+        format!("step {current} of {steps}{weight} is reached{reached}; it waits for a user to continue or cancel");
+    Hold::new("canary", text)
 }
 
 /// A pass that would change nothing.
@@ -82,10 +78,8 @@ struct StalledDeployment<'a> {
 
 impl StalledDeployment<'_> {
     fn diego(&self) -> Option<Hold> {
-        (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling).then(|| Hold {
-            rule: "diego".into(),
-            explanation: "Diego does not respond; passes have no effect until it does".to_owned(),
-        })
+        (!self.view.diego_available && self.deployment.state != DeploymentState::Canceling)
+            .then(|| Hold::new("diego", "Diego does not respond; passes have no effect until it does"))
     }
 
     /// The quota that the next pass would exceed, if any.
@@ -106,12 +100,11 @@ impl StalledDeployment<'_> {
                         "the pass needs {wanted} {unit} for the app, which has {has}; others use {others}, and {kind} \
                          `{name}` allows {limit}; the pass is rolled back, and so is the next"
                     );
-                    return Some(Hold { rule: rule.into(), explanation });
+                    return Some(Hold::new(rule, explanation));
                 }
             }
         }
-        let explanation = "the pass does not fit into a quota; it is rolled back, and so is the next".to_owned();
-        Some(Hold { rule: "quota".into(), explanation })
+        Some(Hold::new("quota", "the pass does not fit into a quota; it is rolled back, and so is the next"))
     }
 
     /// Instances of the app after the next pass, if it were not rolled back.
@@ -126,17 +119,15 @@ impl StalledDeployment<'_> {
     /// Shipped only: as documented an unhealthy instance only counts as in flight.
     fn unhealthy(&self) -> Option<Hold> {
         let counts = self.process.counts();
-        (self.rules == RuleSet::Shipped && counts.unhealthy > 0).then(|| Hold {
-            rule: "unhealthy".into(),
-            explanation: format!(
-                "{} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
-                counts.unhealthy,
-                self.process.instances,
-                text::are(counts.unhealthy as usize),
-                self.states(&STATES[3..]),
-                self.left()
-            ),
-        })
+        let text = format!(
+            "{} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
+            counts.unhealthy,
+            self.process.instances,
+            text::are(counts.unhealthy as usize),
+            self.states(&STATES[3..]),
+            self.left()
+        );
+        (self.rules == RuleSet::Shipped && counts.unhealthy > 0).then(|| Hold::new("unhealthy", text))
     }
 
     fn max_in_flight(&self) -> Option<Hold> {
@@ -147,44 +138,37 @@ impl StalledDeployment<'_> {
         };
         let goal = Goals::of(self.rules, self.deployment).new;
         let limit = self.deployment.max_in_flight;
-        (self.process.instances < goal && u64::from(in_flight) >= limit).then(|| Hold {
-            rule: "max_in_flight".into(),
-            explanation: format!(
-                "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
-                self.process.instances,
-                text::are(in_flight as usize),
-                self.states(&STATES),
-                self.left()
-            ),
-        })
+        let text = format!(
+            "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
+            self.process.instances,
+            text::are(in_flight as usize),
+            self.states(&STATES),
+            self.left()
+        );
+        (self.process.instances < goal && u64::from(in_flight) >= limit).then(|| Hold::new("max_in_flight", text))
     }
 
     /// Documented only: shipped rules ignore old instances.
     fn tear_down(&self) -> Option<Hold> {
         let goal = Goals::of(self.rules, self.deployment).new;
         let stopping: u32 = self.view.processes.iter().map(Process::stopping).sum();
-        (self.rules == RuleSet::Documented && self.process.instances < goal).then(|| Hold {
-            rule: "max_in_flight".into(),
-            explanation: format!(
-                "{} instances exist, {stopping} of them being stopped, and at most {} may exist; {}",
-                self.view.desired_instances() + u64::from(stopping),
-                documented::cap(self.deployment),
-                self.left()
-            ),
-        })
+        let text = format!(
+            "{} instances exist, {stopping} of them being stopped, and at most {} may exist; {}",
+            self.view.desired_instances() + u64::from(stopping),
+            documented::cap(self.deployment),
+            self.left()
+        );
+        (self.rules == RuleSet::Documented && self.process.instances < goal).then(|| Hold::new("max_in_flight", text))
     }
 
     fn routable(&self) -> Hold {
-        let counts = self.process.counts();
-        Hold {
-            rule: "routable".into(),
-            explanation: format!(
-                "{} of {} new instances are routable, and all of them must be ({}); nothing times out",
-                counts.routable,
-                self.process.instances,
-                self.states(&STATES)
-            ),
-        }
+        let text = format!(
+            "{} of {} new instances are routable, and all of them must be ({}); nothing times out",
+            self.process.counts().routable,
+            self.process.instances,
+            self.states(&STATES)
+        );
+        Hold::new("routable", text)
     }
 
     /// The remaining work.

@@ -5,8 +5,6 @@
 //! match those of `cf push --strategy --max-in-flight --instance-steps`. `relationships`, `metadata`, and the content
 //! of `droplet` and `revision` are ignored. Numbers of scaling are also accepted as texts.
 
-use std::fmt;
-
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -48,15 +46,6 @@ pub enum DeploymentStrategy {
     Rolling,
     /// With a pause after each step, until a user continues.
     Canary,
-}
-
-impl fmt::Display for DeploymentStrategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rolling => "rolling",
-            Self::Canary => "canary",
-        })
-    }
 }
 
 /// A body of `POST /v3/deployments`, unchanged. [`check`](Self::check) interprets it.

@@ -92,18 +92,11 @@ pub enum DeploymentState {
 /// An action of a pass of the deployment updater, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessAction {
-    /// Run this many interchangeable instances of the process.
-    Scale {
-        /// The process; its revision is fixed at its creation.
-        target: TargetId,
-        /// Number of instances. At 0 the process still exists.
-        instances: u32,
-    },
+    /// Run this many interchangeable instances of the process, whose revision is fixed at its creation. At 0 it still
+    /// exists.
+    Scale(TargetId, u32),
     /// Remove the process.
-    Delete {
-        /// The target.
-        target: TargetId,
-    },
+    Delete(TargetId),
 }
 
 impl AppView {
@@ -162,10 +155,10 @@ impl AppView {
     pub fn store(&mut self, pass: &Pass<ProcessAction, Vec<Deployment>>) {
         for action in &pass.actions {
             match *action {
-                ProcessAction::Scale { target, instances } => {
+                ProcessAction::Scale(target, instances) => {
                     self.process_mut(target).expect("a process exists when it is scaled").instances = instances;
                 }
-                ProcessAction::Delete { target } => self.processes.retain(|process| process.id != target),
+                ProcessAction::Delete(target) => self.processes.retain(|process| process.id != target),
             }
         }
         self.deployments.clone_from(&pass.status);

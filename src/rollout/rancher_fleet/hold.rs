@@ -25,7 +25,7 @@ impl RancherFleet {
         }
         let plan = match self.partitioning_of(view) {
             Ok(plan) => plan,
-            Err(error) => return Some(Hold { rule: "rolloutStrategy".into(), explanation: error.to_string() }),
+            Err(error) => return Some(Hold::new("rolloutStrategy", error.to_string())),
         };
         let mut ledger = BundleLedger::new(&plan, &self.by_name, view);
         let unavailable = ledger.unavailable;
@@ -55,10 +55,8 @@ struct StalledBundle<'a> {
 impl StalledBundle<'_> {
     fn paused_bundle(&self) -> Option<Hold> {
         let waiting = self.targets(|flags| flags & flag::PROMOTED == 0);
-        (self.view.paused && !waiting.is_empty()).then(|| Hold {
-            rule: "paused".into(),
-            explanation: format!("the bundle is paused; {} wait", self.clusters(&waiting)),
-        })
+        (self.view.paused && !waiting.is_empty())
+            .then(|| Hold::new("paused", format!("the bundle is paused; {} wait", self.clusters(&waiting))))
     }
 
     fn limit(&self) -> Option<Hold> {
@@ -98,7 +96,7 @@ impl StalledBundle<'_> {
                     self.clusters(&waiting)
                 )
             };
-            Some(Hold { rule: "maxUnavailable".into(), explanation })
+            Some(Hold::new("maxUnavailable", explanation))
         })
     }
 
@@ -124,7 +122,7 @@ impl StalledBundle<'_> {
                 self.clusters(&waiting)
             )
         };
-        Some(Hold { rule: "maxNew".into(), explanation })
+        Some(Hold::new("maxNew", explanation))
     }
 
     fn gate(&self) -> Option<Hold> {
@@ -156,7 +154,7 @@ impl StalledBundle<'_> {
             self.plan.max_unavailable_partitions,
             self.clusters(&waiting),
         );
-        Some(Hold { rule: "maxUnavailablePartitions".into(), explanation })
+        Some(Hold::new("maxUnavailablePartitions", explanation))
     }
 
     /// The conditions of single clusters, where no rule over many of them applies.
@@ -185,7 +183,7 @@ impl StalledBundle<'_> {
         let texts = found
             .iter()
             .map(|(_, clusters, why)| format!("{} {} {why}", self.clusters(clusters), text::are(clusters.len())));
-        Some(Hold { rule: rule.into(), explanation: texts.collect::<Vec<_>>().join("; ") })
+        Some(Hold::new(rule, texts.collect::<Vec<_>>().join("; ")))
     }
 
     fn reached(&self) -> &[Partition] {

@@ -3,7 +3,7 @@
 //! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
 //! `reconciler/bundle_status.go`. A changed cluster costs a few words for each partition that it is in.
 
-use super::super::{TargetId, TargetSet};
+use super::super::{TargetId, TargetSet, places_in};
 use super::partition::Partitioning;
 use super::status::{BundleState, BundleSummary};
 use super::view::BundleView;
@@ -185,10 +185,6 @@ impl BundleLedger {
     /// The ledger of all clusters of a view.
     pub(super) fn new(plan: &Partitioning, by_name: &[u32], view: &BundleView) -> Self {
         let clusters = view.clusters.len();
-        let mut ranks = vec![0; clusters];
-        for (rank, &index) in (0..).zip(by_name) {
-            ranks[index as usize] = rank;
-        }
         let partitions = plan.partitions.iter().map(|partition| PartitionLedger::new(partition.members.len()));
         let mut ledger = Self {
             is_paused: view.paused,
@@ -196,7 +192,7 @@ impl BundleLedger {
             flags: vec![0; clusters],
             touched: Vec::new(),
             by_name: by_name.to_vec(),
-            ranks,
+            ranks: places_in(by_name),
             places: Places::of(plan, clusters),
             partitions: partitions.collect(),
             unavailable: 0,

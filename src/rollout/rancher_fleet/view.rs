@@ -82,7 +82,7 @@ impl ClusterView {
     }
 
     /// A registered target that runs `revision`, ready, and wants nothing else.
-    pub const fn settled(revision: Revision) -> Self {
+    pub fn settled(revision: Revision) -> Self {
         Self { deployment: Some(BundleDeployment::settled(revision)), ..Self::new(revision) }
     }
 
@@ -97,18 +97,9 @@ impl ClusterView {
 
 impl BundleDeployment {
     /// A deployment that runs `revision`, is ready, and has no other id staged.
-    pub const fn settled(revision: Revision) -> Self {
+    pub fn settled(revision: Revision) -> Self {
         let id = Some(revision);
-        Self {
-            staged: id,
-            deployed: id,
-            applied: id,
-            ready: true,
-            non_modified: true,
-            failed: false,
-            paused: false,
-            off_schedule: false,
-        }
+        Self { staged: id, deployed: id, applied: id, ready: true, non_modified: true, ..Self::default() }
     }
 
     /// Fleet's definition: the agent has not applied the deployed id, or is not ready. The *wanted* id does not

@@ -6,6 +6,7 @@ mod good;
 mod refused;
 mod set;
 mod snippets;
+mod sweeps;
 mod varied;
 
 use std::fs;

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetsim::engine::Streams;
-use fleetsim::products::baseline::BaselineStrategy;
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::scenario::{Scenario, Variant};
@@ -53,7 +52,7 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut scenario = Scenario {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),
-        strategy: Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
+        strategy: Arc::new(Baseline::AllAtOnce),
         product: "random",
         is_bound: false,
         control_loop: product.control_loop(),

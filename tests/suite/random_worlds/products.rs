@@ -4,8 +4,7 @@
 //! A cluster counts as on its way from the one to the other. One that is lost again later would have to count too; so
 //! the peaks here are never above those of the product, and a limit that is exceeded here is exceeded there.
 
-use fleetsim::products::argo_cd::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy};
-use fleetsim::products::baseline::BaselineStrategy;
+use fleetsim::products::argo_cd::{ArgoCdRelease, ArgoCdStrategy};
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
@@ -39,7 +38,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
     let all: Vec<usize> = (0..seen.told.len()).collect();
     let is_update = seen.scenario.world.release == ReleaseKind::Update;
     let strategy = &seen.scenario.strategy;
-    if let Some(BaselineStrategy(baseline)) = strategy.downcast_ref() {
+    if let Some(baseline) = strategy.downcast_ref::<Baseline>() {
         seen.check_batches(&baseline.batches(all.len()));
         if *baseline == Baseline::OneByOne {
             seen.at_most(1, &all, "one by one");
@@ -52,7 +51,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
         }
     } else if let Some(ArgoCdStrategy { spec, options, release, .. }) = strategy.downcast_ref() {
         seen.check_argo_cd(spec, *options, *release);
-    } else if let Some(ArgoCdProposal(strategy)) = strategy.downcast_ref() {
+    } else if let Some(strategy) = strategy.downcast_ref::<ProposalStrategy>() {
         seen.check_proposal(strategy);
     } else if let Some(KubeFleetStaged { rules, strategy, approvals, .. }) = strategy.downcast_ref() {
         seen.check_staged(*rules, strategy, approvals.as_ref());

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use fleetsim::control_plane::ControlLoop;
-use fleetsim::products::argo_cd::{
-    ApplicationControllerSettings, ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy, applications,
-};
-use fleetsim::products::baseline::BaselineStrategy;
+use fleetsim::products::argo_cd::{ApplicationControllerSettings, ArgoCdRelease, ArgoCdStrategy, applications};
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
@@ -86,9 +83,9 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
         })
     };
     match luck.number(0, 4) {
-        0 => Arc::new(BaselineStrategy(Baseline::AllAtOnce)),
-        1 => Arc::new(BaselineStrategy(Baseline::BatchSize(luck.number(1, 5)))),
-        2 => Arc::new(BaselineStrategy(Baseline::Doubling(luck.number(1, 3)))),
+        0 => Arc::new(Baseline::AllAtOnce),
+        1 => Arc::new(Baseline::BatchSize(luck.number(1, 5))),
+        2 => Arc::new(Baseline::Doubling(luck.number(1, 3))),
         _ => Arc::new(RancherFleetStrategy {
             has_values: false,
             paused: false,
@@ -173,7 +170,7 @@ fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let strategy = read::<ProposalStrategy>(strategy);
     ProposedRollingUpdate::new(&strategy, &applications(&scenario.world.clusters))
         .expect("nothing is drawn that has no meaning");
-    Arc::new(ArgoCdProposal(strategy))
+    Arc::new(strategy)
 }
 
 /// Steps of which each ring is in one, or that select whatever they like.

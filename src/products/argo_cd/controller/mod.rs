@@ -305,7 +305,7 @@ impl Controller for ArgoCdController<'_> {
     /// application queues none, nor do comparisons. Passes that only brought rows up to date would move no cluster.
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
-            return Some(Hold { rule: "objectSize".into(), explanation: reason.clone() });
+            return Some(Hold::new("objectSize", reason));
         }
         let mut scheduler = self.scheduler.clone();
         scheduler.sees_until(SimTime::MAX);

@@ -72,14 +72,13 @@ impl ArgoCdController<'_> {
         self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + watch_delay));
         let (client, rows_written, condition_written) =
             (&mut self.client, &mut self.rows_written, &mut self.condition_written);
-        let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write| {
-            let (SetWrite::Rows { is_new } | SetWrite::Conditions { is_new }) = write;
+        let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write, is_new| {
             let is_written;
             (is_written, at) = client.update(at, is_new);
             match write {
                 _ if !is_written || !is_new => {}
-                SetWrite::Rows { .. } => rows_written.push(at),
-                SetWrite::Conditions { .. } => *condition_written = Some(at),
+                SetWrite::Rows => rows_written.push(at),
+                SetWrite::Conditions => *condition_written = Some(at),
             }
             is_written.then_some(at)
         });

@@ -161,11 +161,7 @@ impl RollingController {
                 }
             }
             Effect::Written(cluster) => self.binding_written(cluster, now, plane),
-            Effect::Removed(cluster) => {
-                if self.generator.has_removed(cluster, now, plane) {
-                    self.remove(cluster, plane);
-                }
-            }
+            Effect::Removed(cluster) => self.remove(cluster, plane),
         }
     }
 
@@ -222,8 +218,7 @@ impl Controller for RollingController {
 
     /// A cluster that the placement no longer picks is done when its binding is gone.
     fn is_done(&self, cluster: ClusterId) -> bool {
-        self.view.bindings.get(TargetId(cluster.0)).is_none()
-            || members::is_done(&self.view.bindings, TargetId(cluster.0))
+        members::is_done(&self.view.bindings, TargetId(cluster.0)).unwrap_or(true)
     }
 
     /// Availability of what runs here can be tracked, so that time alone makes nothing ready.

@@ -42,7 +42,7 @@ enum Outcome {
 
 impl FleetController<'_> {
     /// The deployments that a pass may have to write, by the rank of their clusters' names.
-    pub(super) fn plan(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeMap<usize, Planned> {
+    pub(super) fn plan(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeMap<u32, Planned> {
         let is_behind = |secret: &ValuesSecret| secret.owned.is_none_or(|owned| now < owned + self.watch_delay);
         self.secrets_behind.retain(|&cluster| self.secrets[cluster].as_ref().is_some_and(is_behind));
         let decided = self.changed.iter().chain(pass.status.stored.iter().copied()).map(|cluster| cluster as usize);
@@ -56,7 +56,7 @@ impl FleetController<'_> {
         let mut planned = BTreeMap::new();
         for (cluster, before) in clusters.into_iter().zip(before) {
             let (view, rank) = (&mut self.view.clusters[cluster], self.ranks[cluster]);
-            self.tally.attached.set(rank as u32, is_attached(view));
+            self.tally.attached.set(rank, is_attached(view));
             let after = view.deployment;
             // The cache shows a write later. A deletion is not written by a pass.
             view.deployment = after.and(before);
@@ -71,18 +71,15 @@ impl FleetController<'_> {
     pub(super) fn write(
         &mut self,
         now: SimTime,
-        planned: &BTreeMap<usize, Planned>,
+        planned: &BTreeMap<u32, Planned>,
         plane: &mut Plane<'_>,
     ) -> (SimTime, u64, QueueRequest) {
         let mut at = now;
         if std::mem::take(&mut self.is_new) {
             at = self.client.in_turn(0, at, FINALIZER_REQUESTS) + back_off(0);
         }
-        let attached: Vec<(usize, &Planned)> = planned
-            .iter()
-            .map(|(&rank, planned)| (rank, planned))
-            .filter(|(rank, _)| self.tally.attached.contains(*rank as u32))
-            .collect();
+        let attached = planned.iter().filter(|(rank, _)| self.tally.attached.contains(**rank));
+        let attached: Vec<(&u32, &Planned)> = attached.collect();
         if self.has_values {
             let created = attached.iter().filter(|(_, planned)| planned.before.is_none());
             at = self.client.in_turn(0, at, self.tally.attached.len() - created.count());
@@ -97,7 +94,7 @@ impl FleetController<'_> {
         let (mut targets, mut created, mut request) = (0, 0, QueueRequest::None);
         for (rank, planned) in attached {
             // One for each target so far.
-            let up_to = self.tally.attached.count_below(rank as u32 + 1);
+            let up_to = self.tally.attached.count_below(rank + 1);
             at = self.client.in_turn(0, at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
             let outcome;
             (at, outcome) = self.write_deployment(at, planned, plane);

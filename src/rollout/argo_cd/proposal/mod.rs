@@ -262,16 +262,12 @@ impl ProposedRollingUpdate {
             let is_open = |application: &u32| !view.applications[*application as usize].is_complete();
             if self.stages.is_none() {
                 let open = self.list(self.by_name.iter().copied().filter(is_open));
-                return Some(Hold {
-                    rule: "AllAtOnce".into(),
-                    explanation: format!("all were updated simultaneously; not complete: {open}"),
-                });
+                let explanation = format!("all were updated simultaneously; not complete: {open}");
+                return Some(Hold::new("AllAtOnce", explanation));
             }
             let outside = self.list(self.unselected.iter().copied());
-            return Some(Hold {
-                rule: "matchExpressions".into(),
-                explanation: format!("no step selects {outside}, so they are never changed"),
-            });
+            let explanation = format!("no step selects {outside}, so they are never changed");
+            return Some(Hold::new("matchExpressions", explanation));
         };
         let at = |application: &u32| &view.applications[*application as usize];
         let updating = stage.members.iter().copied().filter(|a| at(a).is_changed() && !at(a).is_complete());
@@ -291,6 +287,6 @@ impl ProposedRollingUpdate {
         let limit = stage.limit.map(|limit| format!("; maxUpdate allows {limit} concurrently"));
         explanation.push_str(&limit.filter(|_| !waiting.is_empty()).unwrap_or_default());
         let rule = if waiting.is_empty() { "rollingUpdate.steps" } else { "maxUpdate" };
-        Some(Hold { rule: rule.into(), explanation })
+        Some(Hold::new(rule, explanation))
     }
 }

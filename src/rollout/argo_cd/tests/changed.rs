@@ -30,7 +30,7 @@ impl Watched {
     fn new(spec: ApplicationSetSpec, options: ControllerOptions, begin: Begin) -> Self {
         let mut story = SetStory::new(spec, options, &FLEET, begin);
         let known = story.view.clone();
-        story.set.reconcile_changed(SimTime::ZERO, &known, &TargetSet::default(), &mut |_| Some(SimTime::ZERO));
+        story.set.reconcile_changed(SimTime::ZERO, &known, &TargetSet::default(), &mut |_, _| Some(SimTime::ZERO));
         Self { story, known }
     }
 
@@ -39,7 +39,7 @@ impl Watched {
         let mut changed = changes(&self.known, &self.story.view);
         omitted.iter().for_each(|index| _ = changed.remove(*index));
         self.known = self.story.view.clone();
-        let pass = self.story.set.reconcile_changed(now, &self.story.view, &changed, &mut |_| Some(SimTime::ZERO));
+        let pass = self.story.set.reconcile_changed(now, &self.story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
         if is_stored {
             self.story.set.store(now, &pass, &mut self.story.view);
         }

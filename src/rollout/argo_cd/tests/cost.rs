@@ -16,7 +16,7 @@ fn settled(spec: ApplicationSetSpec, options: ControllerOptions, applications: u
 fn passes(story: &mut SetStory, seconds: std::ops::Range<u64>) {
     let all = TargetSet::all(story.view.applications.len());
     for now in seconds.map(SimTime::from_secs) {
-        let pass = story.set.reconcile_changed(now, &story.view, &all, &mut |_| Some(SimTime::ZERO));
+        let pass = story.set.reconcile_changed(now, &story.view, &all, &mut |_, _| Some(SimTime::ZERO));
         story.set.store(now, &pass, &mut story.view);
     }
 }
@@ -89,7 +89,7 @@ fn visits(mut story: SetStory) -> [u64; 2] {
     }
     [changed, TargetSet::all(applications)].map(|changed| {
         visits_of(|| {
-            let pass = story.set.reconcile_changed(now, &story.view, &changed, &mut |_| Some(SimTime::ZERO));
+            let pass = story.set.reconcile_changed(now, &story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
             assert!(pass.actions.is_empty(), "nothing is to be done");
         })
     })

@@ -95,7 +95,7 @@ proptest! {
             let pass = updater.reconcile(now, &app);
             for action in &pass.actions {
                 match *action {
-                    ProcessAction::Scale { target, instances } if target == new => {
+                    ProcessAction::Scale(target, instances) if target == new => {
                         let process = before.process(new).expect("it is scaled");
                         let counts = process.counts();
                         prop_assert!(instances > process.instances, "it grows only");
@@ -103,10 +103,10 @@ proptest! {
                         prop_assert!(in_flight <= options.max_in_flight, "{in_flight} in flight");
                         prop_assert!(rules == RuleSet::Documented || counts.unhealthy == 0);
                     }
-                    ProcessAction::Scale { target, instances } => {
+                    ProcessAction::Scale(target, instances) => {
                         prop_assert!(instances < before.process(target).expect("it is scaled").instances);
                     }
-                    ProcessAction::Delete { target } => prop_assert_ne!(target, new),
+                    ProcessAction::Delete(target) => prop_assert_ne!(target, new),
                 }
             }
             app.store(&pass);

@@ -23,7 +23,7 @@ impl RollingUpdate {
             return None;
         }
         let (rule, explanation) = self.reason(view, &status);
-        Some(Hold { rule: rule.into(), explanation })
+        Some(Hold::new(rule, explanation))
     }
 
     fn reason(&self, view: &RollingView, status: &RollingStatus) -> (&'static str, String) {

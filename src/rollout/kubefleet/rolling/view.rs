@@ -53,15 +53,11 @@ pub struct Room {
 /// Why a pass is repeated after a backoff.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum RollingError {
     /// Two bindings of one cluster that are not being deleted.
     #[error("the same cluster has bindings `{first}` and `{second}` pointing to it")]
-    TwoBindings {
-        /// By name.
-        first: String,
-        /// The other one.
-        second: String,
-    },
+    TwoBindings { first: String, second: String },
     /// A cluster has a bound binding and one that is being deleted.
     #[error("a cluster has a bound binding `{0}` and a deleting binding pointing to it")]
     BoundAndDeleting(String),

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::super::super::text::{NAMED, count};
-use super::super::{KubeFleetBugs, MemberCluster, RuleSet, ScaledValueError};
-use super::initialize::resolve_concurrency;
-use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
+use super::super::{MemberCluster, RuleSet, ScaledValueError, by_name};
+use super::initialize::max_concurrency;
+use super::stages::StagePlan;
+use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,23 +50,14 @@ pub fn explain(
     clusters: &[MemberCluster],
 ) -> Result<StagedExplanation, RunError> {
     let strategy = strategy.clone().with_defaults();
-    let run = StagedUpdateRun::new(
-        String::new(),
-        spec.clone(),
-        Some(strategy.clone()),
-        rules,
-        KubeFleetBugs::ALL,
-        clusters.to_vec(),
-    );
+    let by_name = by_name(clusters, |cluster| &cluster.name);
     let selected: Vec<bool> = clusters.iter().map(|cluster| !cluster.left).collect();
-    let members = run.fixed.plan.assign(&strategy, clusters, &run.fixed.by_name, &selected)?;
+    let plan = StagePlan::new(&strategy, rules, clusters, &by_name);
+    let members = plan.assign(&strategy, clusters, &by_name, &selected)?;
     let stage = |(config, targets): (&StageConfig, &Vec<super::super::super::TargetId>)| StageExplanation {
         name: config.name.clone(),
         count: targets.len(),
-        max_concurrency: match rules {
-            RuleSet::Shipped => resolve_concurrency(config, targets.len()),
-            RuleSet::Documented => Ok(1),
-        },
+        max_concurrency: max_concurrency(rules, config, targets.len()),
         first: targets.iter().take(NAMED).map(|target| clusters[target.index()].name.clone()).collect(),
         before_tasks: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
         after_tasks: tasks(&config.after_stage_tasks),

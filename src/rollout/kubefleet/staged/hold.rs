@@ -29,7 +29,7 @@ impl StagedUpdateRun {
             } else {
                 format!("; {} not updated", self.listed(&waiting, are(waiting.len())))
             };
-            return Some(Hold { rule: rule.into(), explanation: format!("the run has failed: {error}{end}") });
+            return Some(Hold::new(rule, format!("the run has failed: {error}{end}")));
         }
         let moves = actions.iter().any(|action| matches!(action, StagedAction::Deploy(..) | StagedAction::Delete(..)));
         let goes_on = run.current_stage() != self.run.current_stage() && self.run.initialized.is_some();
@@ -37,7 +37,7 @@ impl StagedUpdateRun {
             return None;
         }
         let (rule, explanation) = StalledRun { scheduler: self, view, run: &run, status: &status }.reason();
-        Some(Hold { rule: rule.into(), explanation })
+        Some(Hold::new(rule, explanation))
     }
 
     /// `3 clusters (a, b, c) wait`.
@@ -52,10 +52,8 @@ fn lost(scheduler: &StagedUpdateRun, run: &RunStatus, view: &StagedView) -> Opti
     let is_lost = |target: &TargetId| view.bindings.get(*target).is_some_and(|binding| !binding.has_succeeded());
     let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
     let verb = if lost.len() == 1 { "was available and no longer is" } else { "were available and no longer are" };
-    (!lost.is_empty()).then(|| Hold {
-        rule: "Available".into(),
-        explanation: format!("the run has succeeded; {}", scheduler.listed(&lost, verb)),
-    })
+    (!lost.is_empty())
+        .then(|| Hold::new("Available", format!("the run has succeeded; {}", scheduler.listed(&lost, verb))))
 }
 
 /// Clusters of all stages that are not done.

@@ -153,11 +153,7 @@ impl Fixed {
 
     /// Number of clusters of a stage of `total` that may be updated concurrently.
     pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, ScaledValueError> {
-        match self.rules {
-            // "Updates clusters within each stage one at a time."
-            RuleSet::Documented => Ok(1),
-            RuleSet::Shipped => resolve_concurrency(self.config(stage), total),
-        }
+        max_concurrency(self.rules, self.config(stage), total)
     }
 
     pub(super) fn name(&self, target: TargetId) -> String {
@@ -166,7 +162,15 @@ impl Fixed {
 }
 
 /// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
-pub(super) fn resolve_concurrency(stage: &super::StageConfig, total: usize) -> Result<i64, ScaledValueError> {
+pub(super) fn max_concurrency(
+    rules: RuleSet,
+    stage: &super::StageConfig,
+    total: usize,
+) -> Result<i64, ScaledValueError> {
+    // "Updates clusters within each stage one at a time."
+    if rules == RuleSet::Documented {
+        return Ok(1);
+    }
     let number = limit(stage.max_concurrency.as_ref(), total, Rounding::Down)?;
     Ok(if number == 0 { 1 } else { number })
 }

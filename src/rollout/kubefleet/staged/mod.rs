@@ -17,7 +17,7 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Pass, QueueRequest, TargetSet};
+use super::super::{ApprovalId, Pass, QueueRequest, TargetSet, places_in};
 use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
 use super::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, by_name};
 use crate::units::SimTime;
@@ -113,9 +113,8 @@ impl StagedUpdateRun {
     /// index; one that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
-        let mut rank = vec![0; clusters.len()];
-        by_name.iter().enumerate().for_each(|(place, index)| rank[*index as usize] = place as u32);
-        (self.fixed.clusters, self.fixed.by_name, self.fixed.rank) = (clusters, by_name, rank);
+        self.fixed.rank = places_in(&by_name);
+        (self.fixed.clusters, self.fixed.by_name) = (clusters, by_name);
         self.fixed.make_plan();
         self.ledger = None;
     }

@@ -323,6 +323,7 @@ pub enum RunError {
 /// Why a pass is repeated after a backoff. None of these ends the run.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum RetryError {
     /// The scheduler has not processed this cluster's binding with its newest policy.
     #[error("the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state")]
@@ -332,10 +333,5 @@ pub enum RetryError {
     ClusterUpdate(Vec<String>),
     /// A stage's `maxConcurrency` is invalid, found when a later pass checks all stages.
     #[error("maxConcurrency of stage `{stage}`: {source}")]
-    MaxConcurrency {
-        /// The stage's name.
-        stage: String,
-        /// The error in it.
-        source: ScaledValueError,
-    },
+    MaxConcurrency { stage: String, source: ScaledValueError },
 }

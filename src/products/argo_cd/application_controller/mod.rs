@@ -36,6 +36,8 @@
 //! comparisons into those that resolve the revision anew and those that do not; sync windows, `selfHeal`, the time-out
 //! of a sync, and `retry.refresh`, which lets a retry take the newest revision.
 
+mod attempts;
+
 use std::sync::Arc;
 
 use super::ArgoCdRelease;
@@ -423,86 +425,6 @@ impl ApplicationController {
         }
         view.changed.insert(application as u32);
         plane.changed(ClusterId(application as u32));
-    }
-
-    fn attempt(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        if !plane.clusters.is_online(ClusterId(application as u32)) {
-            self.attempt_fails(application, now, plane);
-            return;
-        }
-        self.applications[application].attempt = Some(Attempt::Requesting);
-        match self.shard(application).sync(now) {
-            through if through > now => {
-                self.agenda.add(through, (application, ApplicationStep::RequestsMade), plane);
-            }
-            _ => self.requests_made(application, now, plane),
-        }
-    }
-
-    /// The cluster does not answer, until the connection times out.
-    fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        self.applications[application].attempt = Some(Attempt::Failing);
-        plane.push(ClusterId(application as u32), self.applies(application));
-        self.agenda.add(now + self.settings.tcp_timeout, (application, ApplicationStep::AttemptEnds), plane);
-    }
-
-    fn requests_made(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        if self.applications[application].applied == Some(self.applies(application)) {
-            self.applications[application].attempt = Some(Attempt::Idle);
-            self.agenda.add(now + self.settings.idle_sync, (application, ApplicationStep::AttemptEnds), plane);
-        } else if self.shard(application).apply(application) {
-            self.apply(application, now, plane);
-        }
-    }
-
-    /// The cluster applies, if it was not cut off since the attempt began.
-    fn apply(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        let (cluster, revision) = (ClusterId(application as u32), self.applies(application));
-        if plane.clusters.is_online(cluster) {
-            self.applications[application].attempt = Some(Attempt::Applying);
-            plane.promote(cluster, revision);
-            plane.push(cluster, revision);
-            return;
-        }
-        self.attempt_fails(application, now, plane);
-        if let Some(next) = self.shard(application).applied() {
-            self.apply(next, now, plane);
-        }
-    }
-
-    fn attempt_ends(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        self.shard(application).attempts -= 1;
-        let tracked = &mut self.applications[application];
-        let operation = tracked.operation.expect("an attempt has an operation");
-        let attempt = tracked.attempt.take().expect("an attempt ends that ran");
-        if attempt != Attempt::Failing {
-            let next = if attempt == Attempt::Applying { self.shard(application).applied() } else { None };
-            if let Some(next) = next {
-                self.apply(next, now, plane);
-            }
-            self.operation_ends(application, OperationPhase::Succeeded, now, plane);
-            return;
-        }
-        let limit = operation.retry_limit;
-        let may_repeat = limit < 0 || i64::from(tracked.failed) < limit;
-        match operation.retry_waits.filter(|_| may_repeat) {
-            Some(waits) => {
-                tracked.failed += 1;
-                let again = now + waits.before(tracked.failed);
-                self.agenda.add(again, (application, ApplicationStep::Again), plane);
-            }
-            None => self.operation_ends(application, OperationPhase::Failed, now, plane),
-        }
-    }
-
-    fn operation_ends(&mut self, application: usize, phase: OperationPhase, now: SimTime, plane: &mut Plane<'_>) {
-        let revision = self.applies(application);
-        let tracked = &mut self.applications[application];
-        (tracked.failed, tracked.attempted, tracked.operation) = (0, Some(revision), None);
-        let state = OperationState { phase, ..tracked.state.expect("an operation ends that ran") };
-        tracked.state = Some(state);
-        self.patch(application, StatusPatch::Operation(state, true), now, plane);
-        self.compare(application, now, plane);
     }
 
     /// A comparison ends. `automatic`: the operation of an application that may sync by itself.
