@@ -241,7 +241,8 @@ fn max_unavailable_does_not_limit_a_first_deployment() {
     assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held());
     assert_eq!(run.run.peak_promotions_per_pass, 1000, "target + maxSurge - none that may be ready");
     for rules in ["shipped", "documented"] {
-        let told = explained("initial", &format!("{{kubeFleetRolling: {{rules: {rules}, maxUnavailable: 0, maxSurge: 1}}}}"));
+        let told =
+            explained("initial", &format!("{{kubeFleetRolling: {{rules: {rules}, maxUnavailable: 0, maxSurge: 1}}}}"));
         let lines: Vec<&str> = told.lines().skip(1).collect();
         let [only] = lines[..] else { panic!("neither waves nor warnings of an update: {told}") };
         assert!(only.contains("all 1000 clusters get the resources in the first pass"), "{told}");

@@ -1,8 +1,8 @@
 //! The effects that KubeFleet's strategies would have on a fleet: stages with their clusters, limits and tasks.
 
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
-use crate::products::{Fleet, StrategyExplanation};
 use crate::products::words::{by, table};
+use crate::products::{Fleet, StrategyExplanation};
 use crate::rollout::kubefleet::rolling::explain as explain_rolling;
 use crate::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
 use crate::world::{ClusterSpec, DurationModel, NEW, ReleaseKind};

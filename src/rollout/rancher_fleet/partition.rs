@@ -121,13 +121,11 @@ fn manual(
     targets: &[u32],
 ) -> Result<Vec<Partition>, StrategyError> {
     let entries = strategy.manual_partitions();
-    let matchers: Vec<Result<Matcher<'_>, _>> = entries.iter().map(Matcher::new).collect();
+    let matchers: Vec<Result<Matcher<'_>, SelectorError>> = entries.iter().map(Matcher::new).collect();
     let by_label = by_label(matchers.iter().flatten(), clusters, targets);
-    let partition = |(index, (entry, matcher)): (usize, (&super::ManualPartition, &Result<Matcher<'_>, _>))| {
-        let matcher = matcher.as_ref().map_err(|source: &SelectorError| {
-            let source = source.clone();
-            StrategyError::Selector { entry: index, source }
-        })?;
+    let partition = |(index, entry): (usize, &super::ManualPartition)| {
+        let invalid = |source: &SelectorError| StrategyError::Selector { entry: index, source: source.clone() };
+        let matcher = matchers[index].as_ref().map_err(invalid)?;
         let is_member = |target: &u32| matcher.matches(&clusters[*target as usize]);
         let members: Vec<u32> = match matcher.needs() {
             None => targets.iter().copied().filter(is_member).collect(),
@@ -141,7 +139,7 @@ fn manual(
         let is_limit_set = values.iter().any(Option::is_some);
         Ok(Partition { name: entry.name.clone(), members, max_unavailable, is_limit_set })
     };
-    entries.iter().zip(&matchers).enumerate().map(partition).collect()
+    entries.iter().enumerate().map(partition).collect()
 }
 
 /// The places of targets by the labels that entries need, so that many entries look at few targets each.

@@ -45,7 +45,8 @@ impl StagedUpdateRun {
     pub fn wait_beside(&self, approval: ApprovalId) -> Option<SimTime> {
         let index = (approval.0 / 2) as usize;
         let is_after = approval == self.fixed.approval(index, TaskTime::After);
-        let tasks = self.fixed.config(index).after_stage_tasks.iter().filter(|task| is_after && task.kind == "TimedWait");
+        let tasks =
+            self.fixed.config(index).after_stage_tasks.iter().filter(|task| is_after && task.kind == "TimedWait");
         tasks.filter_map(|task| wait_ends(self.run.stage(index), task)).max()
     }
 
