@@ -80,6 +80,11 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.pauses)
     }
 
+    /// When timed waits of the strategy went on beside such waits, in any order.
+    pub fn take_timed_waits(&mut self) -> Vec<(SimTime, SimTime)> {
+        std::mem::take(&mut self.record.timed_waits)
+    }
+
     /// When the product first reported completion itself.
     pub const fn reported(&self) -> Option<SimTime> {
         self.record.reported

@@ -30,6 +30,8 @@ pub(super) struct Record {
     pub(super) changed: Vec<ClusterId>,
     /// When it waited for a person, in any order.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
+    /// When a timed wait of the strategy went on beside it, in any order.
+    pub(super) timed_waits: Vec<(SimTime, SimTime)>,
     /// When it first reported completion.
     pub(super) reported: Option<SimTime>,
     pub(super) failure: Option<ProcessError>,
@@ -134,6 +136,11 @@ impl Plane<'_> {
     /// The rollout waits for a person from `asked` until `given`, by the delays of people in the strategy.
     pub fn waits_for_person(&mut self, asked: SimTime, given: SimTime) {
         self.record.pauses.push((asked, given));
+    }
+
+    /// A timed wait of the strategy goes on from `begins` until `ends`, while the rollout also waits for a person.
+    pub fn waits_for_time(&mut self, begins: SimTime, ends: SimTime) {
+        self.record.timed_waits.push((begins, ends));
     }
 
     /// The product's objects may show something else now.

@@ -172,19 +172,19 @@ pub(super) fn times(variants: &[VariantResults<'_>], what: &str, times: &[Option
     vec![format!("{what} {from} ({first}) to {to} ({last}){never}"), format!("{what} {from} to {to}{never}")]
 }
 
-/// Most clusters that are updating at once, in the displayed run.
+/// Most clusters that were instructed and not ready at once, in the displayed run.
 pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
-    let most = |variant: &VariantResults<'_>| variant.timeline.iter().map(|row| row.updating as f64).reduce(f64::max);
+    let most = |variant: &VariantResults<'_>| variant.displayed.map(|run| run.peak_not_ready as f64);
     let Some(((least, low), (greatest, high))) = extremes(variants, most) else { return Vec::new() };
     let (from, to) = (count(low), count(high));
     let least = alone_or_several(least, &from, variants, |variant| most(variant).map(count));
     if variants.len() == 1 || from == to {
-        let clusters = if to == "1" { "cluster updates" } else { "clusters update" };
-        return vec![format!("At most {to} {clusters} at once")];
+        let clusters = if to == "1" { "cluster is" } else { "clusters are" };
+        return vec![format!("At most {to} {clusters} updating or not ready at once")];
     }
     vec![
-        format!("{greatest} updates up to {to} clusters at once, {least} up to {from}"),
-        format!("Between {from} and {to} clusters update at once"),
+        format!("{greatest} has up to {to} clusters updating or not ready at once, {least} up to {from}"),
+        format!("Up to {from} to {to} clusters are updating or not ready at once"),
     ]
 }
 

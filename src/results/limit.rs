@@ -406,10 +406,15 @@ impl Measure {
         let found = MEASURES.iter().find(|measure| measure.name == column || bare(measure) == column);
         found.ok_or_else(|| {
             let names = SHORT_NAMES.iter().map(|(short, _)| *short).chain(MEASURES.iter().map(bare)).unique();
-            MeasureError {
-                message: format!("unknown measure `{name}`"),
-                help: format!("the measures are {}", names.format(", ")),
-            }
+            // The name of a registry, and what of it.
+            let help = if name.contains('.') {
+                "a limit applies to all registries together: `registry.egress` is the peak of their sum, and \
+                 `egress_busy_share` counts while any of them is at its capacity; registries.csv has the values of each"
+                    .to_owned()
+            } else {
+                format!("the measures are {}", names.format(", "))
+            };
+            MeasureError { message: format!("unknown measure `{name}`"), help }
         })
     }
 }

@@ -115,6 +115,14 @@ impl LabelRequirement {
 }
 
 impl CheckedSelector {
+    /// A label that must have one of these values, if a requirement says so.
+    pub fn needs(&self) -> Option<(&str, &[String])> {
+        self.requirements.iter().find_map(|(key, test)| match test {
+            Test::In(values) => Some((key.as_str(), values.as_slice())),
+            _ => None,
+        })
+    }
+
     /// Whether every requirement holds for these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements.iter().all(|(key, test)| match (test, labels.get(key)) {

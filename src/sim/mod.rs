@@ -232,8 +232,9 @@ impl<'s> Sim<'s> {
         let since_release = |share| self.progress.reached(share).map(counted);
         let reach = self.reach();
         let all_ready = reach.all_ready(&self.progress);
-        let pauses = self.control.take_pauses();
-        let path = all_ready.map(|ready| self.critical_path((released, ready), &passes, pauses));
+        let (pauses, timed) = (self.control.take_pauses(), self.control.take_timed_waits());
+        let waits = PeoplesWaits { pauses, timed, approvals: Vec::new() };
+        let path = all_ready.map(|ready| self.critical_path((released, ready), &passes, waits));
         let on_path = |part: fn(&RolloutPath) -> SimDuration| path.as_ref().map(|path| part(path).as_secs_f64());
         let (held_by, held_detail) = self.held_by(outcome);
         let count = |of: fn(&ClusterRow) -> bool| clusters.iter().filter(|row| of(row)).count() as u64;
@@ -317,14 +318,8 @@ impl<'s> Sim<'s> {
     }
 
     /// The critical path between the release and the time when all reachable targets were ready.
-    fn critical_path(
-        &self,
-        span: (SimTime, SimTime),
-        passes: &[PassRow],
-        pauses: Vec<(SimTime, SimTime)>,
-    ) -> RolloutPath {
+    fn critical_path(&self, span: (SimTime, SimTime), passes: &[PassRow], mut waits: PeoplesWaits) -> RolloutPath {
         let facts: Vec<ClusterFacts> = self.world.facts().copied().collect();
-        let mut waits = PeoplesWaits { pauses, approvals: Vec::new() };
         let mut stopped = span.0;
         for (after, change) in &self.scenario.changes {
             let at = span.0 + *after;
@@ -335,7 +330,6 @@ impl<'s> Sim<'s> {
                 Change::Release(_) | Change::Labels(..) | Change::Selected(..) => {}
             }
         }
-        waits.pauses.sort_unstable();
         RolloutPath::of(span, &self.progress, &facts, passes, &waits)
     }
 

@@ -8,9 +8,12 @@
 //! agent. Between both, time with an open download is `transfer`, and so is time in which a pull asks the registry or
 //! waits for a cache or cell; other time in which images are unpacked or written is `unpack`; and the rest is `start`:
 //! replacing pods, starting, probes, and waits after failures. Before an update, time in which a person was waited for
-//! is `people`, the rest is `rule`: limits, pauses of the strategy, and the controller's own loop.
+//! is `people`, the rest is `rule`: limits, pauses of the strategy (also while a person is waited for), and the
+//! controller's own loop.
 //!
 //! Left out: that another target than the latest one may have freed the place. Both were needed.
+
+use itertools::Itertools;
 
 use super::progress::Progress;
 use crate::results::PassRow;
@@ -31,8 +34,10 @@ pub(super) struct RolloutPath {
 /// When people were waited for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PeoplesWaits {
-    /// From the request of an act to the act; in order.
+    /// From the request of an act to the act.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
+    /// Timed waits of the strategy, in which a person delays nothing.
+    pub(super) timed: Vec<(SimTime, SimTime)>,
     /// Approvals at times that the experiment sets: the path has waited for one since it stood still.
     pub(super) approvals: Vec<SimTime>,
 }
@@ -40,17 +45,24 @@ pub(super) struct PeoplesWaits {
 impl PeoplesWaits {
     fn between(&self, from: SimTime, to: SimTime) -> SimDuration {
         let approved = self.approvals.iter().filter(|at| (from..=to).contains(*at)).max();
-        let mut at = approved.copied().unwrap_or(from);
-        let mut waited = at - from;
-        for &(begins, ends) in &self.pauses {
-            let (begins, ends) = (begins.max(at), ends.min(to));
-            if begins < ends {
-                waited += ends - begins;
-                at = ends;
-            }
-        }
-        waited
+        let people = self.pauses.iter().copied().chain(approved.map(|at| (from, *at)));
+        let timed = || self.timed.iter().copied();
+        covered(people.chain(timed()), from, to).saturating_sub(covered(timed(), from, to))
     }
+}
+
+/// The time in which at least one of these waits went on.
+fn covered(waits: impl Iterator<Item = (SimTime, SimTime)>, from: SimTime, to: SimTime) -> SimDuration {
+    let mut at = from;
+    let mut sum = SimDuration::ZERO;
+    for (begins, ends) in waits.sorted_unstable() {
+        let (begins, ends) = (begins.max(at), ends.min(to));
+        if begins < ends {
+            sum += ends - begins;
+            at = ends;
+        }
+    }
+    sum
 }
 
 impl RolloutPath {
@@ -133,15 +145,28 @@ mod tests {
         }
         let pass = |t_s: f64| PassRow { t_s, passes: 1, ..PassRow::default() };
         let passes = [pass(10.0), pass(1060.0)];
-        let waits = PeoplesWaits { pauses: vec![(at(52), at(1052))], approvals: Vec::new() };
+        let waits = PeoplesWaits { pauses: vec![(at(52), at(1052))], ..PeoplesWaits::default() };
         let path = RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &waits);
-        let set = PeoplesWaits { pauses: Vec::new(), approvals: vec![at(1052)] };
+        let set = PeoplesWaits { approvals: vec![at(1052)], ..PeoplesWaits::default() };
         assert_eq!(RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &set), path);
         let secs = [path.rule, path.people, path.transfer, path.unpack, path.start, path.report];
         let secs = secs.map(SimDuration::as_secs_f64);
         // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Inside: 37 and 36.
         assert_eq!(secs.map(|secs| (secs * 1e6).round() as u64 / 1_000_000), [12, 1000, 30, 9, 34, 8]);
         assert!((secs.iter().sum::<f64>() - 1093.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_person_who_is_waited_for_beside_a_timed_wait_counts_from_its_end() {
+        let approval = |given: u64| PeoplesWaits { approvals: vec![at(given)], ..PeoplesWaits::default() };
+        let request = |given: u64| PeoplesWaits { pauses: vec![(at(60), at(given))], ..PeoplesWaits::default() };
+        for waits in [approval, request] {
+            // All is done at 60. A wait until 660 goes on beside the approval.
+            let beside = |given: u64| PeoplesWaits { timed: vec![(at(60), at(660))], ..waits(given) };
+            let people = |given| beside(given).between(at(60), at(2000));
+            assert_eq!(people(1000), SimDuration::from_secs(340), "660 to 1000");
+            assert_eq!(people(300), SimDuration::ZERO, "the person was faster");
+        }
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub(crate) struct Played {
     pub(crate) peak_pulls: u64,
     pub(crate) peak_downloads: u64,
     pub(crate) egress_peaks: (f64, f64),
+    /// Highest rate over a second to the fleet and to others, and the bytes to others.
+    pub(crate) with_others: (f64, f64),
     /// Seconds with the egress at its capacity.
     pub(crate) busy_s: f64,
     /// Every event with its time.
@@ -203,6 +205,7 @@ fn play_on(
         peak_pulls: model.world.meter().pulls.peak(),
         peak_downloads: model.world.meter().downloads.peak(),
         egress_peaks: model.world.meter().egress_peaks(),
+        with_others: model.world.meter().totals_with_others(),
         busy_s: model.world.meter().busy().as_secs_f64(),
         events,
     }

@@ -240,6 +240,13 @@ fn max_unavailable_does_not_limit_a_first_deployment() {
     let run = run("initial", "pullFailure: 2%", "{kubeFleetRolling: {file: placement.yaml}}");
     assert_eq!((run.run.outcome, run.run.targets_done), (RunOutcome::Complete, 1000), "{}", run.run.held());
     assert_eq!(run.run.peak_promotions_per_pass, 1000, "target + maxSurge - none that may be ready");
+    for rules in ["shipped", "documented"] {
+        let told =
+            explained("initial", &format!("{{kubeFleetRolling: {{rules: {rules}, maxUnavailable: 0, maxSurge: 1}}}}"));
+        let lines: Vec<&str> = told.lines().skip(1).collect();
+        let [only] = lines[..] else { panic!("neither waves nor warnings of an update: {told}") };
+        assert!(only.contains("all 1000 clusters get the resources in the first pass"), "{told}");
+    }
 }
 
 #[test]
@@ -273,8 +280,8 @@ fn a_max_unavailable_of_zero_never_updates_anything_as_shipped() {
 }
 
 /// What the program says that a strategy would do.
-fn explained(strategy: &str) -> String {
-    let folder = folder("update", "", strategy);
+fn explained(kind: &str, strategy: &str) -> String {
+    let folder = folder(kind, "", strategy);
     let mut program = assert_cmd::Command::cargo_bin("fleetsim").expect("the program is built");
     let output = program.arg("explain").arg(folder.path()).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -286,7 +293,7 @@ fn explained(strategy: &str) -> String {
 #[test]
 fn explain_prints_stages_limits_tasks_and_warnings() {
     assert_eq!(
-        explained("{kubeFleetStaged: {file: strategy.yaml, approvals: {after: 20 min}}}"),
+        explained("update", "{kubeFleetStaged: {file: strategy.yaml, approvals: {after: 20 min}}}"),
         "KubeFleet's staged update run, by the rules that ship
   stage   clusters  maxConcurrency  before    after          first clusters
   canary        20               5  -         TimedWait 10m  c-01, c-02, c-03
@@ -296,10 +303,10 @@ fn explain_prints_stages_limits_tasks_and_warnings() {
 "
     );
     let documented =
-        explained("{kubeFleetStaged: {rules: documented, file: strategy.yaml, approvals: {after: never}}}");
+        explained("update", "{kubeFleetStaged: {rules: documented, file: strategy.yaml, approvals: {after: never}}}");
     assert!(documented.contains("  note: maxConcurrency of stage `canary` has no effect"), "{documented}");
     assert!(documented.contains("  approvals: never given\n"), "{documented}");
-    let rolling = explained("{kubeFleetRolling: {file: placement.yaml, rules: documented}}");
+    let rolling = explained("update", "{kubeFleetRolling: {file: placement.yaml, rules: documented}}");
     assert_eq!(
         rolling,
         "KubeFleet's rolling update, by the rules that its documentation describes

@@ -1,11 +1,11 @@
 //! The effects that KubeFleet's strategies would have on a fleet: stages with their clusters, limits and tasks.
 
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
-use crate::products::StrategyExplanation;
 use crate::products::words::{by, table};
+use crate::products::{Fleet, StrategyExplanation};
 use crate::rollout::kubefleet::rolling::explain as explain_rolling;
 use crate::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
-use crate::world::{ClusterSpec, DurationModel, NEW};
+use crate::world::{ClusterSpec, DurationModel, NEW, ReleaseKind};
 
 pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> StrategyExplanation {
     let first = strategy.updates.runs.first().map_or(0, |run| run.placement);
@@ -61,8 +61,17 @@ fn stages(stages: &[StageExplanation]) -> Vec<String> {
     table(header, stages.iter().map(row))
 }
 
-pub(super) fn rolling(strategy: &KubeFleetRolling, clusters: usize) -> StrategyExplanation {
-    let clusters = u32::try_from(clusters).expect("a fleet has fewer than 2^32 clusters");
+pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> StrategyExplanation {
+    let summary = format!("KubeFleet's rolling update, {}", by(strategy.rules));
+    let clusters = u32::try_from(fleet.len()).expect("a fleet has fewer than 2^32 clusters");
+    if fleet.world.release == ReleaseKind::Initial {
+        // No binding is bound yet, so maxSurge leaves room for all of them, and there is nothing to update.
+        let lines = vec![format!(
+            "a first deployment: all {clusters} clusters get the resources in the first pass; maxUnavailable and \
+             maxSurge limit later updates"
+        )];
+        return StrategyExplanation { summary, lines, warnings: Vec::new() };
+    }
     let target = strategy.policy.count().unwrap_or(clusters);
     let explained = explain_rolling(&strategy.config, strategy.rules, target);
     let waves = explained.waves.map_or_else(|| "it never ends".to_owned(), |waves| format!("in {waves} waves or more"));
@@ -74,6 +83,5 @@ pub(super) fn rolling(strategy: &KubeFleetRolling, clusters: usize) -> StrategyE
         explained.first_wave,
         explained.unavailable_period_seconds,
     );
-    let summary = format!("KubeFleet's rolling update, {}", by(strategy.rules));
     StrategyExplanation { summary, lines: vec![limits], warnings: explained.warnings }
 }

@@ -112,7 +112,7 @@ impl Strategy for KubeFleetStaged {
 
 impl Strategy for KubeFleetRolling {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::rolling(self, fleet.len())
+        explain::rolling(self, fleet)
     }
 
     fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {

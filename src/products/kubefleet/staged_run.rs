@@ -211,6 +211,9 @@ impl<'s> StagedRun<'s> {
     /// When an approval that is asked for now is given. `None`: never.
     fn given_at(&mut self, now: SimTime, approval: ApprovalId, plane: &mut Plane<'_>) -> Option<SimTime> {
         let name = self.scheduler.approval_name(approval);
+        if let Some(ends) = self.scheduler.wait_beside(approval) {
+            plane.waits_for_time(now, ends);
+        }
         if self.given.contains(&name) {
             return Some(now);
         }

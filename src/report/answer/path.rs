@@ -8,7 +8,7 @@ use crate::results::RunRow;
 /// A part of the critical path: its words, its name in charts, and its value in a run.
 pub(in crate::report) struct PathPart {
     words: &'static str,
-    pub(in crate::report) name: &'static str,
+    name: &'static str,
     pub(in crate::report) of: fn(&RunRow) -> Option<f64>,
 }
 
@@ -21,6 +21,20 @@ pub(in crate::report) const PARTS: [PathPart; 6] = [
     PathPart { words: "unpack", name: "unpacking", of: |run| run.path_unpack_s },
     PathPart { words: "start pods", name: "starts", of: |run| run.path_start_s },
 ];
+
+impl PathPart {
+    /// Its words and its name in charts of these runs: a message to or from an offline cluster waits until it is back.
+    pub(in crate::report) fn texts<'r>(
+        &self,
+        mut runs: impl Iterator<Item = &'r RunRow>,
+    ) -> (&'static str, &'static str) {
+        if self.name == "messages" && runs.any(|run| run.offline_at_start > 0) {
+            ("instruct and report (also offline clusters)", "messages and time offline")
+        } else {
+            (self.words, self.name)
+        }
+    }
+}
 
 /// Least share of the time that is named.
 const NAMED: f64 = 0.05;
@@ -37,7 +51,8 @@ pub(in crate::report) fn median_run<'r>(variant: &VariantResults<'r>) -> Option<
 pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<String> {
     let run = median_run(variant)?;
     let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
-    let mut parts: Vec<(f64, &str)> = PARTS.iter().filter_map(|part| Some(((part.of)(run)?, part.words))).collect();
+    let words = |part: &PathPart| part.texts(std::iter::once(run)).0;
+    let mut parts: Vec<(f64, &str)> = PARTS.iter().filter_map(|part| Some(((part.of)(run)?, words(part)))).collect();
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
     let named: Vec<String> = parts
         .iter()

@@ -18,7 +18,7 @@ const BELOW: f64 = 56.0;
 /// Distance of two plots side by side.
 const GAP: f64 = 16.0;
 /// Widest name in the key of a plot among others, as a share of its width.
-const NAME: f64 = 0.24;
+const NAME: f64 = 0.3;
 
 /// The curve of one variant, in the units of the axes.
 pub(super) struct Curve {

@@ -46,7 +46,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let mut canvas = page(results.sheet(), &head, area.bottom + 56.0 + FOOTER);
     let ticks = percent_ticks([0, 25, 50, 75, 100]);
     bottom_grid(&mut canvas, area, &x, &ticks, "share of the time to completion");
-    legend(&mut canvas, (MARGIN, TOP + 2.5), &PARTS.iter().map(|part| part.name).zip(COLOURS).collect_vec());
+    let names = PARTS.iter().map(|part| part.texts(paths.iter().flatten().copied()).1);
+    legend(&mut canvas, (MARGIN, TOP + 2.5), &names.zip(COLOURS).collect_vec());
     for (at, path) in paths.iter().enumerate() {
         rows.write(&mut canvas, at);
         if let Some(run) = path {
@@ -84,7 +85,7 @@ fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<St
     let same = found.iter().filter(|(other, _)| *other == part).count();
     let shares: Vec<f64> = found.iter().filter(|(other, _)| *other == part).map(|(_, share)| *share).collect();
     let (low, high) = span(&shares);
-    let name = PARTS[part].name;
+    let name = PARTS[part].texts(paths.iter().flatten().copied()).1;
     let of = |share: f64| percent((share * 100.0).round() / 100.0);
     vec![match (variants.len(), same) {
         (1, _) => format!("{} of the time goes to {name}", of(high)),
@@ -123,5 +124,9 @@ mod tests {
         let svg = draw(&results).expect("two have a path").to_svg();
         assert!(svg.contains("the largest part of the time goes to transfer: up to 50%"), "{svg}");
         assert!(svg.contains("unfinished") && svg.contains("\n13%\n"), "{svg}");
+        assert!(svg.contains("\nmessages\n"), "{svg}");
+        results.tables.runs.iter_mut().for_each(|run| run.offline_at_start = 3);
+        let svg = draw(&results).expect("two have a path").to_svg();
+        assert!(svg.contains("\nmessages and time offline\n"), "a message waits until its cluster is back: {svg}");
     }
 }

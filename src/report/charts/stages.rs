@@ -1,5 +1,5 @@
 //! The stages of a rollout over time in the displayed run, as a Gantt chart: a panel for each variant, a bar for each
-//! stage. A bar is dark while clusters are told to update, and light until the last of them is ready.
+//! stage. A bar is dark while clusters are instructed to update, and light until the last of them is ready.
 //!
 //! Left out: variants with one stage or with more than anyone would read, such as batches of one cluster.
 
@@ -16,13 +16,11 @@ const BAR: f64 = 9.0;
 const HEADING: f64 = 24.0;
 const AXIS: f64 = 40.0;
 const GAP: f64 = 30.0;
-/// Opacity of a bar from its last instruction on, and where clusters never become ready.
-const FINISHING: f64 = 0.45;
-const UNFINISHED: f64 = 0.15;
+/// The parts of a bar. Not the colours of variants: a light one would look like another part.
 const KEY: [(&str, Colour); 3] = [
-    ("clusters are told", Colour(0x55, 0x5B, 0x63)),
+    ("clusters are instructed", Colour(0x55, 0x5B, 0x63)),
     ("until the last is ready", Colour(0xAC, 0xAF, 0xB4)),
-    ("some never are", Colour(0xE2, 0xE3, 0xE5)),
+    ("some are never ready", Colour(0xE2, 0xE3, 0xE5)),
 ];
 
 /// One stage of the displayed run, in seconds of it.
@@ -99,7 +97,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let width = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
     let left_out = match results.variants().len() - variants.len() {
         0 => String::new(),
-        some => format!("; {some} without 2 to {STAGES_MAX} stages left out"),
+        1 => format!("; left out: 1 variant without 2 to {STAGES_MAX} stages"),
+        some => format!("; left out: {some} variants without 2 to {STAGES_MAX} stages"),
     };
     let head = Head {
         subject: "Stages over time",
@@ -145,17 +144,16 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         let first = stage.told.map_or(0.0, |(first, _)| first);
         write(canvas, &label, ((x.at(first)).min(area.left + room), bar.0 - 4.0), SMALL, INK, Align::Left);
         let Some((first, last)) = stage.told else { continue };
-        let colour = variant.style.colour();
-        let mut part = |from: f64, to: f64, opacity: f64| {
+        let mut part = |from: f64, to: f64, at: usize| {
             // A moment is seen, too.
-            canvas.rectangle((x.at(from), bar.0), (x.at(to).max(x.at(from) + 1.5), bar.1), colour, opacity);
+            canvas.rectangle((x.at(from), bar.0), (x.at(to).max(x.at(from) + 1.5), bar.1), KEY[at].1, 1.0);
         };
-        part(first, last, 1.0);
+        part(first, last, 0);
         if stage.end() > last {
-            part(last, stage.end(), FINISHING);
+            part(last, stage.end(), 1);
         }
         if stage.ready < stage.clusters {
-            part(stage.end(), span, UNFINISHED);
+            part(stage.end(), span, 2);
         }
     }
 }
@@ -170,6 +168,7 @@ fn finding(variants: &[(VariantResults<'_>, Vec<StageSpan>)]) -> Vec<String> {
     vec![match (overlapping, variants.len()) {
         (0, _) => "No stage begins before the one before it is ready".to_owned(),
         (_, 1) => "Stages begin before the one before is ready".to_owned(),
+        (some, all) if some == all => "In every variant, stages begin before the one before is ready".to_owned(),
         (some, all) => format!("In {some} of {all} variants, stages begin before the one before is ready"),
     }]
 }

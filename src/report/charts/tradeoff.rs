@@ -14,6 +14,8 @@ const NAME: f64 = 260.0;
 const NUMBERS_IN_LINE: usize = 4;
 /// Greatest width of a name in the strip for variants of which half of the runs or more did not finish.
 const STRIP_NAME: f64 = 150.0;
+/// Distance of that strip's line from the plot.
+const STRIP: f64 = 14.0;
 /// Width of that strip without its names.
 const STRIP_ROOM: f64 = 52.0;
 
@@ -131,7 +133,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         bottom_axis(&mut canvas, area, &x, &ticks, &title);
     }
     if strip.is_some() {
-        let left = area.right + 14.0;
+        let left = area.right + STRIP;
         canvas.line((left, area.top), (left, area.bottom), Stroke { colour: AXIS, width: 1.0, dash: &[3.0, 3.0] });
         let above = if sheet.is_narrow() { 29.0 } else { 13.0 };
         write(&mut canvas, "too few runs finished", (left + 10.0, area.top - above), SMALL, INK, Align::Left);
@@ -344,9 +346,11 @@ fn label_dots(
     // Where the lines leave no room, a name may lie over them, but never over dots or names.
     let lines = blocks.len()..taken.len();
     for (own, block) in blocks.iter().enumerate() {
-        let right = if block.dots.iter().any(|dot| dot.finished) { area.right } else { canvas.width };
+        // A name of the strip stays on its side of the line.
+        let is_on_axis = block.dots.iter().any(|dot| dot.finished);
+        let (left, right) = if is_on_axis { (area.left, area.right) } else { (area.right + STRIP + 4.0, canvas.width) };
         let inside =
-            |a: &[f64; 4]| a[0] >= area.left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0;
+            |a: &[f64; 4]| a[0] >= left && a[2] <= right && a[1] >= area.top - 8.0 && a[3] <= area.bottom - 2.0;
         let clear = |a: &[f64; 4], b: &[f64; 4]| {
             a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1]
         };

@@ -157,7 +157,8 @@ impl VariantReview {
         let part = |part: &PathPart| {
             let differences = differences_of(old, new, part.of);
             let mean = mean_of(&differences, seed).map(|mean| mean.estimate).or_else(|| differences.first().copied());
-            mean.filter(|mean| mean.is_finite()).map(|difference_s| CauseReview { part: part.name, difference_s })
+            let (_, part) = part.texts(old.runs.iter().chain(&new.runs).copied());
+            mean.filter(|mean| mean.is_finite()).map(|difference_s| CauseReview { part, difference_s })
         };
         let mut causes: Vec<CauseReview> = PARTS.iter().filter_map(part).collect();
         causes.sort_by(|a, b| b.difference_s.abs().total_cmp(&a.difference_s.abs()));

@@ -128,6 +128,7 @@ fn an_invalid_limit_is_reported_with_a_fix() {
         ("completion", "`completion` has no comparison", "completion_p95 < 4h"),
         ("completion =< 4h", "invalid comparison `=<`", "use <, <=, >, >=, == or !="),
         ("complexion < 4h", "unknown measure `complexion`", "bad_release_exposure"),
+        ("own.egress < 1 Gbit/s", "unknown measure `own.egress`", "all registries together"),
         ("completion_p101 < 4h", "unknown statistic `_p101`", "_p95"),
         ("completion < 4", "`4` has no unit", "write e.g. `90s` or `4h`"),
         ("failed_pulls == few", "`few` is not a number", "pulls: write a number"),

@@ -34,6 +34,11 @@ impl<'a> Matcher<'a> {
         self.name.is_some() || self.labels.is_some() || self.group_name.is_some() || self.group_labels.is_some()
     }
 
+    /// A label that a cluster needs, with one of these values, to be selected.
+    pub(super) fn needs(&self) -> Option<(&str, &[String])> {
+        self.labels.as_ref().and_then(CheckedSelector::needs)
+    }
+
     pub(super) fn matches(&self, cluster: &FleetCluster) -> bool {
         let is_named = |name| cluster.name == name || cluster.labels.get(DISPLAY_NAME).is_some_and(|text| text == name);
         self.has_criteria()

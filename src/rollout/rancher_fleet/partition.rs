@@ -3,6 +3,10 @@
 //! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` may overlap, and no partition takes
 //! the rest: a cluster can be in several partitions or in none.
 
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
+
 use super::super::IntOrString;
 use super::super::label_selector::SelectorError;
 use super::cluster::FleetCluster;
@@ -116,16 +120,46 @@ fn manual(
     clusters: &[FleetCluster],
     targets: &[u32],
 ) -> Result<Vec<Partition>, StrategyError> {
+    let entries = strategy.manual_partitions();
+    let matchers: Vec<Result<Matcher<'_>, SelectorError>> = entries.iter().map(Matcher::new).collect();
+    let by_label = by_label(matchers.iter().flatten(), clusters, targets);
     let partition = |(index, entry): (usize, &super::ManualPartition)| {
-        let matcher = Matcher::new(entry).map_err(|source| StrategyError::Selector { entry: index, source })?;
+        let invalid = |source: &SelectorError| StrategyError::Selector { entry: index, source: source.clone() };
+        let matcher = matchers[index].as_ref().map_err(invalid)?;
         let is_member = |target: &u32| matcher.matches(&clusters[*target as usize]);
-        let members: Vec<u32> = targets.iter().copied().filter(is_member).collect();
+        let members: Vec<u32> = match matcher.needs() {
+            None => targets.iter().copied().filter(is_member).collect(),
+            Some((key, values)) => {
+                let places = values.iter().unique().flat_map(|value| &by_label[key][value.as_str()]).sorted_unstable();
+                places.map(|place| targets[*place]).filter(is_member).collect()
+            }
+        };
         let values = [entry.max_unavailable.as_ref(), strategy.max_unavailable.as_ref()];
         let max_unavailable = field(&format!("partitions[{index}].maxUnavailable"), count(&members), &values)?;
         let is_limit_set = values.iter().any(Option::is_some);
         Ok(Partition { name: entry.name.clone(), members, max_unavailable, is_limit_set })
     };
-    strategy.manual_partitions().iter().enumerate().map(partition).collect()
+    entries.iter().enumerate().map(partition).collect()
+}
+
+/// The places of targets by the labels that entries need, so that many entries look at few targets each.
+fn by_label<'m>(
+    matchers: impl Iterator<Item = &'m Matcher<'m>>,
+    clusters: &[FleetCluster],
+    targets: &[u32],
+) -> BTreeMap<&'m str, BTreeMap<&'m str, Vec<usize>>> {
+    let mut found: BTreeMap<&str, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
+    for (key, values) in matchers.filter_map(Matcher::needs) {
+        found.entry(key).or_default().extend(values.iter().map(|value| (value.as_str(), Vec::new())));
+    }
+    for (place, target) in targets.iter().enumerate() {
+        let labels = &clusters[*target as usize].labels;
+        for (key, values) in &mut found {
+            let places = labels.get(*key).and_then(|value| values.get_mut(value.as_str()));
+            places.into_iter().for_each(|places| places.push(place));
+        }
+    }
+    found
 }
 
 fn field(name: &str, count: i64, values: &[Option<&IntOrString>]) -> Result<i64, StrategyError> {
@@ -187,6 +221,26 @@ mod tests {
             found.partitions.iter().map(|p| (p.name.as_str(), p.members.as_slice(), p.max_unavailable)).collect();
         assert_eq!(rows, [("one", &[1][..], 1), ("most", &[0, 1, 2, 3, 4], 2), ("nobody", &[], 1)]);
         assert_eq!((found.max_unavailable, found.max_unavailable_partitions), (2, 0));
+    }
+
+    #[test]
+    fn an_entry_that_needs_a_label_takes_the_clusters_that_it_matches_in_their_order() {
+        let cluster = |index: u32| FleetCluster {
+            name: format!("c{index}"),
+            labels: std::sync::Arc::new([("wave".to_owned(), (index % 3).to_string())].into()),
+            ..FleetCluster::default()
+        };
+        let clusters: Vec<_> = (0..7).map(cluster).chain([FleetCluster::default()]).collect();
+        let yaml = "{partitions: [
+            {name: one, clusterSelector: {matchLabels: {wave: '1'}}},
+            {name: two, clusterSelector: {matchExpressions: [{key: wave, operator: In, values: ['2', '0', '2']}]}},
+            {name: both, clusterName: c4, clusterSelector: {matchLabels: {wave: '1'}}},
+            {name: none, clusterSelector: {matchLabels: {wave: '9'}}},
+            {name: rest, clusterSelector: {matchExpressions: [{key: wave, operator: DoesNotExist}]}}]}";
+        let strategy = serde_saphyr::from_str(yaml).expect(yaml);
+        let found = Partitioning::new(&strategy, &clusters, &[7, 6, 5, 4, 3, 2, 1, 0]).expect(yaml);
+        let members: Vec<&[u32]> = found.partitions.iter().map(|partition| &*partition.members).collect();
+        assert_eq!(members, [&[4, 1][..], &[6, 5, 3, 2, 0], &[4], &[], &[7]]);
     }
 
     #[test]

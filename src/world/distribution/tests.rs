@@ -129,6 +129,34 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
 }
 
 #[test]
+fn waits_for_a_cache_a_cell_or_the_registry_are_transfer_and_not_unpacking() {
+    let unpacks = |mut world: WorldSpec| {
+        // 100 MB at 50 MB/s, and 3 s when all is unpacked.
+        world.node.unpack_rate = mb(50.0).into();
+        world.node.pull_constant = fixed(secs(3.0));
+        world
+    };
+    // The cache sends the layer in no time, and gets it at 10 MB/s.
+    let mut slow = unpacks(bare_world(1));
+    slow.registry.egress = mb(10.0);
+    slow.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
+    // Six requests to the API and one for the token, 0.5 s each, and 1 s of bytes.
+    let mut busy = unpacks(bare_world(1));
+    busy.registry.api.service_time = fixed(secs(0.5));
+    busy.registry.token.service_time = fixed(secs(0.5));
+    // Each downloads the droplet for 1 s, the second one after the first.
+    let mut cell = unpacks(bare_world(2));
+    cell.distribution = by(DistributionKind::Cells(CellSpec { count: 1, cache: Bytes::new(LAYER - 1), downloads: 1 }));
+    for (world, transfer, what) in [(slow, 10.0, "cache"), (busy, 4.5, "registry"), (cell, 2.0, "cell")] {
+        let played = play(&world, 1, DAY);
+        let last = played.facts.last().expect("a cluster");
+        assert_near(last.transferring.as_secs_f64(), transfer, what);
+        assert_near(last.unpacking.as_secs_f64(), 5.0, what);
+        assert_near(played.ready_s().pop().flatten().expect("ready"), transfer + 5.0, what);
+    }
+}
+
+#[test]
 fn a_regional_cache_relieves_the_regions_link_but_not_the_downlinks() {
     let mut world = bare_world(3);
     world.regions = vec![RegionSpec { name: "far".to_owned(), bandwidth: mb(20.0) }];

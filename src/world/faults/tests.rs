@@ -283,6 +283,7 @@ fn a_defect_that_shows_late_is_reported_as_ready_first() {
             DefectKind::Unready => vec![(1.0, true), (61.0, false)],
         };
         assert!(reports.ends_with(&expected), "{kind:?}: {reports:?}");
+        assert_near(millis(played.facts[0].ready.expect("ready")), 1.0, "when it was first ready");
         assert_eq!(played.totals.crashes > 0, has_crashed);
     }
 }
@@ -298,7 +299,8 @@ fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
 }
 
 /// A world whose first node fails once, at `fails`, for `away`; it is told the new revision at `told`, and runs on
-/// until 5000 s. Returns what the management cluster learns and when, and the totals.
+/// until 5000 s. Returns what the management cluster learns and when, and the totals. Checks that a cluster's time is
+/// the first at which it was ready.
 fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> (Vec<(f64, bool)>, Totals) {
     world.faults.node_loss = Some(NodeLossSpec {
         // So rarely that the one failure of the test is the only one.
@@ -317,6 +319,8 @@ fn with_a_node_lost(world: &mut WorldSpec, fails: f64, away: f64, told: f64) -> 
         if now > SimTime::from_secs(5000) {
             world.finish(SimTime::from_secs(5000));
             world.assert_bytes_are_conserved();
+            let first = seen.iter().find(|(at, ready)| *ready && *at >= told.as_secs_f64());
+            assert_eq!(world.clusters[0].facts.ready.map(millis), first.map(|(at, _)| *at), "{seen:?}");
             return (seen, world.totals);
         }
         if event == Event::Driver(DriverEvent::Released) {
@@ -366,6 +370,12 @@ fn a_node_that_is_back_in_time_starts_its_own_pods_again() {
     assert_eq!(seen, [(1040.0, false), (1200.0, true)]);
     let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, 20.0, NEVER);
     assert_eq!(seen, [], "an absence shorter than the grace is not noticed, and starting takes no time here");
+}
+
+#[test]
+fn a_cluster_that_loses_a_node_keeps_its_first_time_ready() {
+    let (seen, _) = with_a_node_lost(&mut bare_world(1), 1000.0, 200.0, 0.0);
+    assert_eq!(seen, [(0.0, false), (1.0, true), (1040.0, false), (1200.0, true)]);
 }
 
 #[test]

@@ -3,14 +3,15 @@
 //! Derived from the status that one more pass at the time of the last one would leave.
 
 use super::super::super::text::are;
-use super::super::super::{Hold, TargetId};
+use super::super::super::{ApprovalId, Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::duration::parse_duration;
 use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
 use super::view::{StagedAction, StagedStatus, StagedView};
-use super::{RunState, StagedUpdateRun, TaskTime};
+use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
+use crate::units::SimTime;
 
 impl StagedUpdateRun {
     /// The rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all updated
@@ -40,6 +41,15 @@ impl StagedUpdateRun {
         Some(Hold::new(rule, explanation))
     }
 
+    /// The end of a timed wait that goes on while this approval is waited for.
+    pub fn wait_beside(&self, approval: ApprovalId) -> Option<SimTime> {
+        let index = (approval.0 / 2) as usize;
+        let is_after = approval == self.fixed.approval(index, TaskTime::After);
+        let tasks =
+            self.fixed.config(index).after_stage_tasks.iter().filter(|task| is_after && task.kind == "TimedWait");
+        tasks.filter_map(|task| wait_ends(self.run.stage(index), task)).max()
+    }
+
     /// `3 clusters (a, b, c) wait`.
     fn listed(&self, targets: &[TargetId], verb: &str) -> String {
         format!("{} {verb}", listed(&self.fixed.clusters, targets))
@@ -60,6 +70,12 @@ fn lost(scheduler: &StagedUpdateRun, run: &RunStatus, view: &StagedView) -> Opti
 fn unfinished(run: &RunStatus) -> Vec<TargetId> {
     let clusters = run.stages.iter().chain([&run.deletion]).flat_map(|stage| &stage.clusters);
     clusters.filter(|cluster| cluster.succeeded != Some(true)).map(|cluster| cluster.target).collect()
+}
+
+/// The end of a timed wait after a stage, once its clusters are done.
+fn wait_ends(stage: &StageStatus, task: &StageTask) -> Option<SimTime> {
+    let since = stage.progressing.filter(|progress| progress.status == ConditionStatus::False)?.since;
+    Some(since + task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default())
 }
 
 struct StalledRun<'a> {
@@ -113,11 +129,8 @@ impl StalledRun<'_> {
                 texts.push(format!("`{name}` is not approved"));
             }
             if task.kind == "TimedWait" {
-                let duration = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
-                let since = stage.progressing.filter(|progress| progress.status == ConditionStatus::False);
-                if let Some(end) =
-                    since.map(|progress| progress.since + duration).filter(|end| *end > self.scheduler.last)
-                {
+                if let Some(end) = wait_ends(stage, task).filter(|end| *end > self.scheduler.last) {
+                    let duration = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
                     texts.push(format!("a TimedWait of {} ends at {end}", format_duration(duration)));
                 }
             }
