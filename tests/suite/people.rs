@@ -59,15 +59,6 @@ fn new_labels_take_effect_in_mid_rollout() {
 }
 
 #[test]
-fn going_back_binds_all_clusters_of_a_rolling_update_again() {
-    let strategy = "{kubeFleetRolling: {maxUnavailable: 2, unavailablePeriodSeconds: 10}}";
-    let run = first_run(&[("experiment.yaml", &experiment(strategy, "[{after: 1 min, release: installed}]"))]);
-    let told = run.clusters.iter().filter(|cluster| cluster.told_s.is_some()).count() as u64;
-    assert!((1..12).contains(&told), "the release is taken back in mid-rollout: {told}");
-    assert_eq!(run.run.promotions, told + 12, "those that never left the installed release are bound to it again");
-}
-
-#[test]
 fn the_documented_scheduler_is_stopped_and_resumed_like_batches() {
     let Some(python) = python() else { return };
     let script = std::fs::read_to_string(root().join("examples/external-scheduler/scheduler.py")).expect("the example");

@@ -19,7 +19,7 @@ use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, Report};
+use crate::world::{ClusterId, Report};
 
 /// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by
 /// default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
@@ -119,8 +119,6 @@ pub(super) struct WorkGenerator {
     is_registered: Vec<bool>,
     /// When the cache of member clusters is full. `None`: nobody has asked for one.
     members_cached: Option<SimTime>,
-    /// The release in each resource snapshot, by its number. Bindings have numbers, and clusters releases.
-    snapshots: Vec<Revision>,
 }
 
 impl WorkGenerator {
@@ -146,21 +144,7 @@ impl WorkGenerator {
             // Before an update, the hub agent has put something into clusters.
             members_cached: (reads_cache || bindings.iter().any(|of| of.was_installed)).then_some(SimTime::ZERO),
             bindings,
-            snapshots: vec![Revision(0), OLD, NEW],
         }
-    }
-
-    /// Makes a resource snapshot of a release, unless the newest one has it already. Returns its number.
-    pub(super) fn snapshot(&mut self, release: Revision) -> Revision {
-        if self.snapshots.last() != Some(&release) {
-            self.snapshots.push(release);
-        }
-        Revision(self.snapshots.len() as u32 - 1)
-    }
-
-    /// The release in a resource snapshot.
-    pub(super) fn release(&self, snapshot: Revision) -> Revision {
-        self.snapshots[snapshot.0 as usize]
     }
 
     /// The rollout's controller writes a binding, answered at `written`: updates of an older version are refused.
@@ -314,16 +298,12 @@ impl WorkGenerator {
                     return;
                 }
                 let written = self.client.send(WORKS, now).answered;
-                let before = binding.work.replace(revision);
-                // A Work with the same resources says another snapshot, and its agent has nothing to do.
-                if before.is_none_or(|before| self.release(before) != self.release(revision)) {
-                    let binding = &mut self.bindings[cluster];
-                    (binding.report, binding.was_installed) = (None, false);
-                    if self.is_registered[cluster] {
-                        plane.instruct(written, ClusterId(cluster as u32), self.release(revision));
-                    }
+                let is_new = binding.work.replace(revision).is_none();
+                (binding.report, binding.was_installed) = (None, false);
+                if self.is_registered[cluster] {
+                    plane.instruct(written, ClusterId(cluster as u32), revision);
                 }
-                if before.is_some() {
+                if !is_new {
                     // The Work says another snapshot now, which wakes the generator. A new Work does not.
                     self.runtime.step(written + self.watch_delay, GeneratorStep::Wake(cluster), plane);
                 }
@@ -336,7 +316,7 @@ impl WorkGenerator {
     /// The status of a binding that a worker reads now.
     fn status(&self, cluster: usize, revision: Revision, now: SimTime) -> StatusUpdate {
         let binding = &self.bindings[cluster];
-        let state = match binding.report.filter(|report| report.applied == self.release(revision)) {
+        let state = match binding.report.filter(|report| report.applied == revision) {
             Some(report) if report.ready => WorkState::Available,
             Some(_) => WorkState::Unavailable,
             None if binding.was_installed => WorkState::Available,

@@ -14,9 +14,8 @@
 //!
 //! The scheduler takes a cluster out of the placement by unscheduling its binding, which the rollout deletes within
 //! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that comes
-//! back gets a new binding when the old one is gone. Going back to the installed release is another resource snapshot, to
-//! which all clusters are bound again; in those that never left it, the Work is written and its agent has nothing to do.
-//! Left out: conflicts of bindings that are patched, and a release that comes before the snapshot of the one before it.
+//! back gets a new binding when the old one is gone. Left out: conflicts of bindings that are patched, and that going
+//! back to the installed release is another snapshot, to which all clusters are bound again.
 
 mod pass;
 
@@ -194,7 +193,7 @@ impl Controller for RollingController {
             }
             ControllerInput::Report(report) => self.generator.report(report),
             ControllerInput::Person(Change::Release(revision)) => {
-                self.view.latest_snapshot = Some(self.generator.snapshot(*revision));
+                self.view.latest_snapshot = Some(*revision);
                 self.runtime.add(());
             }
             ControllerInput::Person(Change::Selected(cluster, is_selected)) => {

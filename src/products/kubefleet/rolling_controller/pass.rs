@@ -189,9 +189,7 @@ impl RollingController {
             Group::Roll => {
                 for (action, (cluster, write)) in decided.actions.iter().zip(writes) {
                     match *action {
-                        RollingAction::Deploy(target, snapshot) => {
-                            plane.promote(ClusterId(target.0), self.generator.release(snapshot));
-                        }
+                        RollingAction::Deploy(target, revision) => plane.promote(ClusterId(target.0), revision),
                         RollingAction::Delete(_) => _ = pass.deleted.insert(*cluster),
                     }
                     let timer = self.runtime.step(write.answered, RolloutTimer::SpecWritten(*action), plane);
