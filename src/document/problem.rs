@@ -191,16 +191,18 @@ impl Problem {
             Some(place) => {
                 let (excerpt, span) = place.excerpt();
                 let (line, column) = self.line_and_column().unwrap_or((1, 1));
-                // A snippet names its place by itself, but counts columns from where it begins.
-                let origin = annotate_snippets::Origin::path(&*file).line(line).char_column(column);
-                title
-                    .element(origin)
-                    .element(
-                        Snippet::source(&place.source.text[excerpt])
-                            .line_start(line)
-                            .annotation(AnnotationKind::Primary.span(span).label(&*field)),
-                    )
-                    .elements(help)
+                let shown = &place.source.text[excerpt];
+                let is_cut = column > shown[..span.start].chars().count() + 1;
+                let snippet = Snippet::source(shown)
+                    .line_start(line)
+                    .annotation(AnnotationKind::Primary.span(span).label(&*field));
+                if is_cut {
+                    // A snippet counts columns from where it begins.
+                    let origin = annotate_snippets::Origin::path(&*file).line(line).char_column(column);
+                    title.element(origin).element(snippet).elements(help)
+                } else {
+                    title.element(snippet.path(&*file)).elements(help)
+                }
             }
         };
         renderer.render(&[report])

@@ -337,7 +337,7 @@ fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, 99, "{told}{error}");
     for setting in ["1", "2"] {
-        let reason = format!("maxUnavailable={setting}: 1 of 1 runs did not finish, blocked by maxUnavailable.");
+        let reason = format!("maxUnavailable={setting}: 1 of 1 run did not finish, blocked by maxUnavailable.");
         assert!(words.contains(&reason), "{told}");
     }
 }

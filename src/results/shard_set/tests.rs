@@ -84,11 +84,12 @@ fn missing_shards_are_named_with_the_command_that_simulates_them() {
     let (home, shards) = three();
     let at = [home.path().to_owned()];
     fs::remove_dir_all(&shards[1]).expect("removed");
-    assert_eq!(error(&at), "all 3 shards are needed, but 2-of-3 is missing; run `fleetsim run shop --shard 2/3`");
+    let command = |flags: &str| format!("fleetsim run shop {flags} --out {}", home.path().display());
+    assert_eq!(error(&at), format!("all 3 shards are needed, but 2-of-3 is missing; run `{}`", command("--shard 2/3")));
     fs::remove_dir_all(&shards[0]).expect("removed");
     assert_eq!(
         error(&at),
-        "all 3 shards are needed, but 1-of-3, 2-of-3 are missing; run `fleetsim run shop --shard 1/3`"
+        format!("all 3 shards are needed, but 1-of-3, 2-of-3 are missing; run `{}`", command("--shard 1/3"))
     );
     fs::remove_dir_all(&shards[2]).expect("removed");
     assert!(error(&at).contains("has no shards; run `fleetsim run EXPERIMENT --shard I/N`"), "{}", error(&at));
@@ -102,7 +103,8 @@ fn a_round_that_was_begun_must_be_whole_and_its_runs_come_first() {
     write(home.path(), described(2, 3, 2), own(2));
     let text = error(&at);
     assert!(text.contains("1-of-3.round-2, 3-of-3.round-2 are missing; run"), "{text}");
-    assert!(text.ends_with("`fleetsim run shop --shard 1/3 --round 2`"), "{text}");
+    let command = format!("`fleetsim run shop --shard 1/3 --round 2 --out {}`", home.path().display());
+    assert!(text.ends_with(&command), "{text}");
     assert_eq!(ShardSet::read_rounds(&at, 1).expect("the first round is whole").run_count(), 3);
     for number in [1, 3] {
         write(home.path(), described(number, 3, 2), own(number));
@@ -188,7 +190,8 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
         damage(&shards[1]);
         let text = error(&[home.path().to_owned()]);
         assert!(text.contains(expected), "{expected}: {text}");
-        assert!(text.ends_with("; remove the folder and run `fleetsim run shop --shard 2/3` again"), "{text}");
+        let command = format!("`fleetsim run shop --shard 2/3 --out {}`", home.path().display());
+        assert!(text.ends_with(&format!("; remove the folder and run {command} again")), "{text}");
         assert!(!is_shard_complete(&shards[1], &described(2, 3, 1)), "{expected}");
     }
     let (home, shards) = three();
