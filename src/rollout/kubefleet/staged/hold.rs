@@ -128,11 +128,11 @@ impl StalledRun<'_> {
                 let name = self.scheduler.approval_name(fixed.approval(index, TaskTime::After));
                 texts.push(format!("`{name}` is not approved"));
             }
-            if task.kind == "TimedWait" {
-                if let Some(end) = wait_ends(stage, task).filter(|end| *end > self.scheduler.last) {
-                    let duration = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
-                    texts.push(format!("a TimedWait of {} ends at {end}", format_duration(duration)));
-                }
+            if task.kind == "TimedWait"
+                && let Some(end) = wait_ends(stage, task).filter(|end| *end > self.scheduler.last)
+            {
+                let duration = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
+                texts.push(format!("a TimedWait of {} ends at {end}", format_duration(duration)));
             }
         }
         texts.join(", ")
