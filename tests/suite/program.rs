@@ -255,6 +255,7 @@ fn an_unwritable_folder_is_reported_before_the_simulation_starts() {
 /// Nobody but root can mount a folder; without that, there is nothing to test.
 #[cfg(target_os = "linux")]
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn a_mount_point_is_refused_before_the_simulation_starts() {
     let folder = experiment();
     for name in ["empty", "full"] {
