@@ -138,7 +138,7 @@ fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
     }
 }
 
-/// Whether two folders have the same files.
+/// Returns true if two folders have the same files.
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     let (mut names, mut others) = (files_in(one)?, files_in(other)?);
     names.sort();

@@ -158,7 +158,7 @@ pub struct RunRecord {
 }
 
 impl RunRow {
-    /// Whether no measure is infinite or not a number.
+    /// Returns false if a measure is infinite or not a number.
     pub(super) fn is_finite(&self) -> bool {
         MEASURES.iter().all(|measure| (measure.of)(self).is_none_or(f64::is_finite))
     }

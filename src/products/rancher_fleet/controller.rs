@@ -77,7 +77,7 @@ struct ValuesSecret {
 }
 
 impl ValuesSecret {
-    /// That of a deployment from before the release.
+    /// The Secret of a deployment from before the release.
     const OLD: Self = Self { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
 }
 

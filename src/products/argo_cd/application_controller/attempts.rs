@@ -1,6 +1,6 @@
 //! Attempts of an operation: their requests, what the cluster applies, and their retries.
 //!
-//! Which rules these follow is in the header of [`super`].
+//! The header of [`super`] names the rules that these follow, with their source and what is left out.
 
 use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
 use crate::control_plane::Plane;
