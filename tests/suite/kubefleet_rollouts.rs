@@ -6,7 +6,7 @@ use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::sim;
 use tempfile::TempDir;
 
-use super::common::{folder_with, loaded, peak_in_flight};
+use super::common::{canaries_and_stores, first_run, folder_with, loaded, peak_in_flight};
 
 const STRATEGY: &str = "apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterStagedUpdateStrategy
@@ -420,4 +420,19 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
     }
     let in_place = "{kubeFleetRolling: {file: minus.yaml, maxUnavailable: 1}}";
     assert!(experiment("update", "", in_place).is_ok(), "what is in place counts before the file");
+}
+
+#[test]
+fn a_stage_selects_clusters_by_the_name_that_kubefleet_labels_them_with() {
+    let key = "kubernetes-fleet.io/member-name";
+    let others = format!("{{matchExpressions: [{{key: {key}, operator: NotIn, values: [store-05]}}]}}");
+    let stages = format!(
+        "{{name: first, labelSelector: {{matchLabels: {{{key}: store-05}}}}}}, {{name: rest, labelSelector: {others}, \
+         maxConcurrency: 100%}}"
+    );
+    let text = canaries_and_stores(1, &format!("\n  s: {{kubeFleetStaged: {{stages: [{stages}]}}}}"), "");
+    let run = first_run(&[("experiment.yaml", &text)]);
+    assert_eq!(run.run.outcome, RunOutcome::Complete);
+    let first = run.clusters.iter().min_by(|a, b| a.told_s.unwrap().total_cmp(&b.told_s.unwrap()));
+    assert_eq!(first.expect("there are clusters").cluster, "store-05");
 }

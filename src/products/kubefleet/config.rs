@@ -243,8 +243,8 @@ fn check_stages(
         places.report("spec.stages", "at least one stage is required", help, context);
     } else if is_whole {
         let error = updates.runs.iter().find_map(|run| {
-            let clusters = picked_by(updates, run.placement, &fleet.world.clusters);
-            explain(strategy, &run_spec(), rules, &clusters).err().filter(|_| !clusters.is_empty())
+            let clusters = picked_by(updates, run.placement, &fleet.world.clusters, &strategy.stages);
+            explain(strategy, &run_spec(), rules, &clusters).err()
         });
         if let Some(error) = error {
             let help = "KubeFleet takes the strategy, and its run fails for this reason";

@@ -9,7 +9,7 @@ use crate::world::{ClusterSpec, DurationModel, NEW, ReleaseKind};
 
 pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> StrategyExplanation {
     let first = strategy.updates.runs.first().map_or(0, |run| run.placement);
-    let picked = picked_by(&strategy.updates, first, clusters);
+    let picked = picked_by(&strategy.updates, first, clusters, &strategy.strategy.stages);
     let explained = explain_staged(&strategy.strategy, &run_spec(), strategy.rules, &picked);
     let explained = explained.expect("a run of a checked strategy can be initialized");
     let mut lines = stages(&explained.stages);
@@ -33,7 +33,7 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
 fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
     let line = |run: &super::UpdateRun| {
         let states: Vec<String> = run.states.iter().map(|(after, state)| format!("{state:?} after {after}")).collect();
-        let picked = picked_by(updates, run.placement, clusters).len();
+        let picked = picked_by(updates, run.placement, clusters, &[]).len();
         let members = (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == run.placement);
         let removed = match members.filter(|cluster| updates.is_unpicked(*cluster)).count() {
             0 => String::new(),

@@ -20,8 +20,9 @@ use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::staged::explain as explain_staged;
 use crate::rollout::kubefleet::{
     KubeFleetBugs, KubeFleetVersion, MemberCluster, PlacementPolicy, RollingUpdateConfig, RunSpec, RunState,
-    StrategySpec,
+    StageConfig, StrategySpec,
 };
+use crate::rollout::label_selector::Labels;
 use crate::world::{ClusterSpec, DurationModel};
 
 pub(crate) use config::{RollingConfig, StagedConfig};
@@ -72,7 +73,7 @@ impl Strategy for KubeFleetStaged {
         let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
         let documented = Self { rules, upstream_bugs, ..self.clone() };
         let first = self.updates.runs.first().map_or(0, |run| run.placement);
-        let picked = picked_by(&self.updates, first, &fleet.world.clusters);
+        let picked = picked_by(&self.updates, first, &fleet.world.clusters, &self.strategy.stages);
         explain_staged(&documented.strategy, &run_spec(), rules, &picked).ok()?;
         Some(Documented { strategy: Box::new(documented), section: "kubefleet" })
     }
@@ -130,19 +131,44 @@ impl Strategy for KubeFleetRolling {
     }
 }
 
+/// The label that KubeFleet gives each member cluster: its name (`membercluster_controller.go`, since v0.3.1).
+const MEMBER_NAME: &str = "kubernetes-fleet.io/member-name";
+
 /// The clusters as KubeFleet's rules see them, in the fleet's order.
-pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
+pub fn member_clusters(clusters: &[ClusterSpec], stages: &[StageConfig]) -> Vec<MemberCluster> {
     let member = |cluster: &ClusterSpec| MemberCluster {
         name: cluster.name.clone(),
-        labels: (*cluster.labels).clone(),
+        labels: member_labels(&cluster.name, &cluster.labels, stages),
         left: false,
     };
     clusters.iter().map(member).collect()
 }
 
+/// The labels of a member cluster. KubeFleet's own is there if a stage reads it.
+fn member_labels(name: &str, labels: &Labels, stages: &[StageConfig]) -> Labels {
+    let mut labels = labels.clone();
+    let is_read = |stage: &StageConfig| {
+        let selector = stage.label_selector.as_ref();
+        let is_selected = selector.is_some_and(|selector| {
+            selector.match_labels.contains_key(MEMBER_NAME)
+                || selector.match_expressions.iter().any(|of| of.key == MEMBER_NAME)
+        });
+        is_selected || stage.sorting_label_key.as_deref() == Some(MEMBER_NAME)
+    };
+    if stages.iter().any(is_read) {
+        labels.insert(MEMBER_NAME.to_owned(), name.to_owned());
+    }
+    labels
+}
+
 /// The clusters that a placement picks.
-fn picked_by(updates: &UpdateRuns, placement: usize, clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
-    let members = member_clusters(clusters).into_iter().enumerate();
+fn picked_by(
+    updates: &UpdateRuns,
+    placement: usize,
+    clusters: &[ClusterSpec],
+    stages: &[StageConfig],
+) -> Vec<MemberCluster> {
+    let members = member_clusters(clusters, stages).into_iter().enumerate();
     let picked = members.filter(|(index, _)| updates.placement_of(*index) == placement && !updates.is_unpicked(*index));
     picked.map(|(_, member)| member).collect()
 }

@@ -275,10 +275,9 @@ impl RunsConfig<'_> {
     fn snapshot(&self, index: &str, run: &CheckedRun<'_>, fleet: Fleet<'_>, context: &mut Context<'_>) -> Revision {
         let ResourceSnapshots { installed, release } = self.snapshots;
         let is_update = fleet.world.release == ReleaseKind::Update;
-        match index.parse::<u32>() {
-            _ if index.is_empty() => NEW,
-            Ok(number) if number == release => NEW,
-            Ok(number) if number == installed && is_update => OLD,
+        match index {
+            _ if index.is_empty() || *index == release.to_string() => NEW,
+            _ if *index == installed.to_string() && is_update => OLD,
             _ => {
                 let known = if is_update {
                     format!("`{installed}`, which is installed, and `{release}`, the release")
@@ -309,5 +308,6 @@ const IN_FILE: &[(&str, &str)] = &[
 
 /// Whether admission accepts a change of the state.
 fn may_follow(from: RunState, to: RunState) -> bool {
-    matches!((from, to), (RunState::Initialize | RunState::Stop, RunState::Run) | (RunState::Run, RunState::Stop))
+    use RunState::{Initialize, Run, Stop};
+    from == to || matches!((from, to), (Initialize | Stop, Run) | (Run, Stop))
 }

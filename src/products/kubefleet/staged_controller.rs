@@ -13,7 +13,7 @@ use super::members;
 use super::runs::UpdateRun;
 use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
-use super::{KubeFleetStaged, member_clusters};
+use super::{KubeFleetStaged, member_clusters, member_labels};
 use crate::control_plane::{
     Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
@@ -61,7 +61,7 @@ pub(super) struct StagedController<'s> {
 impl<'s> StagedController<'s> {
     pub(super) fn new(strategy: &'s KubeFleetStaged, rollout: Run<'s>) -> Self {
         let world = rollout.fleet.world;
-        let clusters = member_clusters(&world.clusters);
+        let clusters = member_clusters(&world.clusters, &strategy.strategy.stages);
         let placements = &strategy.updates.placements;
         let (mut picked, mut places) = (vec![Vec::new(); placements.len()], Vec::with_capacity(clusters.len()));
         for cluster in 0..clusters.len() {
@@ -176,7 +176,8 @@ impl<'s> StagedController<'s> {
             }
             Change::Selected(_, true) => {}
             Change::Labels(cluster, labels) => {
-                self.clusters[cluster.index()].labels = labels.clone();
+                let member = &mut self.clusters[cluster.index()];
+                member.labels = member_labels(&member.name, labels, &self.strategy.strategy.stages);
                 let (placement, _) = self.places[cluster.index()];
                 let clusters = picked_from(&self.clusters, &self.picked[placement]);
                 let runs = self.runs.iter_mut().filter(|run| run.placement == placement);

@@ -5,6 +5,8 @@
 //! ([`RunError`](super::staged::RunError)). As upstream, duplicate stage names, invalid selectors and sorting keys,
 //! and a rolling update whose limits are both 0 are not rejected.
 
+use itertools::Itertools;
+
 use super::super::IntOrString;
 use super::config::{PlacementSpec, StageConfig, StageTask, StrategySpec};
 use super::duration::parse_duration;
@@ -99,6 +101,12 @@ fn is_share(text: &str) -> bool {
     number.and_then(|digits| digits.parse::<u8>().ok()).is_some_and(|number| (1..=100).contains(&number))
 }
 
+/// `0%` to `100%`, in at most two digits below 100.
+fn is_percentage(text: &str) -> bool {
+    let digits = text.strip_suffix('%');
+    digits.is_some_and(|it| it == "100" || matches!(it.len(), 1 | 2) && it.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Numbers with h, m or s after each.
 fn is_wait(text: &str) -> bool {
     let mut units = text.split(|c: char| c.is_ascii_digit() || c == '.').filter(|unit| !unit.is_empty());
@@ -131,12 +139,17 @@ impl PlacementSpec {
         for (name, value) in [("maxUnavailable", &rolling.max_unavailable), ("maxSurge", &rolling.max_surge)] {
             let Some(value) = value else { continue };
             let at = format!("{at}.{name}");
-            match limit(Some(value), 10, Rounding::Up) {
-                Err(error) => return reject(&at, format!("{name} `{value}` is invalid: {error}")),
-                Ok(number) if number < 0 => {
+            match value {
+                IntOrString::Int(number) if *number < 0 => {
                     return reject(&at, format!("{name} must be greater than or equal to 0, got `{value}`"));
                 }
-                Ok(_) => {}
+                IntOrString::String(text) if text.ends_with('%') && !is_percentage(text) => {
+                    return reject(&at, format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'"));
+                }
+                _ => {}
+            }
+            if let Err(error) = limit(Some(value), 10, Rounding::Up) {
+                return reject(&at, format!("{name} `{value}` is invalid: {error}"));
             }
         }
         Ok(())
@@ -144,10 +157,21 @@ impl PlacementSpec {
 
     fn validate_policy(&self) -> Result<(), InvalidField> {
         let Some(policy) = &self.policy else { return Ok(()) };
+        let kind = policy.placement_type.as_deref().unwrap_or("PickAll");
+        if kind != "PickN" && policy.number_of_clusters.is_some() {
+            let only = "only valid for PickN placement policy type";
+            let reason = format!("number of clusters must be nil for policy type {kind}, {only}");
+            return reject("spec.policy.numberOfClusters", reason);
+        }
+        if matches!(kind, "PickAll" | "PickN") && !policy.cluster_names.is_empty() {
+            let only = "only valid for PickFixed policy type";
+            let reason = format!("cluster names needs to be empty for policy type {kind}, {only}");
+            return reject("spec.policy.clusterNames", reason);
+        }
         match policy.placement_type.as_deref() {
             None | Some("PickAll") => Ok(()),
-            Some("PickFixed") if policy.cluster_names.is_empty() => {
-                reject("spec.policy.clusterNames", "cluster names cannot be empty for policy type PickFixed")
+            Some("PickFixed") if !policy.cluster_names.iter().all_unique() => {
+                reject("spec.policy.clusterNames", "cluster names must be unique for policy type PickFixed")
             }
             Some("PickN") => match policy.number_of_clusters {
                 None => reject("spec.policy.numberOfClusters", "number of cluster cannot be nil for policy type PickN"),
@@ -230,10 +254,28 @@ mod tests {
                 "spec.strategy.rollingUpdate.unavailablePeriodSeconds: unavailablePeriodSeconds must be greater than or \
                  equal to 0, got -10",
             ),
+            (
+                "strategy: {rollingUpdate: {maxSurge: 101%}}",
+                "spec.strategy.rollingUpdate.maxSurge: `101%` must match '^((100|[0-9]{1,2})%|[0-9]+)$'",
+            ),
             ("strategy: {type: BlueGreen}", "spec.strategy.type: unsupported rollout strategy type `BlueGreen`"),
             (
                 "strategy: {type: External, rollingUpdate: {}}",
                 "spec.strategy.rollingUpdate: rollingUpdateConifg is not valid for ExternalRollout strategy type",
+            ),
+            (
+                "policy: {placementType: PickFixed, clusterNames: [a, a]}",
+                "spec.policy.clusterNames: cluster names must be unique for policy type PickFixed",
+            ),
+            (
+                "policy: {numberOfClusters: 3}",
+                "spec.policy.numberOfClusters: number of clusters must be nil for policy type PickAll, only valid for \
+                 PickN placement policy type",
+            ),
+            (
+                "policy: {placementType: PickN, numberOfClusters: 1, clusterNames: [a]}",
+                "spec.policy.clusterNames: cluster names needs to be empty for policy type PickN, only valid for \
+                 PickFixed policy type",
             ),
             (
                 "policy: {placementType: PickN}",

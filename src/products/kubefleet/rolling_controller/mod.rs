@@ -92,7 +92,12 @@ impl RollingController {
             bindings: members::bindings_of(world, "placement", 0..world.clusters.len()),
         };
         Self {
-            scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters)),
+            scheduler: RollingUpdate::new(
+                config.clone(),
+                *rules,
+                *upstream_bugs,
+                member_clusters(&world.clusters, &[]),
+            ),
             view,
             unavailable: TargetSet::new(world.clusters.len()),
             bugs: *upstream_bugs,

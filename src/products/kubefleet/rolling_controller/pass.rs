@@ -301,7 +301,8 @@ impl RollingController {
     }
 }
 
-/// True if a binding is left to roll. The status of each one that is up to date is then written, changed or not.
+/// True if a binding is left to roll or to remove, now or later. The status of each one that is up to date is then
+/// written, changed or not.
 fn is_rolling(pass: &RollingDecision) -> bool {
-    !pass.actions.is_empty() || pass.status.blocked_count > 0
+    pass.status.room.is_some()
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::super::super::{TargetId, TargetSet};
-use super::Binding;
+use super::{Binding, BindingState};
 
 /// The name that the scheduler gives a binding, with `suffix` in place of eight random hexadecimal digits; both parts
 /// are cut so that it fits into 63 characters (`pkg/scheduler/framework/uniquename`).
@@ -70,6 +70,15 @@ impl Bindings {
     /// If there is none.
     pub(in super::super) fn decided(&mut self, target: TargetId) -> &mut Binding {
         self.get_mut(target).expect("a binding that a pass decided about exists")
+    }
+
+    /// The binding of a cluster that a staged run rolls: the last that is not unscheduled.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(in super::super) fn selected(&mut self, target: TargetId) -> &mut Binding {
+        let selected = self.of_mut(target).filter(|binding| binding.state != BindingState::Unscheduled).last();
+        selected.expect("a binding that a pass decided about exists")
     }
 
     /// Mutable bindings of a cluster; the caller must not change name and cluster.

@@ -276,10 +276,8 @@ impl RunPass<'_> {
                     cluster.succeeded = Some(true);
                 }
                 Some(binding) if cluster.succeeded == Some(true) || cluster.started.is_some() && !binding.deleting => {
-                    if may_delete || cluster.succeeded != Some(true) {
-                        self.run.deletion.end(self.now, StageReason::Failed);
-                        return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)).into());
-                    }
+                    self.run.deletion.end(self.now, StageReason::Failed);
+                    return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)).into());
                 }
                 Some(_) if cluster.started.is_some() => is_deleting = true,
                 Some(_) if may_delete => {

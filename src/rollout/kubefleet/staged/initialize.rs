@@ -85,9 +85,8 @@ impl Fixed {
         for (index, (existing, new)) in run.stages.iter().zip(&stages).enumerate() {
             self.compare(existing, new)?;
             let total = existing.clusters.len();
-            self.max_concurrency(index, total).map_err(|source| {
-                Stopped::Retry(RetryError::MaxConcurrency { stage: existing.name.clone(), source })
-            })?;
+            let stage = || existing.name.clone();
+            self.max_concurrency(index, total).map_err(|source| RunError::MaxConcurrency { stage: stage(), source })?;
         }
         let mut is_known = vec![false; self.clusters.len()];
         run.deletion.clusters.iter().for_each(|cluster| is_known[cluster.target.index()] = true);
@@ -145,9 +144,11 @@ impl Fixed {
             let newest = view.resource_snapshots.last().copied();
             return newest.ok_or_else(|| RunError::ResourceSnapshotNotFound(String::new()));
         }
-        let index = text.parse().ok().filter(|index: &i64| *index >= 0);
-        let index = index.ok_or_else(|| RunError::ResourceSnapshotIndexInvalid(text.clone()))?;
-        let found = view.resource_snapshots.iter().find(|snapshot| i64::from(snapshot.0) == index);
+        if !text.parse().is_ok_and(|index: i64| index >= 0) {
+            return Err(RunError::ResourceSnapshotIndexInvalid(text.clone()));
+        }
+        // The text is the value of the label that snapshots are listed by, so `07` finds none.
+        let found = view.resource_snapshots.iter().find(|snapshot| snapshot.0.to_string() == *text);
         found.copied().ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
     }
 

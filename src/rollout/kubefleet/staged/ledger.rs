@@ -128,8 +128,10 @@ fn is_covered(fixed: &Fixed, run: &RunStatus, view: &StagedView) -> bool {
     };
     let index = run.current_stage();
     let is_going = run.initialized == Some(true) && !run.is_over() && index < run.stages.len();
-    let has_room = || fixed.max_concurrency(index, run.stages[index].clusters.len()).is_ok_and(|limit| limit > 0);
-    runs && is_going && has_room()
+    // A pass over all ends the run for the limit of any stage, also of a later one.
+    let limit = |at: usize| fixed.max_concurrency(at, run.stages[at].clusters.len());
+    let have_room = || (0..run.stages.len()).all(|at| limit(at).is_ok_and(|limit| limit > 0));
+    runs && is_going && have_room()
 }
 
 impl StageLedger {

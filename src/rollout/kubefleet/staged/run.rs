@@ -331,7 +331,4 @@ pub enum RetryError {
     /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
-    /// A stage's `maxConcurrency` is invalid, found when a later pass checks all stages.
-    #[error("maxConcurrency of stage `{stage}`: {source}")]
-    MaxConcurrency { stage: String, source: ScaledValueError },
 }

@@ -107,7 +107,7 @@ impl StagedView {
         for action in &pass.actions {
             match *action {
                 StagedAction::Deploy(target, revision) => {
-                    self.bindings.decided(target).roll(now, revision, Some(pass.status.apply_strategy));
+                    self.bindings.selected(target).roll(now, revision, Some(pass.status.apply_strategy));
                 }
                 StagedAction::Delete(target) => {
                     let bindings = self.bindings.of_mut(target);
@@ -122,7 +122,7 @@ impl StagedView {
             self.approval_requests.entry(*approval).or_default().accepted = true;
         }
         for target in &pass.status.restarted {
-            self.bindings.decided(*target).set_rollout_started(now, true);
+            self.bindings.selected(*target).set_rollout_started(now, true);
         }
     }
 }

@@ -129,7 +129,6 @@ pub fn retry_error(error: &RetryError) -> &'static str {
     match error {
         RetryError::OldPolicyBinding(_) => "transient_old_policy_binding",
         RetryError::ClusterUpdate(_) => "cluster_update_error",
-        RetryError::MaxConcurrency { source, .. } => limit_error(source),
         other => panic!("the record knows no error such as {other}"),
     }
 }
