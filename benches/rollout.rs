@@ -121,6 +121,7 @@ fn rollouts(criterion: &mut Criterion) {
         let max_unavailable = Some(IntOrString::String("10%".to_owned()));
         let strategy = RolloutStrategy { max_unavailable, ..RolloutStrategy::default() };
         Arc::new(RancherFleetStrategy {
+            judges_wanted: true,
             rules: RuleSet::Shipped,
             strategy,
             ignored: Vec::new(),

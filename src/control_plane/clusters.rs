@@ -23,6 +23,9 @@ pub trait Clusters {
     /// The management cluster instructs a cluster to run a revision.
     fn instruct(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
+    /// The management cluster pauses the deployment of a cluster, or resumes it.
+    fn hold(&mut self, _cluster: ClusterId, _is_held: bool, _queue: &mut Queue) {}
+
     /// The management cluster itself applies a revision in a cluster; one that is offline never hears of it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
@@ -50,6 +53,10 @@ impl Clusters for World<'_> {
 
     fn instruct(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         World::instruct(self, cluster, revision, queue);
+    }
+
+    fn hold(&mut self, cluster: ClusterId, is_held: bool, queue: &mut Queue) {
+        World::hold(self, cluster, is_held, queue);
     }
 
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {

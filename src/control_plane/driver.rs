@@ -155,6 +155,10 @@ impl<'s> ControlPlane<'s> {
                 self.record.in_flight -= 1;
                 Plane { clusters, queue, record: &mut self.record }.instruct(SimTime::ZERO, cluster, revision);
             }
+            DriverEvent::Hold(cluster, is_held) => {
+                self.record.in_flight -= 1;
+                clusters.hold(cluster, is_held, queue);
+            }
             DriverEvent::PersonActs(number) => {
                 self.record.changed.extend((0..self.online.len() as u32).map(ClusterId));
                 if let Change::Release(_) = self.changes[number as usize].1 {

@@ -74,6 +74,16 @@ impl Plane<'_> {
         }
     }
 
+    /// A write that pauses a cluster's deployment, or resumes it, takes effect at `at`.
+    pub fn hold(&mut self, at: SimTime, cluster: ClusterId, is_held: bool) {
+        if at > self.queue.now() {
+            self.record.in_flight += 1;
+            self.queue.schedule(at, Event::Driver(DriverEvent::Hold(cluster, is_held)));
+        } else {
+            self.clusters.hold(cluster, is_held, self.queue);
+        }
+    }
+
     /// A pass decides that a cluster gets a revision, and instructs it at `at`. A cluster that is paused or has no
     /// agent never hears of it.
     pub fn deploy(&mut self, at: SimTime, spec: &ClusterSpec, cluster: ClusterId, revision: Revision) {

@@ -74,6 +74,8 @@ pub enum DriverEvent {
     Timer(u32),
     /// A write takes effect that instructs a cluster to run a revision.
     Instruct(ClusterId, Revision),
+    /// A write takes effect that pauses a cluster's deployment, or resumes it.
+    Hold(ClusterId, bool),
     /// The controller's cache shows what a person has changed, by its number in the list of changes.
     PersonActs(u32),
 }

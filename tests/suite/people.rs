@@ -39,6 +39,25 @@ fn a_stop_holds_a_rollout_until_it_is_resumed_under_every_scheduler_that_takes_i
 }
 
 #[test]
+fn agents_of_a_paused_bundle_apply_nothing_and_report_nothing() {
+    // All clusters are instructed at once; those of the ring `rest` are offline until the bundle is stopped.
+    let offline = "\nfaults: {offline: {share: 40%, return: 5 min}}\n";
+    let held = |changes: &str| {
+        let text = experiment("{rancherFleet: {maxUnavailable: 100%, maxUnavailablePartitions: 100%}}", changes);
+        first_run(&[("experiment.yaml", &(text + offline))])
+    };
+    let ready = |run: &RunRecord| -> Vec<f64> { run.clusters.iter().filter_map(|row| row.ready_s).collect() };
+    let run = held("[{after: 3 min, stop: true}, {after: 31 min, stop: false}]");
+    let (early, late): (Vec<f64>, Vec<f64>) = ready(&run).into_iter().partition(|at| *at < 180.0);
+    assert!(!early.is_empty() && !late.is_empty(), "some are offline: {early:?}, {late:?}");
+    assert!(late.iter().all(|at| *at > 31.0 * 60.0), "nothing is ready while the bundle is paused: {late:?}");
+    let applied = |row: &fleetsim::results::ClusterRow| row.applied_s.is_some_and(|at| (240.0..1_860.0).contains(&at));
+    assert!(!run.clusters.iter().any(applied), "and nothing is applied");
+    let run = held("[{after: 2 s, stop: true}, {after: 31 min, stop: false}]");
+    assert!(ready(&run).iter().all(|at| *at > 31.0 * 60.0), "readiness waits until agents are resumed");
+}
+
+#[test]
 fn an_approval_at_a_time_lets_the_next_stage_begin() {
     let changes = "[{after: 2 h, approve: {stage: canary, when: after}}]";
     let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]);
@@ -236,7 +255,11 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         ("{allAtOnce: {}}", "[{after: 1 h, stop: true, strategy: t}]", "there is no strategy `t`"),
         ("{allAtOnce: {}}", "[{stop: true}]", "`after`"),
         ("{batches: {size: 1}}", "[{after: 1 min, release: installed}]", "`s` does not take this change"),
-        ("{argoCd: {}}", "[{after: 1 min, stop: true}]", "an ApplicationSet without steps cannot be stopped"),
+        (
+            "{argoCd: {}}",
+            "[{after: 1 min, stop: true}]",
+            "an ApplicationSet that does not roll in steps cannot be stopped",
+        ),
         (TWO_STAGES, "[{after: 1 min, approve: {stage: canary2, when: after}}]", "there is no stage `canary2`"),
         ("{external: {command: [x]}}", "[{after: 1 min, deselect: {matchLabels: {ring: x}}}]", "matches no cluster"),
         ("{cloudFoundry: {}}", "[{after: 1 min, stop: true}]", "its rollouts take no acts of people"),

@@ -150,7 +150,15 @@ impl Product for RancherFleetConfig {
         let has_values = self.helm_values.unwrap_or(in_file);
         let paused = file.document.as_ref().is_some_and(is_paused);
         let waits = file.document.as_ref().is_some_and(waits);
-        let native = Arc::new(RancherFleetStrategy { rules: self.rules, strategy, ignored, has_values, paused, waits });
+        let native = Arc::new(RancherFleetStrategy {
+            rules: self.rules,
+            strategy,
+            judges_wanted: self.version >= FleetVersion::V0_16,
+            ignored,
+            has_values,
+            paused,
+            waits,
+        });
         self.controller.apply(Program::new("fleet", self.file.as_deref()), native, path, context)
     }
 }

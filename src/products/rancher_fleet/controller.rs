@@ -132,7 +132,8 @@ impl<'s> FleetController<'s> {
     pub(super) fn new(strategy: &RancherFleetStrategy, run: Run<'s>) -> Self {
         let fleet = run.fleet;
         let clusters = clusters(fleet);
-        let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone());
+        let scheduler = RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone())
+            .judging_wanted(strategy.judges_wanted);
         let world = fleet.world;
         let views = world.clusters.iter().enumerate().map(|(index, spec)| {
             let runs = match world.installed(index) {

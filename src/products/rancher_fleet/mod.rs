@@ -29,6 +29,8 @@ pub struct RancherFleetStrategy {
     pub rules: RuleSet,
     /// The product's own configuration, without fields that its version does not know.
     pub strategy: RolloutStrategy,
+    /// Statuses compare a deployment with the id that is wanted, as from 0.16 on, not with the deployed one.
+    pub judges_wanted: bool,
     /// Fields that were left out, one sentence each.
     pub ignored: Vec<String>,
     /// The bundle has Helm values, so that the controller keeps a Secret for each target.

@@ -1,6 +1,6 @@
 //! Versions of Rancher Fleet in which `rolloutStrategy` differs.
 //!
-//! By the code at v0.12.0 to v0.16.0 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
+//! By the code at v0.12.0 to v0.16.1 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
 //! `internal/cmd/controller/target`). In v0.12 clusters in no group are in no manual partition, so that it is left out.
 
 #[cfg(test)]
@@ -22,7 +22,9 @@ pub enum FleetVersion {
     /// With `autoPartitionThreshold`, without `maxNew` (50).
     #[serde(rename = "0.15")]
     V0_15,
-    /// With both. The newest release, which the recorded rollouts are of.
+    /// With both. A status compares a deployment with the id that is wanted (`effectiveDeployment` in
+    /// `target/target.go`): a cluster that waits for its turn is `WaitApplied`, and before it was `Ready`. The newest
+    /// release, which the recorded rollouts are of.
     #[default]
     #[serde(rename = "0.16")]
     V0_16,

@@ -27,7 +27,7 @@ impl RancherFleet {
             Ok(plan) => plan,
             Err(error) => return Some(Hold::new("rolloutStrategy", error.to_string())),
         };
-        let mut ledger = BundleLedger::new(&plan, &self.by_name, view);
+        let mut ledger = BundleLedger::new(&plan, &self.by_name, view, self.judges_wanted);
         let unavailable = ledger.unavailable;
         let mut pass = BundlePass::new(&plan, view, &mut ledger, unavailable);
         self.decide(&mut pass);

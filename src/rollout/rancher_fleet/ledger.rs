@@ -99,6 +99,8 @@ pub(super) trait PartitionMembers {
 #[derive(Clone, Debug)]
 pub(super) struct BundleLedger {
     is_paused: bool,
+    /// States compare a deployment with the id that is wanted, not with the deployed one.
+    judges_wanted: bool,
     /// The state of each target; `None`: the cluster is not a target.
     states: Vec<Option<BundleState>>,
     /// [`flag`]s; within a pass with what it has done so far.
@@ -183,11 +185,12 @@ impl PartitionLedger {
 
 impl BundleLedger {
     /// The ledger of all clusters of a view.
-    pub(super) fn new(plan: &Partitioning, by_name: &[u32], view: &BundleView) -> Self {
+    pub(super) fn new(plan: &Partitioning, by_name: &[u32], view: &BundleView, judges_wanted: bool) -> Self {
         let clusters = view.clusters.len();
         let partitions = plan.partitions.iter().map(|partition| PartitionLedger::new(partition.members.len()));
         let mut ledger = Self {
             is_paused: view.paused,
+            judges_wanted,
             states: vec![None; clusters],
             flags: vec![0; clusters],
             touched: Vec::new(),
@@ -231,7 +234,7 @@ impl BundleLedger {
                 | bit(stored.staged == wanted, flag::STAGED)
                 | bit(stored.deployed == wanted, flag::PROMOTED)
                 | bit(stored.applied == wanted && stored.ready, flag::APPLIED_READY);
-            state = BundleState::of(stored, wanted);
+            state = BundleState::of(stored, if self.judges_wanted { wanted } else { stored.deployed });
             is_stale = stored.paused != is_paused || stored.off_schedule != cluster.off_schedule;
         }
         flags |= bit(cluster.registered, flag::REGISTERED) | bit(is_paused, flag::PAUSED);

@@ -66,6 +66,8 @@ use pass::BundlePass;
 pub struct RancherFleet {
     rules: RuleSet,
     strategy: RolloutStrategy,
+    /// Statuses compare a deployment with the id that is wanted, not with the deployed one.
+    judges_wanted: bool,
     clusters: Vec<FleetCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
@@ -81,7 +83,15 @@ impl RancherFleet {
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         let plan = Partitioning::new(&strategy, &clusters, &by_name);
-        Self { rules, strategy, clusters, by_name, plan, ledger: None }
+        Self { rules, strategy, judges_wanted: true, clusters, by_name, plan, ledger: None }
+    }
+
+    /// The same, whose statuses compare a deployment with the id that is wanted, as from 0.16 on, or with the deployed
+    /// one.
+    #[must_use]
+    pub fn judging_wanted(mut self, judges_wanted: bool) -> Self {
+        self.judges_wanted = judges_wanted;
+        self
     }
 
     /// Replaces the strategy, as a change of the bundle does. All clusters are targets until the next pass.
@@ -140,7 +150,8 @@ impl RancherFleet {
         let mut ledger = self.ledger.take();
         if !ledger.as_mut().is_some_and(|ledger| ledger.update(view, changed)) {
             self.plan = self.partitioning_of(view);
-            ledger = self.plan.as_ref().ok().map(|plan| BundleLedger::new(plan, &self.by_name, view));
+            ledger =
+                self.plan.as_ref().ok().map(|plan| BundleLedger::new(plan, &self.by_name, view, self.judges_wanted));
         }
         let (Ok(plan), Some(mut ledger)) = (&self.plan, ledger) else {
             // It changes nothing, and only a change starts the next pass.

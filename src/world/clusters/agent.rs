@@ -3,7 +3,8 @@
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
 //! reports what it applied. Later changes of readiness are reported as [`ReadinessSpec`] says. A cluster that is cut
 //! off receives nothing, and its reports are lost. When it is back it receives only the newest instruction and reports
-//! its current state.
+//! its current state. The agent of a deployment that is held applies nothing and reports no readiness; an apply that is
+//! under way ends and is reported.
 //!
 //! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
 //! ready, because the workload's controller has not observed the new template yet (`observedGeneration`). A release
@@ -30,6 +31,8 @@ pub(crate) struct Agent {
     applying: Option<Revision>,
     /// The manifests are applied, and the apply waits until the workloads are ready.
     waits: bool,
+    /// Its deployment is paused.
+    is_held: bool,
     applied: Option<Revision>,
     applies: u64,
     instructions: u64,
@@ -116,6 +119,15 @@ impl World<'_> {
         self.note_phase(id);
     }
 
+    /// The deployment of a cluster is paused or resumed. Its agent knows that at once, if it can be reached.
+    pub fn hold(&mut self, id: ClusterId, is_held: bool, queue: &mut Queue) {
+        let agent = &mut self.clusters[id.index()].agent;
+        agent.is_held = is_held;
+        if !is_held && agent.applying.is_none() && agent.instructed == agent.applied {
+            self.send_report(id, self.clusters[id.index()].settled, queue);
+        }
+    }
+
     fn send_instruction(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         let nth = cluster.agent.instructions;
@@ -132,14 +144,17 @@ impl World<'_> {
         if agent.instructed != agent.applied {
             self.send_instruction(id, queue);
         }
-        self.send_report(id, self.clusters[id.index()].settled, queue);
+        if !self.clusters[id.index()].agent.is_held {
+            self.send_report(id, self.clusters[id.index()].settled, queue);
+        }
         self.note_phase(id);
     }
 
     fn instruction_arrives(&mut self, id: ClusterId, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         let agent = &mut cluster.agent;
-        if !cluster.cuts.is_managed() || agent.applying.is_some() || agent.instructed == agent.applied {
+        let is_able = cluster.cuts.is_managed() && !agent.is_held;
+        if !is_able || agent.applying.is_some() || agent.instructed == agent.applied {
             return;
         }
         agent.applying = agent.instructed;
@@ -264,7 +279,9 @@ impl World<'_> {
                 cluster.agent.saw_all_available = cluster.settled;
             }
         }
-        self.send_report(id, self.clusters[id.index()].settled, queue);
+        if !self.clusters[id.index()].agent.is_held {
+            self.send_report(id, self.clusters[id.index()].settled, queue);
+        }
     }
 
     /// The agent has seen the workloads as they are now.

@@ -87,6 +87,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
         1 => Arc::new(Baseline::BatchSize(luck.number(1, 5))),
         2 => Arc::new(Baseline::Doubling(luck.number(1, 3))),
         _ => Arc::new(RancherFleetStrategy {
+            judges_wanted: true,
             has_values: false,
             paused: false,
             waits: false,

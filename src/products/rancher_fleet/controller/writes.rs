@@ -146,7 +146,11 @@ impl FleetController<'_> {
         }
         self.labelled[cluster] = Some(wanted);
         self.unseen.write(written, cluster, after);
-        let is_held = self.was_stopped && shown.is_some_and(|shown| shown.paused != after.paused);
+        let was_paused = shown.is_some_and(|shown| shown.paused);
+        if was_paused != after.paused {
+            plane.hold(written, ClusterId(cluster as u32), after.paused);
+        }
+        let is_held = self.was_stopped && shown.is_some() && was_paused != after.paused;
         let is_instruction = is_held || shown.is_none_or(|shown| shown.deployed != after.deployed);
         if let Some(revision) = after.deployed.filter(|_| is_instruction) {
             plane.promote(ClusterId(cluster as u32), revision);

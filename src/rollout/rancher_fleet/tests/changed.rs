@@ -66,7 +66,7 @@ impl PartitionMembers for Scan<'_> {
 /// The actions of a pass that scans, without removals, and the published numbers of its partitions.
 fn scanned(fleet: &RancherFleet, view: &BundleView) -> (Vec<BundleAction>, Vec<i64>, i64) {
     let plan = fleet.partitioning_of(view).expect("the strategies are valid");
-    let ledger = BundleLedger::new(&plan, &fleet.by_name, view);
+    let ledger = BundleLedger::new(&plan, &fleet.by_name, view, true);
     let mut scan = Scan { plan: &plan, flags: (0..CLUSTERS as u32).map(|index| ledger.flags(index)).collect() };
     let mut pass = BundlePass::new(&plan, view, &mut scan, ledger.unavailable);
     fleet.decide(&mut pass);
