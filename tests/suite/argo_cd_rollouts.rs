@@ -240,8 +240,8 @@ fn files_that_argo_cd_rejects_are_refused_with_line_and_reason() {
         (
             SHIPPED,
             application_set("strategy:\n    type: RollingSync\n    rollingSync: {steps: []}"),
-            "applicationset.yaml:10:19: spec.strategy.rollingSync.steps: ApplicationSetRolloutError: \
-             strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing",
+            "applicationset.yaml:10:19: spec.strategy.rollingSync.steps: strategy.rollingSync.steps is empty: Argo CD \
+             3.6 then updates nothing (ApplicationSetRolloutError), and older versions update all applications at once",
         ),
         (
             SHIPPED,
@@ -256,7 +256,7 @@ fn files_that_argo_cd_rejects_are_refused_with_line_and_reason() {
         (
             "argoCd: {file: applicationset.yaml, strategy: {type: RollingSync, rollingSync: {steps: []}}}",
             rolling_sync(),
-            "experiment.yaml:17:92: strategies.tested.argoCd.strategy.rollingSync.steps: ApplicationSetRolloutError",
+            "experiment.yaml:17:92: strategies.tested.argoCd.strategy.rollingSync.steps: strategy.rollingSync.steps",
         ),
         (
             "argoCd: {options: {triggerTwice: true}}",

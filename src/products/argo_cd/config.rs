@@ -142,9 +142,13 @@ impl Product for ArgoCdConfig {
                 let field = match &error {
                     ApplicationSetError::Kind(_) => "kind",
                     ApplicationSetError::NoGenerators => "spec.generators",
-                    _ => "spec.strategy.rollingSync.steps",
+                    ApplicationSetError::NoSteps => "spec.strategy.rollingSync.steps",
                 };
-                places.report(field, error.to_string(), REFUSED, context);
+                let help = match error {
+                    ApplicationSetError::NoSteps => "write a step, or leave out `rollingSync` to update all at once",
+                    _ => REFUSED,
+                };
+                places.report(field, error.to_string(), help, context);
                 None
             }
         }

@@ -79,15 +79,23 @@ impl ArgoCdStrategy {
     }
 }
 
+impl ArgoCdStrategy {
+    /// Whether the set has steps, and its controller looks at them.
+    fn is_rolling(&self) -> bool {
+        self.options.enable_progressive_syncs && matches!(self.spec.steps(), Ok(Some(_)))
+    }
+}
+
 impl Strategy for ArgoCdStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::application_set(self, &self.applications(&fleet.world.clusters))
     }
 
-    /// Each application has a row of 264 B, if there are steps, and an entry of 204 B in `status.resources`.
+    /// In a set that rolls, each application has a row of 264 B, and an entry of 204 B in `status.resources`. That list
+    /// ends after 5,000 applications, so a set that does not roll fits.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
-        let bytes = if self.spec.strategy.is_some() { 264 + 204 } else { 204 };
-        object_limit("the status of the ApplicationSet", "application", bytes, fleet.len())
+        let limit = || object_limit("the status of the ApplicationSet", "application", 264 + 204, fleet.len());
+        self.is_rolling().then(limit).flatten()
     }
 
     fn snippet(&self) -> Option<Snippet> {
@@ -98,8 +106,8 @@ impl Strategy for ArgoCdStrategy {
     /// A stop is `maxUpdate: 0` in every step.
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
-            Change::Stop(_) if self.spec.strategy.is_none() => {
-                Err("an ApplicationSet without steps cannot be stopped".into())
+            Change::Stop(_) if !self.is_rolling() => {
+                Err("an ApplicationSet that does not roll in steps cannot be stopped".into())
             }
             Change::Stop(_) | Change::Labels(..) => Ok(()),
             _ => Err("fleetsim's own scheduler for Argo CD takes `stop` and `relabel`".into()),

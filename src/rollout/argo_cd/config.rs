@@ -223,10 +223,10 @@ pub struct ControllerOptions {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplicationSetError {
-    /// `RollingSync` without a step: the product's `ApplicationSetRolloutError`.
+    /// `RollingSync` without a step: from 3.6 on the product's `ApplicationSetRolloutError`.
     #[error(
-        "ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and \
-         deletes nothing"
+        "strategy.rollingSync.steps is empty: Argo CD 3.6 then updates nothing (ApplicationSetRolloutError), and \
+         older versions update all applications at once"
     )]
     NoSteps,
     /// Another kind of object.

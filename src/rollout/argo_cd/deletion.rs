@@ -34,7 +34,11 @@ impl ArgoCd {
                 pass.actions.push(ApplicationAction::Delete(target));
                 pass.status.objects_written = !self.has_finalizers();
             }
-            Some(since) => pass.status.deletion_failed = now.saturating_since(since) > PATIENCE,
+            Some(since) if now.saturating_since(since) > PATIENCE => {
+                pass.status.deletion_failed = true;
+                pass.status.requeue_after = None;
+            }
+            Some(_) => {}
         }
         pass
     }
@@ -48,8 +52,9 @@ impl ArgoCd {
         let labels: Vec<_> =
             view.applications.iter().map(|a| a.live.as_ref().map(|live| Arc::clone(&live.labels))).collect();
         let steps = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
-        let last = steps.lists.iter().rev().find(|list| !list.is_empty())?;
-        let index = *self.by_name.iter().find(|application| last.contains(application))?;
+        // One that several steps select belongs to the first of them.
+        let last = steps.step_of.iter().flatten().max()?;
+        let index = *self.by_name.iter().find(|index| steps.step_of[**index as usize] == Some(*last))?;
         let live = view.applications[index as usize].live.as_ref()?;
         Some((TargetId(index), live))
     }

@@ -1,7 +1,8 @@
 //! Versions of Argo CD in which a rolling set's rules differ.
 //!
 //! By the code at v3.3.0, v3.4.7, v3.5.1 and 37ee009, and of argoproj/argo-cd#27467 for v3.6, which has no release yet.
-//! In between, the update of rows, steps, budgets and triggers are the same. The recorded rollouts are those of v3.5.7,
+//! In between, the update of rows, steps, budgets and triggers are the same. Up to v3.5 a set whose RollingSync has no
+//! step updates all applications at once, which is refused as an error here. The recorded rollouts are those of v3.5.7,
 //! and the recorded decisions those of 37ee009.
 
 #[cfg(test)]

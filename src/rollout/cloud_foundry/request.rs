@@ -190,13 +190,12 @@ const MAX_DB_INT: i128 = 2_147_483_647;
 /// The path of the canary steps.
 const STEPS: &str = "options.canary.steps";
 
-/// Options with a number that the rules of scaling check, with the least and the largest. The database does not limit
-/// the log rate.
+/// Options with a number that the rules of scaling check, with the least and the largest.
 const NUMBERS: [(&str, i128, i128); 4] = [
     ("web_instances", 0, MAX_DB_INT),
     ("memory_in_mb", 1, MAX_DB_INT),
     ("disk_in_mb", 1, MAX_DB_INT),
-    ("log_rate_limit_in_bytes_per_second", -1, i128::MAX),
+    ("log_rate_limit_in_bytes_per_second", -1, i64::MAX as i128),
 ];
 
 /// The number of an option; `None`: null, absent or invalid.
@@ -204,11 +203,17 @@ fn read_number(options: &Json, (name, min, max): (&str, i128, i128), errors: &mu
     let number = match options.at(name) {
         Json::Null => return None,
         Json::Number(number) => number.as_i128().ok_or("must be an integer"),
-        // A text is parsed as a number, and the number is saved.
-        Json::Text(text) => text.trim().parse::<i128>().map_err(|_| {
-            let is_number = text.trim().parse::<f64>().is_ok_and(f64::is_finite);
-            if is_number { "must be an integer" } else { "is not a number" }
-        }),
+        // A text of digits alone is parsed as a number, and the number is saved.
+        Json::Text(text) => {
+            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+            if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                Ok(text.parse().unwrap_or(if text.starts_with('-') { i128::MIN } else { i128::MAX }))
+            } else if text.trim().parse::<f64>().is_ok_and(f64::is_finite) {
+                Err("must be an integer")
+            } else {
+                Err("is not a number")
+            }
+        }
         Json::Bool(_) | Json::List(_) | Json::Object(_) => Err("is not a number"),
     };
     let problem = match number {

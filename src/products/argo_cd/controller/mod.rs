@@ -166,7 +166,7 @@ impl<'r> ArgoCdController<'r> {
             unread: Vec::new(),
             listed: None,
             joining: Vec::new(),
-            too_large: strategy.object_limit(run.fleet).filter(|_| strategy.spec.strategy.is_some()),
+            too_large: strategy.object_limit(run.fleet),
             status: ApplicationSetStatus::default(),
             rows_written: Vec::new(),
             condition_written: None,

@@ -279,7 +279,7 @@ fn a_set_without_steps_does_nothing_and_reports_it() {
         &[("dev", 1)],
         Begin::Settled,
         "
-10 commit 2 => hold rollingSync.steps: ApplicationSetRolloutError: strategy.rollingSync.steps is empty; Argo CD then generates, updates and deletes nothing
+10 commit 2 => hold rollingSync.steps: strategy.rollingSync.steps is empty: Argo CD 3.6 then updates nothing (ApplicationSetRolloutError), and older versions update all applications at once
 ",
     );
 }
