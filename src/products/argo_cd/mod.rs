@@ -77,10 +77,8 @@ impl ArgoCdStrategy {
         }
         applications
     }
-}
 
-impl ArgoCdStrategy {
-    /// Whether the set has steps, and its controller looks at them.
+    /// Returns true if the set has steps and its controller looks at them.
     fn is_rolling(&self) -> bool {
         self.options.enable_progressive_syncs && matches!(self.spec.steps(), Ok(Some(_)))
     }

@@ -119,7 +119,7 @@ impl World<'_> {
         self.note_phase(id);
     }
 
-    /// The deployment of a cluster is paused or resumed. Its agent knows that at once, if it can be reached.
+    /// The deployment of a cluster is paused or resumed. Its agent knows that at once, or when it is back.
     pub fn hold(&mut self, id: ClusterId, is_held: bool, queue: &mut Queue) {
         let agent = &mut self.clusters[id.index()].agent;
         agent.is_held = is_held;
