@@ -117,7 +117,7 @@ impl<'s> World<'s> {
         let catalog = Catalog::new(&spec.images, prepared, &streams);
         let mut network = Network::new();
         let mut links = Links::new(spec, &mut network);
-        let mut caches = CacheLinks::new(spec, &mut network);
+        let mut caches = CacheLinks::new(spec, &links, &mut network);
         links.add_registries(spec, &mut network);
         let mut world = Self {
             spec,

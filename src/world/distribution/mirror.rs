@@ -34,10 +34,10 @@ pub(crate) struct Mirrors {
 }
 
 impl Mirrors {
-    pub(super) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
+    pub(super) fn new(spec: &WorldSpec, links: &Links, network: &mut Network) -> Self {
         let specs = &spec.distribution.mirrors;
         let mirrors = specs.iter().map(|spec| Mirror {
-            link: network.add_link(None, spec.egress),
+            link: network.add_link(None, links.data(spec.egress)),
             cap: spec.per_connection,
             rtt: spec.rtt,
             holds: spec.holds.clone(),

@@ -91,7 +91,7 @@ impl Delivery {
     ) -> Self {
         let pre_pull = spec.distribution.pre_pull.map(|pre_pull| PrePull::begin(pre_pull, spec.clusters.len(), queue));
         let method = setup::method(spec, caches, catalog, transfers);
-        let mirrors = Mirrors::new(spec, &mut transfers.network);
+        let mirrors = Mirrors::new(spec, &transfers.links, &mut transfers.network);
         Self { method, mirrors, fills: Vec::new(), pre_pull }
     }
 }

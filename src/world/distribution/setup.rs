@@ -10,7 +10,7 @@ use crate::world::ids::{ClusterId, StoreId};
 use crate::world::nodes::catalog::Catalog;
 use crate::world::spec::WorldSpec;
 use crate::world::transfers::Transfers;
-use crate::world::transfers::links::Destination;
+use crate::world::transfers::links::{Destination, Links};
 
 /// The links of caches, which exist before the links behind them.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct CacheLinks {
 }
 
 impl CacheLinks {
-    pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
+    pub(crate) fn new(spec: &WorldSpec, links: &Links, network: &mut Network) -> Self {
         let cache = match &spec.distribution.kind {
             DistributionKind::Cache(cache) => cache,
             DistributionKind::Cells(cells) => return Self::of_cells(cells, spec.clusters.len(), network),
@@ -35,7 +35,8 @@ impl CacheLinks {
             CachePlace::Cluster => (0..spec.clusters.len()).map(|at| Destination::Cluster(ClusterId::at(at))).collect(),
             CachePlace::Region => (0..spec.regions.len()).map(Destination::Region).collect(),
         };
-        let links = places.into_iter().map(|place| (network.add_link(None, cache.egress), place)).collect();
+        let egress = links.data(cache.egress);
+        let links = places.into_iter().map(|place| (network.add_link(None, egress), place)).collect();
         Self { place: Some(cache.per), links, cache_of: cache::Caches::places(cache.per, &regions) }
     }
 

@@ -120,6 +120,8 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
         world.distribution = by(DistributionKind::Cache(CacheSpec { egress: mb(100.0), ..cache(coalesce) }));
         // Wait: the first alone for 1 s, then 300 MB at 100 MB/s.
         assert_near(ready(&play(&world, 1, DAY)), time, "ready");
+        world.registry.tcp.headers = Some(Share::new(0.2));
+        assert_near(ready(&play(&world, 1, DAY)), time / 0.8, "a fifth of each link carries headers");
     }
     // A slow registry behind a fast cache: the first leg bounds.
     let mut world = daemons(1);
@@ -359,6 +361,9 @@ fn a_mirror_serves_what_it_holds_and_costs_a_round_trip_for_the_rest() {
     assert_eq!(books(&played), [100, 0, 100, 0], "the other cluster is in no region");
     // The first request connects: 3 round trips; tag, index, manifest, config, layer one each; then 50 MB/s.
     assert_near(ready(&played), 0.8 + 2.0, "from the mirror");
+    world.registry.tcp.headers = Some(Share::new(0.2));
+    assert_near(ready(&play(&world, 1, DAY)), 0.8 + 2.5, "a fifth of its link carries headers");
+    world.registry.tcp.headers = None;
     world.distribution.mirrors = vec![mirror(Vec::new())];
     let played = play(&world, 1, DAY);
     assert_eq!(books(&played), [200, 0, 0, 0], "it holds nothing");

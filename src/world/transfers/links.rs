@@ -4,8 +4,8 @@
 //! cards of nodes. The links of the first registry form a tree, which the flow model solves fast; transfers from
 //! another registry name every link that they cross.
 //!
-//! Headers take a share of each of these links, if the experiment says so. Left out: headers on the links of caches,
-//! mirrors and peers, which are seldom a limit.
+//! Headers take a share of each of these links and of those of caches and mirrors, if the experiment says so. Left
+//! out: headers of swarms, whose limits are about data.
 
 use crate::flow::{Connection, LinkId, Network};
 use crate::units::BytesPerSec;
