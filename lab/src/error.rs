@@ -10,7 +10,7 @@ use fleetsim::scenario::LoadError;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
     /// The experiment is invalid.
-    #[error("the experiment is invalid: {0:?}")]
+    #[error("the experiment is invalid\n{0}")]
     Experiment(#[from] LoadError),
     /// The laboratory cannot emulate parts of the experiment.
     #[error("{0}")]
