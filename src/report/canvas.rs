@@ -1,23 +1,13 @@
-//! A chart as a list of shapes, and the two ways to write it: SVG, and PNG at twice its size.
+//! A chart as a list of shapes, which [`svg`](super::svg) and [`raster`](super::raster) write.
 //!
-//! Charts place shapes at logical pixels. Both writers get the same shapes on the same fine grid of [`GRID_PER_PX`],
-//! as the drawing library only has whole pixels: the SVG scales it down by its view box, the PNG by averaging, which
-//! also smooths edges. plotters draws everything except the PNG's text and joins: its text drops the space at the left
-//! of each letter, and its wide lines have spikes at sharp turns. Tests check the list of shapes for overlapping
-//! texts.
+//! Charts place shapes at logical pixels. Both writers draw them on the same fine grid of [`GRID_PER_PX`] steps. Tests
+//! check the list of shapes for overlapping texts.
 
-use ab_glyph::{Font, point};
-use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle};
-
-use super::style::{Colour, FAMILY, WHITE};
-use super::text::{Weight, face, lay_out, px_scale};
+use super::style::Colour;
+use super::text::Weight;
 
 /// Grid steps in a logical pixel.
-const GRID_PER_PX: f64 = 4.0;
-/// Pixels of a PNG in a logical pixel.
-pub(super) const PNG_PER_PX: u32 = 2;
+pub(super) const GRID_PER_PX: f64 = 4.0;
 
 /// A place in logical pixels from the upper left corner.
 pub(super) type Position = (f64, f64);
@@ -49,8 +39,9 @@ pub(super) struct Label {
     pub(super) align: Align,
 }
 
+/// A shape with its look; later ones lie over earlier ones.
 #[derive(Clone, Debug)]
-enum Shape {
+pub(super) enum Shape {
     Path(Vec<Position>, Stroke),
     Area(Vec<Position>, Colour, f64),
     Dot(Position, f64, Colour, f64),
@@ -64,8 +55,8 @@ pub(super) struct Canvas {
     pub(super) height: f64,
     /// The distance below its place at which a shape is drawn: the height of the page's head above the usual.
     pub(super) down: f64,
-    title: String,
-    shapes: Vec<Shape>,
+    pub(super) title: String,
+    pub(super) shapes: Vec<Shape>,
 }
 
 impl Stroke {
@@ -137,166 +128,19 @@ impl Canvas {
         }
     }
 
-    /// The chart as SVG.
-    pub(super) fn to_svg(&self) -> String {
-        let grid = self.pixels(GRID_PER_PX);
-        let mut text = String::new();
-        {
-            let mut backend = SVGBackend::with_string(&mut text, grid);
-            self.draw(&mut backend, &ImageFormat::Svg);
-            in_memory(backend.present());
-        }
-        let (width, height) = self.pixels(1.0);
-        let body = text.split_once('>').map_or("", |(_, body)| body);
-        let title = self.title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        format!(
-            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {} {}\" role=\"img\" \
-             stroke-linejoin=\"round\" xmlns=\"http://www.w3.org/2000/svg\">\n<title>{title}</title>{body}",
-            grid.0, grid.1
-        )
-    }
-
-    /// The chart as PNG, [`PNG_PER_PX`] pixels for each of its own. `memory` is drawn in, and may serve many charts:
-    /// fresh memory for each would cost as much as the drawing.
-    pub(super) fn to_png(&self, memory: &mut Vec<u8>) -> Vec<u8> {
-        let (fine_width, fine_height) = self.pixels(GRID_PER_PX);
-        let size = fine_width as usize * fine_height as usize * 3;
-        memory.resize(memory.len().max(size), 0);
-        let fine = &mut memory[..size];
-        {
-            let mut backend = BitMapBackend::with_buffer(fine, (fine_width, fine_height));
-            self.draw(&mut backend, &ImageFormat::Bitmap);
-            in_memory(backend.present());
-        }
-        let size = self.pixels(f64::from(PNG_PER_PX));
-        let pixels = halved(fine, fine_width as usize, size);
-        let mut bytes = Vec::new();
-        let mut encoder = png::Encoder::new(&mut bytes, size.0, size.1);
-        encoder.set_color(png::ColorType::Rgb);
-        // A tenth of the default's time for files of 1.7 times the size.
-        encoder.set_compression(png::Compression::Fast);
-        encoder.set_filter(png::Filter::Adaptive);
-        let mut image = encoder.write_header().expect("memory takes every byte");
-        image.write_image_data(&pixels).expect("as many bytes as the size says");
-        image.finish().expect("memory takes every byte");
-        bytes
-    }
-
     /// Size at `scale` pixels for a logical one.
-    fn pixels(&self, scale: f64) -> (u32, u32) {
+    pub(super) fn pixels(&self, scale: f64) -> (u32, u32) {
         ((self.width * scale).round() as u32, (self.height * scale).round() as u32)
     }
-
-    fn draw<B: DrawingBackend>(&self, backend: &mut B, format: &ImageFormat) {
-        let (width, height) = self.pixels(GRID_PER_PX);
-        in_memory(backend.draw_rect((0, 0), (width as i32, height as i32), &fill(WHITE, 1.0), true));
-        for shape in &self.shapes {
-            match shape {
-                Shape::Path(points, stroke) => draw_path(backend, &on_grid(points), *stroke, format),
-                Shape::Area(points, colour, opacity) => {
-                    in_memory(backend.fill_polygon(on_grid(points), &rgba(*colour, *opacity)));
-                }
-                Shape::Dot(center, radius, colour, opacity) => {
-                    let radius = (radius * GRID_PER_PX).round() as u32;
-                    in_memory(backend.draw_circle(grid_point(center), radius, &fill(*colour, *opacity), true));
-                }
-                Shape::Text(label) => match format {
-                    ImageFormat::Svg => draw_svg_text(backend, label),
-                    ImageFormat::Bitmap => draw_bitmap_text(backend, label),
-                },
-            }
-        }
-    }
 }
 
-/// Both backends draw in memory, where nothing fails.
-fn in_memory<E: std::error::Error>(drawn: Result<(), E>) {
-    drawn.expect("memory takes every shape");
-}
-
-/// The two image formats, which draw some shapes differently.
-enum ImageFormat {
-    Svg,
-    Bitmap,
-}
-
-fn draw_path<B: DrawingBackend>(backend: &mut B, points: &[(i32, i32)], stroke: Stroke, format: &ImageFormat) {
-    let width = (stroke.width * GRID_PER_PX).round().max(1.0) as u32;
-    let style = rgba(stroke.colour, 1.0).stroke_width(width);
-    match format {
-        ImageFormat::Svg => in_memory(backend.draw_path(points.iter().copied(), &style)),
-        ImageFormat::Bitmap => {
-            // Piece by piece with round joins: a pixel line's joins would reach far beyond sharp turns.
-            for pair in points.windows(2) {
-                in_memory(backend.draw_path(pair.iter().copied(), &style));
-            }
-            let join = fill(stroke.colour, 1.0);
-            for &point in points.iter().skip(1).take(points.len().saturating_sub(2)) {
-                in_memory(backend.draw_circle(point, width / 2, &join, true));
-            }
-        }
-    }
-}
-
-/// plotters 0.3.7 writes a size as size / 1.24 em, and a top anchor as a baseline 0.76 em lower.
-fn draw_svg_text<B: DrawingBackend>(backend: &mut B, label: &Label) {
-    let em = label.size * GRID_PER_PX;
-    let (x, baseline) = grid_point(&label.at);
-    let anchor = match label.align {
-        Align::Left => HPos::Left,
-        Align::Middle => HPos::Center,
-        Align::Right => HPos::Right,
-    };
-    let weight = match label.weight {
-        Weight::Regular => FontStyle::Normal,
-        Weight::Bold => FontStyle::Bold,
-    };
-    let colour = rgba(label.colour, 1.0);
-    let font = FontDesc::new(FontFamily::Name(FAMILY), em * 1.24, weight);
-    let style = TextStyle::from(font).color(&colour).pos(Pos::new(anchor, VPos::Top));
-    let place = (x, baseline - (0.76 * em).round() as i32);
-    in_memory(backend.draw_text(&label.text, &style, place));
-}
-
-fn draw_bitmap_text<B: DrawingBackend>(backend: &mut B, label: &Label) {
-    let em = label.size * GRID_PER_PX;
-    let (glyphs, width) = lay_out(&label.text, em, label.weight);
-    let left = label.at.0 * GRID_PER_PX
-        - match label.align {
-            Align::Left => 0.0,
-            Align::Middle => width / 2.0,
-            Align::Right => width,
-        };
-    let baseline = label.at.1 * GRID_PER_PX;
-    for (glyph, at) in glyphs {
-        let place = point((left + at) as f32, baseline as f32);
-        let placed = glyph.with_scale_and_position(px_scale(em, label.weight), place);
-        let Some(outline) = face(label.weight).outline_glyph(placed) else { continue };
-        let corner = outline.px_bounds().min;
-        let mut inked = Vec::new();
-        outline.draw(|x, y, ink| inked.push((x as i32 + corner.x as i32, y as i32 + corner.y as i32, ink)));
-        for (x, y, ink) in inked {
-            let color = rgba(label.colour, f64::from(ink.clamp(0.0, 1.0))).to_backend_color();
-            in_memory(backend.draw_pixel((x, y), color));
-        }
-    }
-}
-
-fn rgba(Colour(red, green, blue): Colour, opacity: f64) -> RGBAColor {
-    RGBAColor(red, green, blue, opacity)
-}
-
-fn fill(colour: Colour, opacity: f64) -> ShapeStyle {
-    rgba(colour, opacity).filled().stroke_width(0)
-}
-
-fn grid_point(&(x, y): &Position) -> (i32, i32) {
+/// A place on the grid.
+pub(super) fn grid_point(&(x, y): &Position) -> (i32, i32) {
     ((x * GRID_PER_PX).round() as i32, (y * GRID_PER_PX).round() as i32)
 }
 
-/// The points on the grid, without repetitions: the library's wide lines break at segments of no length. Points on the
-/// way along a level or upright line are left out.
-fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
+/// The points on the grid, without repetitions. Points on the way along a level or upright line are left out.
+pub(super) fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     let mut grid: Vec<(i32, i32)> = Vec::new();
     for point in points.iter().map(grid_point) {
         let is_between = |from: (i32, i32), via: (i32, i32)| {
@@ -316,35 +160,6 @@ fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
         grid.push((grid[0].0 + 1, grid[0].1));
     }
     grid
-}
-
-/// Averages squares of 2 x 2 pixels of three bytes. Most of a chart is paper or one colour, which needs no sums.
-fn halved(fine: &[u8], fine_width: usize, (width, height): (u32, u32)) -> Vec<u8> {
-    /// Bytes of sixteen squares in a row.
-    const BLOCK: usize = 96;
-    let (width, height) = (width as usize, height as usize);
-    debug_assert_eq!(fine_width, 2 * width, "pages are whole pixels wide");
-    let mut pixels = vec![0; width * height * 3];
-    let rows = fine.chunks_exact(fine_width * 3);
-    for (row, (upper, lower)) in
-        pixels.chunks_exact_mut(width * 3).zip(rows.clone().step_by(2).zip(rows.skip(1).step_by(2)))
-    {
-        for (block, (upper, lower)) in row.chunks_mut(BLOCK / 2).zip(upper.chunks(BLOCK).zip(lower.chunks(BLOCK))) {
-            if upper == lower && upper[3..] == upper[..upper.len() - 3] {
-                block.copy_from_slice(&upper[..block.len()]);
-                continue;
-            }
-            let squares = upper.chunks_exact(6).zip(lower.chunks_exact(6));
-            for (pixel, (upper, lower)) in block.chunks_exact_mut(3).zip(squares) {
-                let sum =
-                    |at: usize| [upper[at], upper[at + 3], lower[at], lower[at + 3]].map(u16::from).iter().sum::<u16>();
-                for (channel, value) in pixel.iter_mut().enumerate() {
-                    *value = ((sum(channel) + 2) / 4) as u8;
-                }
-            }
-        }
-    }
-    pixels
 }
 
 /// Cuts a line into the inked pieces of a dash pattern.
@@ -465,36 +280,6 @@ mod tests {
         let back = [(0.0, 0.0), (3.0, 0.0), (1.0, 0.0)];
         assert_eq!(on_grid(&back), [(0, 0), (12, 0), (4, 0)], "a line that turns back");
         assert_eq!(on_grid(&[(1.0, 1.0), (1.0, 1.0)]), [(4, 4), (5, 4)]);
-    }
-
-    #[test]
-    fn pixels_are_the_means_of_their_squares() {
-        let size = (40, 2);
-        let mut fine = [[255; 3].repeat(80 * 2), [10, 20, 30].repeat(80 * 2)].concat();
-        for at in [0, 3 * 79, 3 * 80 * 3 + 100] {
-            fine[at] = 1;
-        }
-        let pixel = |row: usize, column: usize, channel: usize| {
-            let at = |y: usize, x: usize| u32::from(fine[((2 * row + y) * 80 + 2 * column + x) * 3 + channel]);
-            ((at(0, 0) + at(0, 1) + at(1, 0) + at(1, 1) + 2) / 4) as u8
-        };
-        let wanted: Vec<u8> = (0..40 * 2 * 3).map(|at| pixel(at / 120, at % 120 / 3, at % 3)).collect();
-        assert_eq!(halved(&fine, 80, size), wanted);
-        assert!(wanted.iter().filter(|value| ![255, 10, 20, 30].contains(*value)).count() == 3, "three squares differ");
-    }
-
-    #[test]
-    fn both_formats_show_the_page_at_their_size() {
-        let mut canvas = Canvas::new("a < b", 100.0, 60.0);
-        canvas.text(label("x", Align::Left));
-        let svg = canvas.to_svg();
-        assert!(svg.starts_with("<svg width=\"100\" height=\"60\" viewBox=\"0 0 400 240\""), "{svg}");
-        assert!(svg.contains("<title>a &lt; b</title>"), "{svg}");
-        let mut memory = Vec::new();
-        let bytes = canvas.to_png(&mut memory);
-        assert_eq!(canvas.to_png(&mut memory), bytes, "what the memory held before does not show");
-        // PNG: signature (8), length and name of the header (8), width, height.
-        assert_eq!(&bytes[16..24], [0, 0, 0, 200, 0, 0, 0, 120]);
     }
 
     #[test]

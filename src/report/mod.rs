@@ -35,11 +35,15 @@ mod names;
 mod plan;
 #[cfg(not(target_family = "wasm"))]
 mod prelude;
+#[cfg(not(target_family = "wasm"))]
+mod raster;
 mod review;
 #[cfg(not(target_family = "wasm"))]
 mod sensitivity;
 mod sheet;
 mod style;
+#[cfg(not(target_family = "wasm"))]
+mod svg;
 mod swept;
 #[cfg(test)]
 mod synthetic;

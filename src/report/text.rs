@@ -1,6 +1,6 @@
 //! Texts measured and cut to the room they have, with the font that the charts are set in.
 
-use ab_glyph::{Font, FontRef, GlyphId, PxScale};
+use ab_glyph::{Font, FontRef, GlyphId};
 
 use super::style::{BOLD, REGULAR};
 use crate::io::printable;
@@ -40,7 +40,7 @@ pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weig
 
 /// The glyphs of `text` with the distance of each from the left end, and the whole width.
 pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
-    let (font, scale) = (face(weight), size / em_of(weight));
+    let (font, scale) = (face(weight), glyph_scale(size, weight));
     let mut at = 0.0;
     let mut glyphs: Vec<(GlyphId, f64)> = Vec::with_capacity(text.len());
     for letter in text.chars() {
@@ -62,9 +62,9 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
     }
 }
 
-/// `size` is that of an em; the font library scales the height of the font's box.
-pub(super) fn px_scale(size: f64, weight: Weight) -> PxScale {
-    PxScale::from((size * f64::from(face(weight).height_unscaled()) / em_of(weight)) as f32)
+/// Logical pixels of a unit of the font, in a text of this size.
+pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
+    size / em_of(weight)
 }
 
 /// Units of the font in an em.

@@ -378,9 +378,10 @@ pub struct TcpSpec {
     /// 5246), 1 without TLS.
     #[serde(deserialize_with = "positive")]
     pub handshake_round_trips: u32,
-    /// Share of the bytes on the links between registries and nodes that are headers, below 50%. Without it, links
-    /// carry nothing but data. Ethernet: 4.36%, 66 of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time
-    /// stamps).
+    /// Share of the bytes on links that are headers, below 50%.
+    ///
+    /// The links are those from registries, caches and mirrors. Without it, links carry nothing but data. Ethernet:
+    /// 4.36%, 66 of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time stamps).
     #[serde(deserialize_with = "headers")]
     pub headers: Option<Share>,
     /// Variation of the weights with which connections share a full link, from 0 to 2. It is the sigma of a lognormal
