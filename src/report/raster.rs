@@ -129,7 +129,9 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape) {
         Shape::Area(points, colour, opacity) => {
             let mut area = line(points);
             area.close();
-            fill(area.finish(), &paint(*colour, *opacity));
+            // Rectangles side by side would show the paper where each covers a part of a pixel.
+            let anti_alias = !is_rectangle(&on_grid(points));
+            fill(area.finish(), &Paint { anti_alias, ..paint(*colour, *opacity) });
         }
         Shape::Dot((x, y), radius, colour, opacity) => {
             fill(PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32), &paint(*colour, *opacity));
@@ -152,6 +154,16 @@ fn line(points: &[Position]) -> PathBuilder {
         if at == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
     }
     path
+}
+
+/// Whether these are the corners of a rectangle that covers a pixel's middle wherever it is.
+fn is_rectangle(corners: &[(i32, i32)]) -> bool {
+    let [a, b, c, d] = *corners else { return false };
+    let is_long = |(from, to): ((i32, i32), (i32, i32))| {
+        let (across, down) = ((to.0 - from.0).abs(), (to.1 - from.1).abs());
+        across.min(down) == 0 && f64::from(across + down) * f64::from(PNG_PER_PX) >= GRID_PER_PX
+    };
+    [(a, b), (b, c), (c, d), (d, a)].into_iter().all(is_long)
 }
 
 /// The outlines of a text. `None` if it has no ink.
@@ -234,12 +246,17 @@ mod tests {
     fn shapes_cover_their_pixels() {
         let mut canvas = Canvas::new("t", 10.0, 10.0);
         canvas.rectangle((1.0, 1.0), (4.0, 4.0), Colour(200, 0, 0), 1.0);
+        canvas.rectangle((4.25, 1.0), (6.75, 4.0), Colour(0, 200, 0), 1.0);
+        canvas.rectangle((6.75, 1.0), (9.0, 4.0), Colour(0, 200, 0), 1.0);
         canvas.line((0.0, 8.0), (10.0, 8.0), crate::report::canvas::Stroke::solid(INK, 1.0));
         let mut memory = Vec::new();
         canvas.to_png(&mut memory);
         let pixel = |x: usize, y: usize| &memory[(y * 20 + x) * 4..][..3];
         let Colour(red, green, blue) = INK;
-        for (x, y, wanted) in [(2, 2, [200, 0, 0]), (8, 7, [255; 3]), (5, 15, [red, green, blue]), (5, 17, [255; 3])] {
+        let (paper, ink, green_ones) = ([255; 3], [red, green, blue], [0, 200, 0]);
+        for (x, y, wanted) in
+            [(2, 2, [200, 0, 0]), (8, 9, paper), (13, 4, green_ones), (14, 4, green_ones), (5, 15, ink), (5, 17, paper)]
+        {
             assert_eq!(pixel(x, y), wanted, "at {x}, {y}");
         }
     }
