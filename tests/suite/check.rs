@@ -48,6 +48,17 @@ fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
     let found = checked(fleet, strategy);
     assert!(found.contains("warning: staged: the status of the ClusterStagedUpdateRun has about 405 B"), "{found}");
     assert!(found.contains("(docs/schedulers.md#sizes)"), "{found}");
+    // The rows of the steps make an ApplicationSet large. Without steps there are none.
+    let all = "{matchExpressions: [{key: none, operator: DoesNotExist}]}";
+    let found = checked(
+        fleet,
+        &format!(
+            "strategies:\n  rolls: {{argoCd: {{strategy: {{type: RollingSync, rollingSync: {{steps: [{all}]}}}}}}}}\n  \
+             does-not: {{argoCd: {{}}}}\n"
+        ),
+    );
+    assert!(found.contains("warning: rolls: the status of the ApplicationSet has about 468 B"), "{found}");
+    assert!(!found.contains("does-not: the status"), "{found}");
 }
 
 #[test]

@@ -86,6 +86,7 @@ mod tests {
         let clusters: Vec<FleetCluster> =
             (0..12).map(|nth| FleetCluster { name: format!("c-{nth:02}"), ..FleetCluster::default() }).collect();
         let strategy = RolloutStrategy { max_unavailable: Some(IntOrString::Int(3)), ..RolloutStrategy::default() };
+        let mut older = RancherFleet::new(strategy.clone(), RuleSet::Shipped, clusters.clone()).judging_wanted(false);
         let mut fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
         let cluster = ClusterView { wanted: Revision(2), ..ClusterView::settled(Revision(1)) };
         let mut view = BundleView { paused: false, clusters: vec![cluster; 12] };
@@ -105,6 +106,11 @@ mod tests {
                 "Bundle/app unavailablePartitions: 1 ",
             ]
         );
+        // Before 0.16 clusters that wait for their turn, whose new version is staged, are OutOfSync.
+        let status = older.reconcile(SimTime::ZERO, &view).status;
+        let [ready, ..] = &words(older.bundle_conditions("app", &status))[..] else { panic!("no condition") };
+        let both = "OutOfSync(9) [Cluster fleet-default/c-03]; WaitApplied(3) [Cluster fleet-default/c-00]";
+        assert_eq!(*ready, format!("Bundle/app Ready: False {both}"));
         assert_eq!(
             words(fleet.git_repo_conditions("app", &pass.status, &view)),
             [

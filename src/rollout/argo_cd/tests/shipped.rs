@@ -221,6 +221,23 @@ fn a_deleted_set_deletes_the_last_step_first_one_by_one() {
 50 gone 0 => released
 ",
     );
+    let mut overlapping = rolling(
+        "{matchExpressions: [{key: env, operator: In, values: [dev, both]}]},
+         {matchExpressions: [{key: env, operator: In, values: [prod, both]}]}",
+    );
+    overlapping.strategy.as_mut().expect("it has one").deletion_order = "Reverse".to_owned();
+    overlapping.template = spec.template.clone();
+    play(
+        overlapping,
+        &[("dev", 1), ("both", 1), ("prod", 1)],
+        Begin::Settled,
+        "
+10 delete set => delete 2
+20 gone 2 => delete 0
+30 gone 0 => delete 1
+40 gone 1 => released
+",
+    );
     spec.strategy.as_mut().expect("it has one").deletion_order.clear();
     play(
         spec,
