@@ -2,13 +2,15 @@
 //!
 //! The same chart has the same bytes on each machine: nothing is drawn with instructions that only some have.
 
+use std::collections::HashMap;
+
 use ab_glyph::{Font, OutlineCurve};
 use tiny_skia::{
     Color, FillRule, LineJoin, Paint, Path, PathBuilder, PixmapMut, PremultipliedColorU8, Shader, Stroke as Pen,
     Transform,
 };
 
-use super::canvas::{Align, Canvas, GRID_PER_PX, Label, Position, Shape, on_grid};
+use super::canvas::{Align, Canvas, GRID_PER_PX, Label, Shape, on_grid};
 use super::style::Colour;
 use super::text::{face, glyph_scale, lay_out};
 
@@ -57,7 +59,7 @@ fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
 fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     /// Bytes of sixteen pixels.
     const BLOCK: usize = 64;
-    let mut palette = Palette::default();
+    let (mut palette, mut place_of) = (Vec::new(), HashMap::new());
     let mut places = Vec::with_capacity(pixels.len() / 4);
     let (mut last, mut place) = (None, None);
     let mut repeated = [0; BLOCK];
@@ -71,7 +73,12 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         for pixel in block.as_chunks().0 {
             let colour = u32::from_le_bytes(*pixel);
             if last != Some(colour) {
-                (last, place) = (Some(colour), Some(palette.place(colour)?));
+                let new = place_of.len();
+                let known = *place_of.entry(colour).or_insert(new);
+                if known == new {
+                    palette.extend(&pixel[..3]);
+                }
+                (last, place) = (Some(colour), Some(u8::try_from(known).ok()?));
             }
             places.extend(place);
         }
@@ -79,36 +86,7 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
             repeated.as_chunks_mut().0.fill(colour.to_le_bytes());
         }
     }
-    Some((places, palette.colours.iter().flat_map(|colour| colour.to_le_bytes().into_iter().take(3)).collect()))
-}
-
-/// Colours, and a table that finds them by their bits.
-struct Palette {
-    colours: Vec<u32>,
-    table: [Option<u8>; 1024],
-}
-
-impl Default for Palette {
-    fn default() -> Self {
-        Self { colours: Vec::new(), table: [None; 1024] }
-    }
-}
-
-impl Palette {
-    /// The place of a colour, which joins the palette if it is new. `None` if a byte cannot name it.
-    fn place(&mut self, colour: u32) -> Option<u8> {
-        let mut slot = (colour.wrapping_mul(0x9E37_79B1) >> 22) as usize;
-        while let Some(place) = self.table[slot] {
-            if self.colours[usize::from(place)] == colour {
-                return Some(place);
-            }
-            slot = (slot + 1) % self.table.len();
-        }
-        let place = u8::try_from(self.colours.len()).ok()?;
-        self.table[slot] = Some(place);
-        self.colours.push(colour);
-        Some(place)
-    }
+    Some((places, palette))
 }
 
 fn draw(page: &mut PixmapMut<'_>, shape: &Shape) {
@@ -120,17 +98,19 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape) {
     };
     match shape {
         Shape::Path(points, stroke) => {
+            // Joins are sharp up to right angles and flat beyond. Round ones look the same and cost a tenth of a run.
             let pen =
                 Pen { width: stroke.width as f32, line_join: LineJoin::Miter, miter_limit: 1.5, ..Pen::default() };
-            if let Some(path) = line(points).finish() {
+            if let Some(path) = line(&on_grid(points)).finish() {
                 page.stroke_path(&path, &paint(stroke.colour, 1.0), &pen, larger, None);
             }
         }
         Shape::Area(points, colour, opacity) => {
-            let mut area = line(points);
+            let corners = on_grid(points);
+            let mut area = line(&corners);
             area.close();
             // Rectangles side by side would show the paper where each covers a part of a pixel.
-            let anti_alias = !is_rectangle(&on_grid(points));
+            let anti_alias = !is_rectangle(&corners);
             fill(area.finish(), &Paint { anti_alias, ..paint(*colour, *opacity) });
         }
         Shape::Dot((x, y), radius, colour, opacity) => {
@@ -146,17 +126,17 @@ fn paint(Colour(red, green, blue): Colour, opacity: f64) -> Paint<'static> {
     Paint { shader: Shader::SolidColor(colour), ..Paint::default() }
 }
 
-/// A path through the points of the grid, as in the SVG.
-fn line(points: &[Position]) -> PathBuilder {
+/// A path through points of the grid, as in the SVG.
+fn line(points: &[(i32, i32)]) -> PathBuilder {
     let mut path = PathBuilder::new();
-    for (at, (x, y)) in on_grid(points).into_iter().enumerate() {
+    for (at, &(x, y)) in points.iter().enumerate() {
         let [x, y] = [x, y].map(|step| (f64::from(step) / GRID_PER_PX) as f32);
         if at == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
     }
     path
 }
 
-/// Whether these are the corners of a rectangle that covers a pixel's middle wherever it is.
+/// Returns true for the corners of a rectangle whose sides have a pixel or more: it covers some pixel's middle.
 fn is_rectangle(corners: &[(i32, i32)]) -> bool {
     let [a, b, c, d] = *corners else { return false };
     let is_long = |(from, to): ((i32, i32), (i32, i32))| {
