@@ -11,6 +11,7 @@ use super::charts::{
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
 use super::plan::plan_text;
+use super::raster::Raster;
 use super::sensitivity::{self, sensitivity_text};
 use super::sheet::{ChartWidth, Sheet};
 use crate::io::create;
@@ -46,14 +47,14 @@ pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsE
 /// When a chart or the page cannot be written.
 pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) -> Result<(), ResultsError> {
     let charts = folder.join(CHARTS_FOLDER);
-    let mut memory = Vec::new();
+    let mut raster = Raster::default();
     let mut names = Vec::new();
     for (name, canvas) in charts_of(results) {
         begins(&name);
-        write_chart(&charts, &name, &canvas, &mut memory)?;
+        write_chart(&charts, &name, &canvas, &mut raster)?;
         names.push(name);
     }
-    drop(memory);
+    drop(raster);
     begins("page");
     write(&folder.join(PAGE_FILE), html::page(results, &names))
 }
@@ -96,10 +97,10 @@ fn draw_record<Record>(
     charts: impl Fn(&Record, Sheet<'_>) -> Vec<(String, Canvas)>,
     (file, text): (&str, fn(&Record, usize) -> String),
 ) -> Result<Record, ResultsError> {
-    let (charts_folder, mut memory) = (folder.join(CHARTS_FOLDER), Vec::new());
+    let (charts_folder, mut raster) = (folder.join(CHARTS_FOLDER), Raster::default());
     let provenance = &Provenance::of_results(folder)?;
     for (name, canvas) in charts(&record, Sheet { provenance, width }) {
-        write_chart(&charts_folder, &name, &canvas, &mut memory)?;
+        write_chart(&charts_folder, &name, &canvas, &mut raster)?;
     }
     write(&folder.join(file), text(&record, PLAN_TEXT_WIDTH))?;
     Ok(record)
@@ -109,10 +110,10 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     create(path).and_then(|mut file| file.write_all(bytes.as_ref())).map_err(ResultsError::io("write", path))
 }
 
-/// Writes one chart as SVG and as PNG, which is drawn in `memory`.
-fn write_chart(charts: &Path, name: &str, canvas: &Canvas, memory: &mut Vec<u8>) -> Result<(), ResultsError> {
+/// Writes one chart as SVG and as PNG, drawn by `raster`.
+fn write_chart(charts: &Path, name: &str, canvas: &Canvas, raster: &mut Raster) -> Result<(), ResultsError> {
     write(&charts.join(format!("{name}.svg")), canvas.to_svg())?;
-    write(&charts.join(format!("{name}.png")), canvas.to_png(memory))
+    write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
 }
 
 /// Variants beyond which a stack of states for each is a page that nobody reads.

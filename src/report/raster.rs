@@ -1,10 +1,10 @@
-//! A chart as PNG at twice its size, drawn by tiny-skia, which smooths edges.
+//! A chart as PNG at twice its size: tiny-skia draws shapes, and `ab_glyph` letters. Both smooth edges.
 //!
-//! The same chart has the same bytes on each machine: nothing is drawn with instructions that only some have.
+//! The same chart has the same bytes on each machine: no sum depends on instructions that only some have.
 
 use std::collections::HashMap;
 
-use ab_glyph::{Font, OutlineCurve};
+use ab_glyph::{Font, GlyphId, PxScale, point};
 use tiny_skia::{
     Color, FillRule, LineJoin, Paint, Path, PathBuilder, PixmapMut, PremultipliedColorU8, Shader, Stroke as Pen,
     Transform,
@@ -12,22 +12,46 @@ use tiny_skia::{
 
 use super::canvas::{Align, Canvas, GRID_PER_PX, Label, Shape, on_grid};
 use super::style::Colour;
-use super::text::{face, glyph_scale, lay_out};
+use super::text::{Weight, face, glyph_scale, lay_out};
 
 /// Pixels of a PNG in a logical pixel.
 const PNG_PER_PX: f32 = 2.0;
+/// Places within a pixel at which a letter may start.
+const STEPS: i32 = 4;
+/// Shades between paper and ink at the edge of a letter; few, so that a byte can name each colour of a chart.
+const SHADES: u8 = 16;
+
+/// What the charts of a run share: the memory that they are drawn in, since fresh memory for each costs as much as the
+/// drawing, and the letters drawn before.
+#[derive(Debug, Default)]
+pub(super) struct Raster {
+    pixels: Vec<u8>,
+    letters: HashMap<LetterKey, Letter>,
+}
+
+/// A glyph, the bits of its size in logical pixels, its weight, and its place within a pixel in steps.
+type LetterKey = (GlyphId, u64, Weight, i32);
+
+/// The pixels of a letter, row by row, each with its shade. The first lies left and above of its place on the baseline.
+#[derive(Debug)]
+struct Letter {
+    left: i32,
+    top: i32,
+    width: usize,
+    shades: Vec<u8>,
+}
 
 impl Canvas {
-    /// The chart as PNG. `memory` is drawn in, and may serve many charts: fresh memory for each costs as much as the
-    /// drawing.
-    pub(super) fn to_png(&self, memory: &mut Vec<u8>) -> Vec<u8> {
+    /// The chart as PNG.
+    pub(super) fn to_png(&self, raster: &mut Raster) -> Vec<u8> {
+        let Raster { pixels, letters } = raster;
         let (width, height) = self.pixels(f64::from(PNG_PER_PX));
         let size = width as usize * height as usize * size_of::<PremultipliedColorU8>();
-        memory.resize(memory.len().max(size), 0);
-        memory[..size].fill(u8::MAX);
-        let mut page = PixmapMut::from_bytes(&mut memory[..size], width, height).expect("a page has an area");
-        self.shapes.iter().for_each(|shape| draw(&mut page, shape));
-        encoded(&memory[..size], (width, height))
+        pixels.resize(pixels.len().max(size), 0);
+        pixels[..size].fill(u8::MAX);
+        let mut page = PixmapMut::from_bytes(&mut pixels[..size], width, height).expect("a page has an area");
+        self.shapes.iter().for_each(|shape| draw(&mut page, shape, letters));
+        encoded(&pixels[..size], (width, height))
     }
 }
 
@@ -89,7 +113,7 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((places, palette))
 }
 
-fn draw(page: &mut PixmapMut<'_>, shape: &Shape) {
+fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey, Letter>) {
     let larger = Transform::from_scale(PNG_PER_PX, PNG_PER_PX);
     let mut fill = |path: Option<Path>, paint: &Paint<'_>| {
         if let Some(path) = path {
@@ -116,7 +140,7 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape) {
         Shape::Dot((x, y), radius, colour, opacity) => {
             fill(PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32), &paint(*colour, *opacity));
         }
-        Shape::Text(label) => fill(letters(label), &paint(label.colour, 1.0)),
+        Shape::Text(label) => write(page, label, letters),
     }
 }
 
@@ -146,62 +170,70 @@ fn is_rectangle(corners: &[(i32, i32)]) -> bool {
     [(a, b), (b, c), (c, d), (d, a)].into_iter().all(is_long)
 }
 
-/// The outlines of a text. `None` if it has no ink.
-fn letters(label: &Label) -> Option<Path> {
-    let (glyphs, width) = lay_out(&label.text, label.size, label.weight);
-    let left = label.at.0
+/// Writes a text with letters that were drawn before, or draws them.
+fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKey, Letter>) {
+    let (glyphs, length) = lay_out(&label.text, label.size, label.weight);
+    let start = label.at.0
         - match label.align {
             Align::Left => 0.0,
-            Align::Middle => width / 2.0,
-            Align::Right => width,
+            Align::Middle => length / 2.0,
+            Align::Right => length,
         };
-    let scale = glyph_scale(label.size, label.weight);
-    let mut path = PathBuilder::new();
+    let baseline = (label.at.1 * f64::from(PNG_PER_PX)).round() as i32;
+    let (width, Colour(red, green, blue)) = (page.width() as usize, label.colour);
     for (glyph, at) in glyphs {
-        let place = |point: ab_glyph::Point| {
-            ((left + at + scale * f64::from(point.x)) as f32, (label.at.1 - scale * f64::from(point.y)) as f32)
-        };
-        let mut pen = None;
-        for curve in face(label.weight).outline(glyph).into_iter().flat_map(|outline| outline.curves) {
-            let (from, to) = match curve {
-                OutlineCurve::Line(from, to)
-                | OutlineCurve::Quad(from, _, to)
-                | OutlineCurve::Cubic(from, _, _, to) => (from, to),
-            };
-            let ((from_x, from_y), (x, y)) = (place(from), place(to));
-            if pen.replace(to) != Some(from) {
-                path.move_to(from_x, from_y);
-            }
-            match curve {
-                OutlineCurve::Line(..) => path.line_to(x, y),
-                OutlineCurve::Quad(_, by, _) => {
-                    let (by_x, by_y) = place(by);
-                    path.quad_to(by_x, by_y, x, y);
-                }
-                OutlineCurve::Cubic(_, first, second, _) => {
-                    let ((first_x, first_y), (second_x, second_y)) = (place(first), place(second));
-                    path.cubic_to(first_x, first_y, second_x, second_y, x, y);
+        let place = ((start + at) * f64::from(PNG_PER_PX) * f64::from(STEPS)).round() as i32;
+        let step = place.rem_euclid(STEPS);
+        let key = (glyph, label.size.to_bits(), label.weight, step);
+        let letter = letters.entry(key).or_insert_with(|| Letter::draw(glyph, label, step));
+        let (left, top) = (place.div_euclid(STEPS) + letter.left, baseline + letter.top);
+        for (y, shades) in (top..).zip(letter.shades.chunks_exact(letter.width.max(1))) {
+            for (x, &shade) in (left..).zip(shades) {
+                let x = usize::try_from(x).ok().filter(|x| shade > 0 && *x < width);
+                let at = x.zip(usize::try_from(y).ok()).map(|(x, y)| y * width + x);
+                if let Some(pixel) = at.and_then(|at| page.pixels_mut().get_mut(at)) {
+                    let mix = |paper, ink| {
+                        let sum = u16::from(SHADES - shade) * u16::from(paper) + u16::from(shade) * u16::from(ink);
+                        (sum / u16::from(SHADES)) as u8
+                    };
+                    let (red, green) = (mix(pixel.red(), red), mix(pixel.green(), green));
+                    let mixed = PremultipliedColorU8::from_rgba(red, green, mix(pixel.blue(), blue), u8::MAX);
+                    *pixel = mixed.expect("an opaque pixel takes every colour");
                 }
             }
         }
     }
-    path.finish()
+}
+
+impl Letter {
+    /// Draws a glyph at a step of a pixel; one without ink has no pixels.
+    fn draw(glyph: GlyphId, label: &Label, step: i32) -> Self {
+        let face = face(label.weight);
+        // The library's sizes are heights of the font.
+        let size = glyph_scale(label.size, label.weight) as f32 * PNG_PER_PX * face.height_unscaled();
+        let placed = glyph.with_scale_and_position(PxScale::from(size), point(step as f32 / STEPS as f32, 0.0));
+        let Some(outlined) = face.outline_glyph(placed) else {
+            return Self { left: 0, top: 0, width: 0, shades: Vec::new() };
+        };
+        let (bounds, mut shades) = (outlined.px_bounds(), Vec::new());
+        outlined.draw(|_, _, covered| shades.push((covered.min(1.0) * f32::from(SHADES)).round() as u8));
+        Self { left: bounds.min.x as i32, top: bounds.min.y as i32, width: bounds.width() as usize, shades }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::style::INK;
-    use crate::report::text::Weight;
 
     #[test]
     fn a_png_has_twice_the_size_and_the_same_bytes_again() {
         let mut canvas = Canvas::new("t", 100.0, 60.0);
         let (text, at) = ("x".to_owned(), (50.0, 30.0));
         canvas.text(Label { text, at, size: 20.0, weight: Weight::Regular, colour: INK, align: Align::Left });
-        let mut memory = Vec::new();
-        let bytes = canvas.to_png(&mut memory);
-        assert_eq!(canvas.to_png(&mut memory), bytes, "what the memory held before does not show");
+        let mut raster = Raster::default();
+        let bytes = canvas.to_png(&mut raster);
+        assert_eq!(canvas.to_png(&mut raster), bytes, "what was drawn before does not show");
         // PNG: signature (8), length and name of the header (8), width, height.
         assert_eq!(&bytes[16..24], [0, 0, 0, 200, 0, 0, 0, 120]);
     }
@@ -229,9 +261,9 @@ mod tests {
         canvas.rectangle((4.25, 1.0), (6.75, 4.0), Colour(0, 200, 0), 1.0);
         canvas.rectangle((6.75, 1.0), (9.0, 4.0), Colour(0, 200, 0), 1.0);
         canvas.line((0.0, 8.0), (10.0, 8.0), crate::report::canvas::Stroke::solid(INK, 1.0));
-        let mut memory = Vec::new();
-        canvas.to_png(&mut memory);
-        let pixel = |x: usize, y: usize| &memory[(y * 20 + x) * 4..][..3];
+        let mut raster = Raster::default();
+        canvas.to_png(&mut raster);
+        let pixel = |x: usize, y: usize| &raster.pixels[(y * 20 + x) * 4..][..3];
         let Colour(red, green, blue) = INK;
         let (paper, ink, green_ones) = ([255; 3], [red, green, blue], [0, 200, 0]);
         for (x, y, wanted) in

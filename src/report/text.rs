@@ -22,7 +22,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// The weight of a text.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Weight {
     Regular,
     Bold,

@@ -3,7 +3,7 @@
 mod pods;
 
 use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
-use crate::world::clusters::spec::{PullPolicy, WorkloadKind};
+use crate::world::clusters::spec::{PullPolicy, WorkloadKind, WorkloadSpec};
 use crate::world::event::{Event, PullEvent, RequestEvent, WorkloadEvent};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::SlotScope;
@@ -11,7 +11,7 @@ use crate::world::nodes::spec::{DiskSpec, Requeue};
 use crate::world::quantity::{CountOrPercent, DurationModel};
 use crate::world::registry::request::Request;
 use crate::world::registry::spec::RequestLimit;
-use crate::world::spec::{LayerSpec, RegionSpec, ReleaseKind, Uncompressed, WorldSpec};
+use crate::world::spec::{ImageSpec, LayerSpec, RegionSpec, ReleaseKind, Uncompressed, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
 
 const DAY: SimDuration = SimDuration::from_hours(24);
@@ -242,6 +242,13 @@ fn what_a_failed_pull_has_left_is_collected_before_the_next() {
     assert_eq!(collected.totals.lost, Bytes::new(4 * 50_000_000));
 }
 
+/// Adds a second workload like the first, whose image has these layers.
+fn add_cart(world: &mut WorldSpec, layers: Vec<LayerSpec>) {
+    let name = "cart".to_owned();
+    world.images.push(ImageSpec { name: name.clone(), layers, ..world.images[0].clone() });
+    world.workloads.push(WorkloadSpec { name, image: 1, ..world.workloads[0].clone() });
+}
+
 #[test]
 fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
     for scope in [SlotScope::Node, SlotScope::Image] {
@@ -249,14 +256,7 @@ fn two_pulls_on_one_node_fetch_a_shared_layer_once() {
         world.node.serialize_image_pulls = Some(false);
         world.node.runtime.slot_scope = scope;
         world.images[0].layers = vec![layer("base", 80_000_000), layer("shop", 10_000_000)];
-        let mut second = world.images[0].clone();
-        second.name = "cart".to_owned();
-        second.layers = vec![layer("base", 80_000_000), layer("cart", 10_000_000)];
-        world.images.push(second);
-        let mut workload = world.workloads[0].clone();
-        workload.name = "cart".to_owned();
-        workload.image = 1;
-        world.workloads.push(workload);
+        add_cart(&mut world, vec![layer("base", 80_000_000), layer("cart", 10_000_000)]);
         let played = play(&world, 1, DAY);
         assert_eq!(played.totals.sent, Bytes::new(100_000_000), "{scope:?}");
         assert_near(ready(&played, 0), 1.0, 1e-6, "the link is never idle");
@@ -315,14 +315,8 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
     world.node.disk =
         Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(50_000_000), ..DiskSpec::default() });
     world.images[0].layers = vec![layer("a", 90_000_000), layer("b", 1_000_000), layer("c", 2_000_000)];
-    let mut second = world.images[0].clone();
-    second.name = "cart".to_owned();
-    second.layers.push(layer("d", 1_000_000));
-    world.images.push(second);
-    let mut workload = world.workloads[0].clone();
-    workload.name = "cart".to_owned();
-    workload.image = 1;
-    world.workloads.push(workload);
+    let longer = [&world.images[0].layers[..], &[layer("d", 1_000_000)]].concat();
+    add_cart(&mut world, longer);
     let played = play(&world, 1, DAY);
     assert!(played.ready_s()[0].is_some());
     assert_eq!(
