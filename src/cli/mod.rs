@@ -218,8 +218,8 @@ enum Failure {
     /// The user pressed Ctrl-C.
     #[error("interrupted; no results were written")]
     Interrupted,
-    /// The results exceed a limit that the experiment asserts; they are written and printed.
-    #[error("a limit that the experiment asserts was exceeded")]
+    /// The results exceed an asserted limit, or have too few runs to tell; they are written and printed.
+    #[error("an asserted limit was exceeded, or has too few runs to tell")]
     Assertion,
     /// No setting meets all limits of a plan; with several worlds, in these. The plan is written and printed.
     #[error("no setting meets every limit and completes in every run{}", in_worlds(.0))]

@@ -68,7 +68,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     print(args.simulate.format, &results)
 }
 
-/// Prints the comparison and the asserted limits. Fails when one of these was exceeded.
+/// Prints the comparison and the asserted limits. Fails unless all of these are met.
 fn print(format: OutputFormat, results: &report::Results) -> Result<(), Failure> {
     output::out(&format.comparison(results))?;
     let (all_hold, verdicts) = report::verdicts(results);

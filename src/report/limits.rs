@@ -100,9 +100,15 @@ fn percent_up(share: f64) -> String {
     format!("{}%", (share * 1000.0 - 1e-9).ceil() / 10.0)
 }
 
-/// Number of limits that a variant exceeds.
+/// Number of limits that a variant exceeds, or for which its runs are too few to tell.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
     limits.iter().filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds)).count()
+}
+
+/// Returns true if the runs of a variant show that it misses a limit, however few they are.
+pub(super) fn fails(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
+    let missed = |verdict: Verdict| !verdict.holds && !verdict.is_undecided();
+    limits.iter().any(|limit| limit.judge(variant).is_some_and(missed))
 }
 
 /// The mark of a limit that holds, is undecided, or fails.

@@ -9,7 +9,7 @@
 //! waits for a cache or cell; other time in which images are unpacked or written is `unpack`; and the rest is `start`:
 //! replacing pods, starting, probes, and waits after failures. Before an update, time in which a person was waited for
 //! is `people`, the rest is `rule`: limits, pauses of the strategy (also while a person is waited for), and the
-//! controller's own loop.
+//! controller's own loop. `people` is also the time in which a person's stop keeps an instructed cluster from beginning.
 //!
 //! Left out: that another target than the latest one may have freed the place. Both were needed.
 
@@ -83,7 +83,7 @@ impl RolloutPath {
             path.wait(done_at, until, waits);
             let facts = &facts[cluster.index()];
             let told = facts.instructed.unwrap_or(done_at).clamp(released, done_at.max(released));
-            path.update(told, done_at, facts);
+            path.update(told, done_at, facts, waits);
             let told_s = told.as_secs_f64();
             let after = passes.partition_point(|pass| pass.t_s <= told_s);
             let pass =
@@ -101,10 +101,12 @@ impl RolloutPath {
         self.rule += (to - from).saturating_sub(people);
     }
 
-    fn update(&mut self, told: SimTime, done: SimTime, facts: &ClusterFacts) {
+    fn update(&mut self, told: SimTime, done: SimTime, facts: &ClusterFacts, waits: &PeoplesWaits) {
         let begun = facts.begun.unwrap_or(told).clamp(told, done);
         let settled = facts.settled.unwrap_or(done).clamp(begun, done);
-        self.report += (begun - told) + (done - settled);
+        let stopped = covered(waits.pauses.iter().copied(), told, begun);
+        self.people += stopped;
+        self.report += (begun - told).saturating_sub(stopped) + (done - settled);
         let inside = settled - begun;
         let transfer = facts.transferring.min(inside);
         let unpack = facts.unpacking.min(inside.saturating_sub(transfer));
@@ -154,6 +156,17 @@ mod tests {
         // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Inside: 37 and 36.
         assert_eq!(secs.map(|secs| (secs * 1e6).round() as u64 / 1_000_000), [12, 1000, 30, 9, 34, 8]);
         assert!((secs.iter().sum::<f64>() - 1093.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_stop_that_keeps_an_instructed_cluster_from_beginning_counts_as_people() {
+        // Told at 10, stopped from 12 to 112, begins at 113, is ready at 150 and seen at 152.
+        let mut progress = Progress::new(1);
+        progress.set(ClusterId(0), true, at(152));
+        let passes = [PassRow { t_s: 10.0, passes: 1, ..PassRow::default() }];
+        let waits = PeoplesWaits { pauses: vec![(at(12), at(112))], ..PeoplesWaits::default() };
+        let path = RolloutPath::of((at(10), at(152)), &progress, &[facts(10, 113, 20, 5, 150)], &passes, &waits);
+        assert_eq!((path.people, path.report), (SimDuration::from_secs(100), SimDuration::from_secs(5)));
     }
 
     #[test]

@@ -189,7 +189,7 @@ fn a_failed_assertion_is_reported_and_the_exit_code_is_99() {
         told.contains("  FAIL  all-at-once                 ") && told.contains("; 1 of 1 run outside the limit\n"),
         "{told}"
     );
-    assert!(stderr.ends_with("\nerror: a limit that the experiment asserts was exceeded\n"), "{stderr}");
+    assert!(stderr.ends_with("\nerror: an asserted limit was exceeded, or has too few runs to tell\n"), "{stderr}");
     let (code, told, stderr) = run("complexion < 1s");
     assert_eq!((code, told.as_str()), (Some(2), ""));
     assert!(stderr.contains("experiment.yaml:19:10") && stderr.contains("unknown measure `complexion`"), "{stderr}");

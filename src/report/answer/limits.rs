@@ -2,8 +2,9 @@
 
 use super::groups::Named;
 use super::sentence::{listed, some_of};
+use crate::report::data::VariantResults;
 use crate::report::format::time;
-use crate::report::limits::{AssertedLimit, exceeded};
+use crate::report::limits::{AssertedLimit, exceeded, fails};
 
 /// Number of these variants that meet the limits that apply to them. `None` when no limit applies to any of them.
 pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit]) -> Option<String> {
@@ -14,10 +15,16 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
     let meeting: Vec<bool> = bound.iter().map(|(_, _, variant)| exceeded(variant, limits) == 0).collect();
     let met = meeting.iter().filter(|meets| **meets).count();
     let which = which(&bound, &own);
-    Some(match (bound.as_slice(), met) {
+    let is_open = |variant: &VariantResults<'_>| exceeded(variant, limits) > 0 && !fails(variant, limits);
+    let open = bound.iter().filter(|(_, _, variant)| is_open(variant)).count();
+    let said = match (bound.as_slice(), met) {
         ([], _) => return None,
         ([(_, only, variant)], met) => {
-            let verb = if met == 1 { "meets" } else { "does not meet" };
+            let verb = match (met, open) {
+                (1, _) => "meets",
+                (_, 0) => "does not meet",
+                _ => "is not shown to meet",
+            };
             let limits: Vec<String> =
                 own.iter().filter(|limit| limit.applies_to(variant)).map(|limit| limit.limit.to_string()).collect();
             let s = if limits.len() == 1 { "" } else { "s" };
@@ -26,7 +33,8 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
         (bound, _) if bound.len() < all.len() => some_have_limits(bound, &meeting, met),
         (bound, 1) => format!("1 of {} variants meets {which}.", bound.len()),
         (bound, 2..) => format!("{met} of {} variants meet {which}.", bound.len()),
-        (bound, 0) if own.len() == 1 => format!("None of the {} variants meets {which}.", bound.len()),
+        (bound, 0) if own.len() == 1 && open == 0 => format!("None of the {} variants meets {which}.", bound.len()),
+        (bound, 0) if open > 0 => format!("None of the {} variants is shown to meet {which}.", bound.len()),
         (bound, 0) => {
             let counts = || bound.iter().map(|(_, _, variant)| exceeded(variant, limits));
             let (least, most) = (counts().min().expect("some are bound"), counts().max().unwrap_or(0));
@@ -43,7 +51,13 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
             };
             format!("None of the {} variants meets {which}; {rest}.", bound.len())
         }
-    })
+    };
+    let more = match open {
+        0 => String::new(),
+        1 => " For one variant, these runs are too few to tell.".to_owned(),
+        open => format!(" For {open} variants, these runs are too few to tell."),
+    };
+    Some(said + &more)
 }
 
 /// The limits, in words.
@@ -79,11 +93,11 @@ pub(in crate::report) fn of_all(all: &[Named<'_, '_>], limits: &[AssertedLimit])
 /// The fastest variant that is faster than `time_s` and exceeds a limit, with the limit and its value.
 pub(in crate::report) fn next_beyond(all: &[Named<'_, '_>], time_s: f64, limits: &[AssertedLimit]) -> Option<String> {
     let faster = all.iter().filter_map(|named| Some((named.2.ready_time().filter(|ready| *ready < time_s)?, named)));
-    let beyond = faster.filter(|(_, (_, _, variant))| exceeded(variant, limits) > 0);
+    let beyond = faster.filter(|(_, (_, _, variant))| fails(variant, limits));
     // The slowest of these is the next step.
     let (ready, (_, label, variant)) = beyond.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let broken = limits.iter().find_map(|limit| {
-        let verdict = limit.judge(variant).filter(|verdict| !verdict.holds)?;
+        let verdict = limit.judge(variant).filter(|verdict| !verdict.holds && !verdict.is_undecided())?;
         Some(format!("{} ({})", limit.limit, limit.value(verdict)))
     })?;
     Some(format!("The next faster, `{label}`, completes after {}, but exceeds {broken}.", time(ready)))
@@ -147,5 +161,20 @@ mod tests {
         assert_eq!(two("one", "four"), "1 of the 2 variants with a limit meets it; `four` does not.");
         assert_eq!(two("three", "four"), "None of the 2 variants with a limit meets it: `three` and `four`.");
         assert_eq!(text_of(&[("peak_pulls < 2000", None)]), "3 of 4 variants meet the limit peak_pulls < 2000.");
+    }
+
+    #[test]
+    fn a_limit_that_too_few_runs_leave_open_is_not_called_exceeded() {
+        let share = "P(peak_pulls < 9000) >= 95%";
+        assert_eq!(
+            said(&[("one", 10)], &[(share, None)]).expect("a sentence"),
+            "`one` is not shown to meet the limit P(peak_pulls < 9000) >= 95%. For one variant, these runs are too few \
+             to tell."
+        );
+        let both = said(&[("one", 10), ("two", 20)], &[(share, None), ("peak_pulls < 15", None)]).expect("a sentence");
+        assert_eq!(
+            both,
+            "None of the 2 variants is shown to meet both limits. For one variant, these runs are too few to tell."
+        );
     }
 }

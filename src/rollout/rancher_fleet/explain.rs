@@ -1,11 +1,11 @@
 //! Explains a strategy for a fleet before a rollout: partitions and limits in numbers, and warnings.
 
-use super::super::text;
+use super::super::{IntOrString, text};
 use super::cluster::FleetCluster;
 use super::config::RolloutStrategy;
 use super::documented;
 use super::matcher::Matcher;
-use super::partition::{Partition, Partitioning, StrategyError};
+use super::partition::{Partition, Partitioning, StrategyError, THRESHOLD};
 use super::pass;
 use super::{RuleSet, by_name};
 
@@ -96,12 +96,15 @@ fn entries(strategy: &RolloutStrategy, found: &BundleExplanation, in_several: &[
             .push("autoPartitionSize and autoPartitionThreshold have no effect together with partitions".to_owned());
     }
     if manual.is_empty() && strategy.auto_partition_size.is_some() && found.plan.partitions.len() == 1 {
-        warnings.push(format!(
-            "autoPartitionSize has no effect: there is one partition, because it holds all {}, or they are \
-             fewer than autoPartitionThreshold ({}), or one of the two is 0 or less",
-            text::count(found.targets, "target"),
-            strategy.auto_partition_threshold.unwrap_or(200)
-        ));
+        let targets = text::count(found.targets, "target");
+        let threshold = strategy.auto_partition_threshold.unwrap_or(THRESHOLD);
+        warnings.push(if threshold <= 0 || matches!(strategy.auto_partition_size, Some(IntOrString::Int(..=0))) {
+            format!("autoPartitionSize or autoPartitionThreshold is 0 or less, so one partition holds all {targets}")
+        } else if (found.targets as i64) < threshold {
+            format!("autoPartitionSize has no effect: {targets} are fewer than autoPartitionThreshold ({threshold})")
+        } else {
+            format!("autoPartitionSize has no effect: one partition holds all {targets}")
+        });
     }
 }
 
@@ -152,7 +155,8 @@ fn gates(rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) 
         ));
     } else if found.gates.iter().zip(partitions).all(is_open) {
         let is_all = rules == RuleSet::Shipped && *max_unavailable >= found.targets as i64;
-        let all = format!("; an update goes to all {} clusters in the first pass", found.targets);
+        let updated = found.targets - found.unpartitioned.len();
+        let all = format!("; an update goes to all {updated} clusters of the partitions in the first pass");
         warnings.push(format!(
             "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another{}",
             if is_all { &all } else { "" }
@@ -190,7 +194,7 @@ mod tests {
 
     #[test]
     fn surprising_settings_produce_warnings() {
-        let cases: [(&str, RuleSet, usize, &[&str]); 15] = [
+        let cases: [(&str, RuleSet, usize, &[&str]); 17] = [
             (
                 "{}",
                 RuleSet::Shipped,
@@ -221,8 +225,19 @@ mod tests {
                 "{autoPartitionSize: 10%}",
                 RuleSet::Shipped,
                 50,
-                &["autoPartitionSize has no effect: there is one partition, because it holds all 50 targets, or they \
-                   are fewer than autoPartitionThreshold (200), or one of the two is 0 or less"],
+                &["autoPartitionSize has no effect: 50 targets are fewer than autoPartitionThreshold (200)"],
+            ),
+            (
+                "{autoPartitionSize: 100%}",
+                RuleSet::Shipped,
+                240,
+                &["autoPartitionSize has no effect: one partition holds all 240 targets"],
+            ),
+            (
+                "{autoPartitionSize: 0}",
+                RuleSet::Shipped,
+                240,
+                &["autoPartitionSize or autoPartitionThreshold is 0 or less, so one partition holds all 240 targets"],
             ),
             ("{maxNew: 0}", RuleSet::Shipped, 0, &["there is no target; Fleet then ignores the whole strategy"]),
             (

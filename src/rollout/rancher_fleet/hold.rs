@@ -2,8 +2,7 @@
 //!
 //! Fleet itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
-//! the state of single clusters (paused, unregistered, in no partition), and finally promoted clusters that have not
-//! become ready.
+//! the state of single clusters: in no partition, off schedule, promoted and not ready, paused, unregistered.
 
 use super::super::{Hold, TargetId, text};
 use super::documented;
@@ -64,7 +63,8 @@ impl StalledBundle<'_> {
         let (waits, is_culprit): (FlagTest, FlagTest) = match self.scheduler.rules {
             RuleSet::Shipped => (
                 |flags| MemberGroup::AvailableOutdated.has(flags) || MemberGroup::UnavailableOutdated.has(flags),
-                |flags| MemberGroup::Unavailable.has(flags),
+                // A deployment that this pass made for an unregistered cluster is not counted in it.
+                |flags| MemberGroup::Unavailable.has(flags) && flags & flag::REGISTERED != 0,
             ),
             RuleSet::Documented => {
                 (|flags| MemberGroup::Startable.has(flags), |flags| flags & flag::DONE == flag::PROMOTED)
@@ -160,23 +160,24 @@ impl StalledBundle<'_> {
     /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut unfinished = self.targets(is_not_done);
-        let is_outside = |target: &mut u32| !self.pass.members.is_in_partition(*target);
-        let outside: Vec<u32> = unfinished.extract_if(.., is_outside).collect();
         let mut with = |flag, value| unfinished.extract_if(.., |target| self.flags(*target) & flag == value).collect();
         let unregistered: Vec<u32> = with(flag::REGISTERED, 0);
         let paused: Vec<u32> = with(flag::PAUSED, flag::PAUSED);
+        let is_outside = |target: &mut u32| !self.pass.members.is_in_partition(*target);
+        let outside: Vec<u32> = unfinished.extract_if(.., is_outside).collect();
         let off_schedule = |target: &mut u32| self.view.clusters[*target as usize].off_schedule;
         let closed: Vec<u32> = unfinished.extract_if(.., off_schedule).collect();
+        // Those that a rollout waits for come first: it is complete without the paused and the unregistered.
         let groups = [
-            ("paused", paused, "paused"),
-            ("status.namespace", unregistered, "not registered"),
-            ("offSchedule", closed, "assigned the new version but outside of their schedule's window"),
             ("partitions", outside, "in no partition, so no pass updates them"),
+            ("offSchedule", closed, "assigned the new version but outside of their schedule's window"),
             (
                 "ready",
                 unfinished,
                 "assigned the new version and not ready on it: in progress, offline or failing, without a time-out",
             ),
+            ("paused", paused, "paused"),
+            ("status.namespace", unregistered, "not registered"),
         ];
         let found: Vec<_> = groups.into_iter().filter(|(_, clusters, _)| !clusters.is_empty()).collect();
         let &(rule, _, _) = found.first()?;

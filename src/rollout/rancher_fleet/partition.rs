@@ -86,9 +86,10 @@ impl Partitioning {
     }
 }
 
+/// Fewer targets than this are one partition, unless configured.
+pub(super) const THRESHOLD: i64 = 200;
+
 fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partition>, StrategyError> {
-    /// Fewer targets than this are one partition, unless configured.
-    const THRESHOLD: i64 = 200;
     let partition = |name: String, members: &[u32]| {
         let of_strategy = strategy.max_unavailable.as_ref();
         Ok(Partition {
