@@ -191,7 +191,7 @@ fn limits(steps: &[RolloutStep], found: &ApplicationSetExplanation, warnings: &m
                 "step {number}: maxUpdate {max_update} limits nothing, because earlier steps contain all its \
                  applications"
             ));
-        } else if applications.is_some_and(|limit| limit <= 0) {
+        } else if explained.count > 0 && applications.is_some_and(|limit| limit <= 0) {
             warnings.push(format!(
                 "step {number}: maxUpdate {max_update} allows no sync; the step completes only when all are \
                  synced by hand"
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn surprising_settings_produce_warnings() {
-        let cases: [(String, usize, &[&str]); 9] = [
+        let cases: [(String, usize, &[&str]); 10] = [
             (
                 "strategy: {type: AllAtOnce}".to_owned(),
                 0,
@@ -293,6 +293,11 @@ mod tests {
             ),
             (
                 rolling("{matchExpressions: [{key: env, operator: In, values: [Dev]}]}, {}"),
+                0,
+                &["step 1 selects no application and is skipped"],
+            ),
+            (
+                rolling("{matchExpressions: [{key: env, operator: In, values: [Dev]}], maxUpdate: 0}, {}"),
                 0,
                 &["step 1 selects no application and is skipped"],
             ),
