@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_from_right_to_left_are_isolated_word_by_word_of_a_sentence() {
+    fn names_from_right_to_left_are_isolated() {
         let html = isolated("`قسم أول`, 1 cluster (مرحبا-01, مرحبا)");
         assert_eq!(html, "`<bdi>قسم أول</bdi>`, 1 cluster (<bdi>مرحبا</bdi>-01, <bdi>مرحبا</bdi>)");
         assert_eq!(isolated("1 &lt;cluster&gt; of 10"), "1 &lt;cluster&gt; of 10");
