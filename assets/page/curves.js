@@ -69,7 +69,10 @@ const quantities = [
   {
     id: "egress",
     title: "Registry egress",
-    unit: `${page.rate[1]}, 1 s mean, maximum per time bin`,
+    // More runs can need another unit.
+    get unit() {
+      return `${page.rate[1]}, 1 s mean, maximum per time bin`;
+    },
     columns: ["egress", "egress5", "egress95"],
     how: "most",
     scale: () => page.egress_unit / page.rate[0],
@@ -126,7 +129,8 @@ class Curve {
       "aria-label": `${quantity.title} over time. Use left and right to read values, plus and minus to zoom, Escape to show everything.`,
       id: `curve-${quantity.id}`,
     });
-    const caption = make("figcaption", {}, quantity.title, " ", make("span", { class: "unit" }, quantity.unit));
+    this.unit = make("span", { class: "unit" });
+    const caption = make("figcaption", {}, quantity.title, " ", this.unit);
     byId("curves").append(make("figure", { class: "curve" }, caption, this.plot));
     this.marker = make("div", { class: "marker" });
     this.plot.addEventListener("keydown", (event) => this.key(event));
@@ -137,6 +141,7 @@ class Curve {
     if (this.chart) this.chart.destroy();
     const narrow = width < 560;
     const { quantity } = this;
+    this.unit.textContent = quantity.unit;
     const axisWidth = narrow ? 46 : 58;
     const inner = width - axisWidth - 16;
     this.inner = inner;

@@ -9,12 +9,12 @@ const [{ label: firstLabel }] = asked.variants;
 const values = new Map();
 const question = { id: 0, before: firstLabel, after: firstLabel };
 
-/** Draws an answer: `page` has the two variants, `rows` the measures. */
+/** Draws an answer: `page` has the two variants and the unit of egress, `rows` the measures. */
 function drawAnswer(data) {
-  const { variants, names, each, log } = data.page;
+  const { variants, names, each, log, rate } = data.page;
   // Another recommended axis is taken over; else the reader's choice stays.
   if (log !== page.log) state.log = log;
-  Object.assign(page, { variants, names, each, log });
+  Object.assign(page, { variants, names, each, log, rate });
   decoded.clear();
   changed("shown");
   changed("fleets");

@@ -150,7 +150,7 @@ function drawFleet(canvas, clusters, layout, seconds, selected = -1) {
   }
   context.fillStyle = styled("--muted");
   context.font = "12px system-ui, sans-serif";
-  for (const { text, y } of layout.labels) context.fillText(text, 0, y);
+  for (const { text, y } of layout.labels) context.fillText(text, 0, y, layout.width);
   if (selected >= 0) {
     context.strokeStyle = styled("--ink");
     context.lineWidth = 2;

@@ -116,6 +116,7 @@ function setUpTheme() {
 }
 
 setUpTable();
+setUpWide();
 setUpHeld();
 setUpTheme();
 if (page.variants.length) {

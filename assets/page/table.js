@@ -1,4 +1,5 @@
-// The comparison table: click a heading to sort; a checkbox shows or hides a variant in all curves.
+// The comparison table: click a heading to sort; a checkbox shows or hides a variant in all curves. Every wide table
+// shows that it has more columns.
 
 function setUpTable() {
   const table = byId("comparison");
@@ -40,17 +41,23 @@ function setUpTable() {
   };
   on("shown", refresh);
   refresh();
+}
 
-  // A shadow and a line of text show that there are more columns.
-  const box = table.parentElement;
-  const hint = document.querySelector(".sideways");
-  const beyond = () => {
-    hint.hidden = box.scrollWidth <= box.clientWidth + 1;
-    box.parentElement.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
-  };
-  box.addEventListener("scroll", beyond, { passive: true });
-  new ResizeObserver(beyond).observe(box);
-  beyond();
+/** A shadow and a line of text show that a table has more columns. */
+function setUpWide() {
+  for (const wide of document.querySelectorAll(".wide")) {
+    const [box] = wide.children;
+    const hint = wide.nextElementSibling;
+    const beyond = () => {
+      hint.hidden = box.scrollWidth <= box.clientWidth + 1;
+      wide.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+    };
+    box.addEventListener("scroll", beyond, { passive: true });
+    const sizes = new ResizeObserver(beyond);
+    sizes.observe(box);
+    sizes.observe(box.firstElementChild);
+    beyond();
+  }
 }
 
 /** Unfinished variants: opens all texts together, and on paper. */

@@ -67,11 +67,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         names::within(&variants, LABEL, Weight::Bold, NAME.min(0.4 * sheet.px()))
     };
     let unfinished = variants.iter().zip(&labels).filter(|(variant, _)| variant.ready_time().is_none());
-    let strip = unfinished
-        .map(|(_, label)| {
-            text_width(label, LABEL, Weight::Bold).clamp(70.0, STRIP_NAME.min(0.25 * sheet.px())) + STRIP_ROOM
-        })
-        .reduce(f64::max);
+    let unfinished: Vec<&String> = unfinished.map(|(_, label)| label).collect();
+    let strip_name = strip_name(&unfinished, sheet);
+    let widths = unfinished.iter().map(|label| text_width(label, LABEL, Weight::Bold));
+    let strip = widths.map(|width| width.clamp(70.0, strip_name) + STRIP_ROOM).reduce(f64::max);
     let area = Area {
         left: MARGIN + 50.0,
         top: TOP + 28.0,
@@ -144,11 +143,21 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     for dot in &dots {
         draw_dot(&mut canvas, dot, measure, &x, &y);
     }
-    label_dots(&mut canvas, &dots, &groups, &joined(&dots, &quantities), area, numbered);
+    label_dots(&mut canvas, &dots, &groups, &joined(&dots, &quantities), area, (numbered, strip_name));
     if numbered {
         key_table::draw(&mut canvas, sheet, &variants, PLOT);
     }
     canvas
+}
+
+/// The greatest width of a name in the strip: more than usual where names that are cut would be equal.
+fn strip_name(labels: &[&String], sheet: Sheet<'_>) -> f64 {
+    let usual = STRIP_NAME.min(0.25 * sheet.px());
+    let most = if sheet.is_narrow() { usual } else { NAME };
+    let is_unique =
+        |width: &f64| labels.iter().map(|label| fitted_name(label, LABEL, Weight::Bold, *width)).all_unique();
+    let mut widths = std::iter::successors(Some(usual), |width| Some(width + 10.0).filter(|width| *width <= most));
+    widths.find(is_unique).unwrap_or(usual)
 }
 
 fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: &str, x: &Scale, y: &Scale) {
@@ -333,9 +342,8 @@ fn label_dots(
     groups: &[Vec<usize>],
     joined: &[(Position, Position)],
     area: Area,
-    numbered: bool,
+    (numbered, strip): (bool, f64),
 ) {
-    let strip = STRIP_NAME.min(0.25 * canvas.width);
     let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered, strip)).collect();
     let around = |block: &Block<'_>| {
         let ((x, y), reach) = (block.at, block.reach);
@@ -372,6 +380,17 @@ fn label_dots(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_the_strip_differ_where_there_is_room() {
+        let provenance = &crate::results::Provenance::new("strip", "", 1, 1);
+        let sheet = Sheet { provenance, width: crate::report::sheet::ChartWidth::Page };
+        let names = ["batches, 1 Gbit/s, size=20", "batches, 200 Mbit/s, size=20"].map(str::to_owned);
+        let width = strip_name(&[&names[0], &names[1]], sheet);
+        let [a, b] = names.each_ref().map(|name| fitted_name(name, LABEL, Weight::Bold, width));
+        assert!(a != b && width > STRIP_NAME, "{a} {b} {width}");
+        assert!(strip_name(&[&names[0]], sheet) <= STRIP_NAME);
+    }
 
     #[test]
     fn three_numbers_in_a_row_or_more_are_a_range() {

@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 
-use super::markup::{escaped, swatch};
+use super::markup::{escaped, isolated, swatch};
 use super::table::VariantLabel;
 use crate::report::data::{DisplayedRun, Results, VariantResults, links};
 use crate::report::format::{count, rate, time};
@@ -56,8 +56,8 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
                 boxes.push_str(&format!("<li>{} <span class=\"unit\">({times})</span></li>", ruled(run)));
             }
             if held.len() > HELD_SHOWN {
-                boxes
-                    .push_str(&format!("<li>{} more reasons; see <code>runs.csv</code></li>", held.len() - HELD_SHOWN));
+                let more = counted(held.len() - HELD_SHOWN, "more reason");
+                boxes.push_str(&format!("<li>{more}; see <code>runs.csv</code></li>"));
             }
             boxes.push_str("</ul>");
         }
@@ -89,7 +89,7 @@ fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r RunRow, usize)> {
 fn ruled(run: &RunRow) -> String {
     match run.held_detail.as_str() {
         "" => escaped(&run.held_by),
-        detail => format!("<strong>{}</strong>: {}", escaped(&run.held_by), escaped(detail)),
+        detail => format!("<strong>{}</strong>: {}", escaped(&run.held_by), isolated(&escaped(detail))),
     }
 }
 
@@ -153,14 +153,22 @@ const TABLES: [(&str, &str); 9] = [
     ("statuses.csv", "one row per change of a status, in the product's words"),
 ];
 
+/// Tables of results with drawn constants.
+const TABLES_OF_DRAWS: [(&str, &str); 3] = [
+    ("uncertainty.csv", "the intervals of luck alone and of constants, for each measure of each variant"),
+    ("draws.csv", "one row per run with drawn constants"),
+    ("constants.csv", "one row per constant of a draw"),
+];
+
 /// The files of the results folder as list items: tables, provenance and charts.
-pub(super) fn files(charts: &[String]) -> String {
+pub(super) fn files(results: &Results, charts: &[String]) -> String {
     let item = |(file, text): (&str, &str)| format!("<li><a href=\"{file}\">{file}</a>: {text}</li>\n");
     let others = [
         ("resolved.yaml", "every value in force, and where it comes from"),
         ("provenance.json", "parameters, and checksums of all files"),
     ];
-    let files: String = TABLES.into_iter().chain(others).map(item).collect();
+    let drawn = TABLES_OF_DRAWS.into_iter().filter(|_| !results.uncertainty.is_empty());
+    let files: String = TABLES.into_iter().chain(drawn).chain(others).map(item).collect();
     let charts = charts.iter().map(|name| format!("<a href=\"charts/{name}.svg\">{name}</a>")).join(", ");
     format!("{files}<li><a href=\"charts/\">charts</a>: {charts} (SVG and PNG)</li>\n")
 }

@@ -95,6 +95,8 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
     // The mean shows a change of a few runs; where a run never ends, there is a median alone.
     let (difference, low, high) = match row.diff_mean {
         Some(mean) => (Some(mean), row.diff_mean_ci95_low, row.diff_mean_ci95_high),
+        // Nothing is between never and never.
+        None if rows.iter().all(|row| row.median.is_none()) => (None, None, None),
         None => (row.diff_median, row.diff_median_ci95_low, row.diff_median_ci95_high),
     };
     // Sums of the same numbers in another order differ by their rounding.
@@ -123,7 +125,7 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
         note: measure.definition,
         values: rows.map(value),
         holds: None,
-        difference: difference.map_or_else(|| "not known".to_owned(), signed),
+        difference: difference.map_or_else(|| "–".to_owned(), signed),
         interval: ends.map_or_else(String::new, |(low, high)| format!("{} to {}", end(low), end(high))),
         sign,
     })

@@ -13,6 +13,28 @@ pub(super) fn marked(text: &str) -> String {
     html
 }
 
+/// The end of a box with a wide table, and the hint that the scripts show where columns are out of sight.
+pub(super) const WIDE_END: &str =
+    "</div></div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";
+
+/// HTML in which names that are written from right to left do not move what follows them.
+pub(super) fn isolated(html: &str) -> String {
+    let is_from_right = |letter: char| {
+        matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
+            | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+    };
+    let mut isolated = String::new();
+    let mut rest = html;
+    while let Some(start) = rest.find(is_from_right) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|letter| !is_from_right(letter) && letter != ' ').unwrap_or(from.len());
+        let name = from[..end].trim_end();
+        isolated.push_str(&format!("{before}<bdi>{name}</bdi>"));
+        rest = &from[name.len()..];
+    }
+    isolated + rest
+}
+
 /// The sample of a variant's line; its colour follows the theme.
 pub(super) fn swatch(style: CurveStyle) -> String {
     let dashes: Vec<String> = style.dash().iter().map(|length| format!("{}", length * 0.8)).collect();
@@ -40,4 +62,16 @@ pub(super) fn filled(template: &str, texts: &[(&str, &str)]) -> String {
     }
     page.push_str(rest);
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_right_to_left_are_isolated() {
+        let html = isolated("`قسم أول`, 1 cluster (مرحبا-01, مرحبا)");
+        assert_eq!(html, "`<bdi>قسم أول</bdi>`, 1 cluster (<bdi>مرحبا</bdi>-01, <bdi>مرحبا</bdi>)");
+        assert_eq!(isolated("1 &lt;cluster&gt; of 10"), "1 &lt;cluster&gt; of 10");
+    }
 }

@@ -147,7 +147,7 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
             ("statuses", &statuses::section(results)),
             ("statuses_link", statuses::link(results)),
             ("provenance", &about::provenance(provenance, &variants)),
-            ("files", &about::files(charts)),
+            ("files", &about::files(results, charts)),
             ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
             ("licence", &escaped(UPLOT_LICENCE)),
             ("data", &json),
@@ -347,6 +347,30 @@ mod tests {
         };
         assert_eq!(held(3), (3, 3), "few are written out");
         assert_eq!(held(7), (0, 7));
+    }
+
+    #[test]
+    fn of_four_reasons_the_fourth_is_counted_and_names_keep_their_place() {
+        let waves = vec![Wave::new("wave", 10, 1)];
+        let mut results = results(&Fleet { replicates: 4, waves, ..six_settings() });
+        for (at, run) in results.tables.runs.iter_mut().enumerate() {
+            (run.held_by, run.held_detail) = ("batch".to_owned(), format!("1 target (مرحبا-{at})"));
+        }
+        let page = page(&results, &[]);
+        assert!(page.contains("<li>1 more reason; see") && page.contains("(<bdi>مرحبا</bdi>-0)"), "{page}");
+    }
+
+    #[test]
+    fn the_files_with_drawn_constants_are_listed_where_there_are_any() {
+        let mut results = results(&Fleet { replicates: 2, ..six_settings() });
+        let listed = |results: &Results| {
+            let page = page(results, &[]);
+            ["uncertainty.csv", "draws.csv", "constants.csv"]
+                .map(|file| page.contains(&format!("<li><a href=\"{file}\">")))
+        };
+        assert_eq!(listed(&results), [false; 3]);
+        results.uncertainty = crate::report::uncertainty::tests::uncertain().uncertainty;
+        assert_eq!(listed(&results), [true; 3]);
     }
 
     #[test]

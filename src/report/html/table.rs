@@ -5,7 +5,7 @@
 //! columns in the heading. A limit follows the measure that it applies to. With a defective revision the exposed
 //! clusters come first. A sentence below the table replaces columns with the same value in every variant.
 
-use super::markup::{escaped, swatch};
+use super::markup::{WIDE_END, escaped, swatch};
 use crate::report::answer::groups::Best;
 use crate::report::columns::{EXPOSED, FilledColumn, identical};
 use crate::report::data::VariantResults;
@@ -53,9 +53,7 @@ pub(super) fn table(
         }
         html.push_str("</tr>\n");
     }
-    html.push_str(
-        "</tbody></table></div></div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n",
-    );
+    html.push_str(&format!("</tbody></table>{WIDE_END}"));
     let mut phrases: Vec<String> = if all_done { vec!["all runs complete".to_owned()] } else { Vec::new() };
     phrases.extend(identical_ones.iter().filter_map(FilledColumn::shared));
     if !phrases.is_empty() && variants.len() > 1 {

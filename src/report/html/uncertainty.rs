@@ -1,6 +1,6 @@
 //! Both kinds of interval on the page: a table for each headline measure, with the intervals drawn in each row.
 
-use super::markup::{escaped, marked};
+use super::markup::{WIDE_END, escaped, marked};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
 use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, range};
@@ -41,10 +41,10 @@ fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
     let most = ends.fold(0.0, f64::max);
     let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
     format!(
-        "<h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"uncertainty of {}\">\
-         <table class=\"plain\"><thead><tr><th scope=\"col\">variant</th><th scope=\"col\">median</th>\
-         <th scope=\"col\">luck alone</th><th scope=\"col\">median</th><th scope=\"col\">total</th><th scope=\"col\">0 to {}</th>\
-         <th scope=\"col\">least</th></tr></thead><tbody>{lines}</tbody></table></div>\n",
+        "<h3>{}</h3><div class=\"wide\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"uncertainty of {}\">\
+         <table class=\"plain\"><thead><tr><th scope=\"col\">variant</th><th scope=\"col\">median (luck)</th>\
+         <th scope=\"col\">luck alone</th><th scope=\"col\">median (total)</th><th scope=\"col\">total</th><th scope=\"col\">0 to {}</th>\
+         <th scope=\"col\">least</th></tr></thead><tbody>{lines}</tbody></table>{WIDE_END}",
         heading(measure),
         heading(measure),
         escaped(&in_unit(most, unit)),
@@ -93,6 +93,12 @@ mod tests {
         assert!(html.contains("<h3>Completion</h3>") && html.contains("<h3>Peak pulls</h3>"), "{html}");
         assert!(html.contains("9.00–9.33 min") && html.contains("5.00–90.0 min"), "{html}");
         assert_eq!(html.matches("<svg").count(), 3);
+        assert_eq!(
+            html.matches("<p class=\"note sideways\" hidden>").count(),
+            2,
+            "each table says that it has more columns"
+        );
+        assert!(html.contains(">median (luck)</th>") && html.contains(">median (total)</th>"), "{html}");
         // Each interval beside its own median: 600 s is that of the draws.
         assert!(html.contains("10.0 min</td><td style=\"white-space:nowrap\">5.00–90.0 min"), "{html}");
         // 300 s of 5,400 s on 220 px.

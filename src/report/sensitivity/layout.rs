@@ -72,6 +72,11 @@ const BARS: [f64; 2] = [0.294, 0.677];
 /// Height of the key.
 const KEY: f64 = 22.0;
 
+/// A measure as titles and axes name it.
+pub(super) fn named(measure: &str) -> &str {
+    if measure == READY_TIME { "completion" } else { measure }
+}
+
 /// Bars of constants on one scale, in a panel for each variant.
 pub(super) struct BarChart<'c, Row> {
     pub(super) subject: &'c str,
@@ -108,7 +113,7 @@ impl<Row> BarChart<'_, Row> {
         legend(&mut canvas, (layout.left, TOP - 8.0), self.key);
         let area = Area { left: layout.left, top, right: layout.right, bottom };
         let (scale, ticks, name) = scaled_axis(&self.values, unit, area);
-        bottom_grid(&mut canvas, area, &scale, &ticks, &format!("{}{measure}: {name}", self.of));
+        bottom_grid(&mut canvas, area, &scale, &ticks, &format!("{}{}: {name}", self.of, named(measure)));
         let mut y = top;
         for (variant, rows) in self.panels {
             heading(&mut canvas, y + 22.0, &variant);

@@ -280,6 +280,19 @@ mod tests {
     }
 
     #[test]
+    fn a_chart_names_its_measure_as_the_tables_do() {
+        let mut record = record();
+        let measures = record.measures.iter_mut().map(|(measure, _)| measure);
+        let of_effects = record.effects.iter_mut().map(|row| &mut row.measure);
+        for measure in measures.chain(of_effects) {
+            *measure = crate::results::READY_TIME.to_owned();
+        }
+        let provenance = &Provenance::new("waves", "How long?", 1, 5);
+        let (_, tornado) = &charts(&record, Sheet { provenance, width: ChartWidth::Page })[0];
+        assert!(tornado.title.starts_with("Largest effects on completion: "), "{}", tornado.title);
+    }
+
+    #[test]
     fn two_trajectories_rank_nothing() {
         let few = SensitivityRecord { trajectories: 2, ..record() };
         let text = sensitivity_text(&few, 200);

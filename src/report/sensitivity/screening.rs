@@ -3,7 +3,7 @@
 //! A bar as long as mu*, and a line as long as sigma from its end. A line as long as the bar means that the effect
 //! depends on the other constants, or is not linear.
 
-use super::layout::{BarChart, BarLayout, ROWS};
+use super::layout::{BarChart, BarLayout, ROWS, named};
 use super::tornado::short_name;
 use super::{FEWEST_TRAJECTORIES, Panel};
 use crate::report::prelude::*;
@@ -33,7 +33,7 @@ pub(super) fn draw(
         .collect();
     let most: Vec<&str> = screened.first()?.1.iter().take(3).map(|row| short_name(&row.constant)).collect();
     let chart = BarChart {
-        subject: &format!("Largest effects on {} when all constants vary", measure.replace('_', " ")),
+        subject: &format!("Largest effects on {} when all constants vary", named(measure).replace('_', " ")),
         most: &most,
         note: format!(
             "bar: mu*, mean size of the change over a whole range; line: sigma; {} trajectories of one run each",

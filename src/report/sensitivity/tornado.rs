@@ -3,7 +3,7 @@
 //! A panel for each variant whose measure changes most, all on one scale. The upper bar of a row goes from the value in
 //! force to the one at the low end of the constant's range, the lower bar to the one at the high end.
 
-use super::layout::{BarChart, BarLayout, ROWS};
+use super::layout::{BarChart, BarLayout, ROWS, named};
 use super::{Panel, value};
 use crate::report::prelude::*;
 use crate::results::{EffectRow, SensitivityRecord};
@@ -24,7 +24,7 @@ pub(super) fn draw(
     let title = |panel: &Panel<'_>| format!("{}: {}", panel.variant, value(panel.rows[0].at_value, unit));
     let rows = panels.iter().flat_map(|panel| panel.rows.iter().take(ROWS));
     let chart = BarChart {
-        subject: &format!("Largest effects on {}", measure.replace('_', " ")),
+        subject: &format!("Largest effects on {}", named(measure).replace('_', " ")),
         most: &most,
         note,
         key: &[("at the low end", series_colour(0)), ("at the high end", series_colour(1))],

@@ -170,6 +170,16 @@ fn an_answer_has_curves_measures_and_what_to_paste() {
 }
 
 #[test]
+fn two_rollouts_that_never_complete_have_no_difference() {
+    let served = Served::begin(&EXPERIMENT.replace("horizon: 12h", "horizon: 10s"));
+    let answers = served.ask(&question("a", &[]), 2);
+    let rows = answers[1]["data"]["rows"].as_array().expect("rows");
+    let completion = rows.iter().find(|row| row["heading"] == "completion").expect("a row");
+    assert_eq!(completion["values"], json!(["never", "never"]));
+    assert_eq!((&completion["difference"], &completion["interval"]), (&json!("–"), &json!("")));
+}
+
+#[test]
 fn errors_are_those_of_set_with_the_place_and_the_fix() {
     let served = Served::begin(EXPERIMENT);
     let told = |set: &[&str]| served.ask(&question("a", set), 1)[0]["errors"].clone();

@@ -91,6 +91,21 @@ fn a_reader_explores_the_page_of_a_server() {
 }
 
 #[test]
+fn the_unit_of_egress_follows_the_answer_and_long_names_fit_a_phone() {
+    let Some(browser) = browser::find() else { return };
+    let name = "a-strategy-with-a-name-of-exactly-sixty-characters-for-tests";
+    let served = Served::begin(&EXPERIMENT.replace("careful", name));
+    // The page was made for 200 Mbit/s; 40 clusters with 50 Mbit/s each take 2 Gbit/s.
+    let set = format!("set=registry.egress%3Dunlimited&set=strategies.{name}.rancherFleet.maxUnavailable%3D100%25");
+    let mut page = Page::open_at(&browser, &format!("{}#{set}", served.address()), 390, 844);
+    until(&mut page, ANSWERED);
+    let unit = page.text("document.querySelector('#curve-egress').previousElementSibling.textContent");
+    assert_eq!(unit, "Registry egress Gbit/s, 1 s mean, maximum per time bin");
+    let (wide, room) = (page.number("document.scrollingElement.scrollWidth"), page.number("innerWidth"));
+    assert!(wide <= room && room <= 390.0, "{wide} px of page in {room} px");
+}
+
+#[test]
 fn a_reader_explores_a_page_that_is_one_file() {
     let (Some(engine), Some(browser)) = (engine(), browser::find()) else { return };
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);

@@ -292,6 +292,17 @@ fn dark_mode_print_and_phones_have_their_own_layout() {
     page.evaluate("document.querySelector('.wide > .scroll').scrollLeft = 9999");
     page.settle();
     assert!(!page.is(more), "the last column is in sight");
+    // A limit in the heading of a narrow column breaks between its words.
+    let lines = "(() => {
+        const heading = [...document.querySelectorAll('#comparison .sorts')].at(-1);
+        heading.closest('th').className = 'limit';
+        heading.textContent = 'completion_p95 < 3h';
+        const word = document.createRange();
+        word.setStart(heading.firstChild, 0);
+        word.setEnd(heading.firstChild, 'completion_p95'.length);
+        return word.getClientRects().length;
+    })()";
+    assert_eq!(page.whole(lines), 1, "lines of a word");
     assert_quiet(&page);
 }
 

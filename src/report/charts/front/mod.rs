@@ -11,7 +11,9 @@ use self::mark::{Mark, MarkStyle};
 use self::panel::{FrontAxes, NOTE_LINE, WorldPanel, draw_panel};
 use crate::report::plan::headings;
 use crate::report::prelude::*;
-use crate::results::{Candidate, CandidateStatus, Estimate, LoadAxis, PlanRecord, Setting, SummaryRow, grouped};
+use crate::results::{
+    Candidate, CandidateStatus, Estimate, LoadAxis, PlanRecord, Question, Setting, SummaryRow, grouped,
+};
 
 /// Room below a panel's axis: tick labels, title, note.
 const BELOW: f64 = 66.0;
@@ -78,13 +80,13 @@ fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
         "{key}{} runs; lines: range over runs; staircase: the settings that are Pareto-optimal",
         count(plan.runs as f64)
     );
-    let mut findings = chosen(&panels);
+    let mut findings = chosen(&plan.questions, &panels);
     if plan.tuned.is_some() {
         findings.iter_mut().for_each(|finding| *finding = finding.replace("best setting", "best tried setting"));
     }
     let head = Head { subject, findings, note: subtitle };
     let mut canvas = draw(&panels, &axes, sheet, &head, TOP + if sheet.is_narrow() { 24.0 } else { 8.0 });
-    explain(&mut canvas);
+    explain(&mut canvas, is_certain(&plan.questions));
     canvas
 }
 
@@ -99,26 +101,39 @@ const fn style_of(standing: CandidateStatus) -> MarkStyle {
 /// Most worlds whose settings the title names.
 const NAMED_WORLDS: usize = 4;
 
+/// Returns true if the runs show that each setting that a plan chose is the best.
+fn is_certain(questions: &[Question]) -> bool {
+    questions.iter().all(|question| question.best.is_none() || question.is_best_shown)
+}
+
 /// Findings: the setting that a plan chose in each world, or the number of worlds in which it chose one.
-fn chosen(panels: &[WorldPanel]) -> Vec<String> {
-    let choice = |panel: &WorldPanel| panel.marks.iter().position(|mark| mark.style == MarkStyle::Chosen);
-    let chosen: Vec<(&str, &str)> = panels
-        .iter()
-        .filter_map(|panel| Some((panel.marks[choice(panel)?].name.as_str(), panel.title.as_str())))
-        .collect();
-    let mut names = chosen.iter().map(|(name, _)| *name).unique();
+fn chosen(questions: &[Question], panels: &[WorldPanel]) -> Vec<String> {
+    let choice = |(question, panel): (&Question, &WorldPanel)| {
+        let best = question.best.as_ref()?;
+        let at = question.candidates.iter().position(|candidate| candidate.variant == *best)?;
+        Some((panel.marks[at].name.clone(), panel.title.clone()))
+    };
+    let chosen: Vec<(String, String)> = questions.iter().zip(panels).filter_map(choice).collect();
+    let mut names = chosen.iter().map(|(name, _)| name).unique();
     let (first, second) = (names.next(), names.next());
+    let is_certain = is_certain(questions);
+    let (best, doubt) =
+        if is_certain { ("best setting that meets the limits", "") } else { ("best estimate", ", not certain") };
     match (panels.len(), chosen.len(), first, second) {
         (_, 0, ..) => vec!["No setting meets the limits".to_owned()],
-        (1, _, Some(only), _) => vec![format!("{only} is the best setting that meets the limits")],
+        (1, _, Some(only), _) => vec![format!("{only} is the {best}{doubt}")],
         (worlds, all, Some(only), None) if all == worlds => {
-            vec![format!("{only} is the best setting that meets the limits in all {worlds} worlds")]
+            vec![format!("{only} is the {best} in all {worlds} worlds{doubt}")]
         }
         (worlds, all, ..) if all == worlds && all <= NAMED_WORLDS => {
             let each = chosen.iter().map(|(name, world)| format!("{name} for {world}")).join(", ");
-            vec![format!("Best settings that meet the limits: {each}"), format!("Best settings: {each}")]
+            if is_certain {
+                vec![format!("Best settings that meet the limits: {each}"), format!("Best settings: {each}")]
+            } else {
+                vec![format!("Best estimates{doubt}: {each}")]
+            }
         }
-        (worlds, all, ..) => vec![format!("A setting meets the limits in {all} of {worlds} worlds")],
+        (worlds, all, ..) => vec![format!("A setting meets the limits in {all} of {worlds} worlds{doubt}")],
     }
 }
 
@@ -248,11 +263,11 @@ fn draw(panels: &[WorldPanel], axes: &FrontAxes<'_>, sheet: Sheet<'_>, head: &He
 }
 
 /// Explains the styles, above the panels.
-fn explain(canvas: &mut Canvas) {
+fn explain(canvas: &mut Canvas, is_certain: bool) {
     let mut left = MARGIN + 11.0;
     let mut y = TOP - 8.0;
     for (style, opacity, text) in [
-        (MarkStyle::Chosen, 1.0, "chosen"),
+        (MarkStyle::Chosen, 1.0, if is_certain { "chosen" } else { "best estimate" }),
         (MarkStyle::Meets, 1.0, "meets the limits so far"),
         (MarkStyle::Exceeds, 1.0, "exceeds a limit or did not finish"),
         (MarkStyle::Meets, 0.35, "paler: fewer runs"),
@@ -263,5 +278,60 @@ fn explain(canvas: &mut Canvas) {
         style.dot(canvas, (left, y - 4.0), opacity);
         write(canvas, text, (left + 15.0, y), SMALL, MUTED, Align::Left);
         left += 15.0 + text_width(text, SMALL, Weight::Regular) + 30.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A world whose best of these settings is the second.
+    fn world(title: &str, is_best_shown: bool) -> (Question, WorldPanel) {
+        let span = Estimate { value: 1.0, low: 1.0, high: 1.0 };
+        let names = ["5%", "10%"];
+        let candidate = |name: &str| Candidate {
+            variant: name.to_owned(),
+            strategy: name.to_owned(),
+            settings: Vec::new(),
+            standing: CandidateStatus::Best,
+            reason: String::new(),
+            runs: 1,
+            round: 1,
+            time: Some(span),
+            value: None,
+            slower_by: None,
+            load: span,
+            limits: Vec::new(),
+            unfinished: Vec::new(),
+            front: None,
+        };
+        let mark = |name: &str| Mark {
+            name: name.to_owned(),
+            time: Some(span),
+            load: span,
+            style: MarkStyle::Chosen,
+            weight: 1.0,
+        };
+        let question = Question {
+            world: title.to_owned(),
+            answers: Vec::new(),
+            best: Some("10%".to_owned()),
+            is_best_shown,
+            candidates: names.map(candidate).into(),
+        };
+        (question, WorldPanel { title: title.to_owned(), marks: names.map(mark).into() })
+    }
+
+    #[test]
+    fn a_choice_that_the_runs_do_not_show_is_an_estimate() {
+        let title = |worlds: &[(&str, bool)]| {
+            let (questions, panels): (Vec<_>, Vec<_>) =
+                worlds.iter().map(|&(title, shown)| world(title, shown)).unzip();
+            chosen(&questions, &panels)[0].clone()
+        };
+        // The best of each strategy is marked; the title names the best of all.
+        assert_eq!(title(&[("", true)]), "10% is the best setting that meets the limits");
+        assert_eq!(title(&[("", false)]), "10% is the best estimate, not certain");
+        assert_eq!(title(&[("a", true), ("b", false)]), "10% is the best estimate in all 2 worlds, not certain");
     }
 }
