@@ -162,7 +162,8 @@ fn of_git_repo(git_repo: &str) -> Result<Vec<String>, String> {
         return Err(text(&checked.stderr));
     }
     let experiment = loaded(folder.path());
-    Ok(experiment.variants[0].scenario.world.clusters.iter().map(|cluster| cluster.name.clone()).collect())
+    let clusters = experiment.variants[0].scenario.world.clusters.iter();
+    Ok(clusters.map(|cluster| format!("{}{}", cluster.name, if cluster.paused { " (paused)" } else { "" })).collect())
 }
 
 #[test]
@@ -178,6 +179,7 @@ fn a_git_repo_decides_which_clusters_are_targets() {
     assert_eq!(repo("fleet-default", "targets: [{clusterName: b}]"), names(&["b"]));
     assert_eq!(repo("fleet-default", "targets: [{clusterName: b}, {clusterGroup: shops}]"), names(&["a", "b"]));
     assert_eq!(repo("edge", "targets: [{clusterSelector: {matchLabels: {env: prod}}}]"), names(&["c"]));
+    assert_eq!(repo("edge", "paused: true, targets: [{clusterName: c}]"), names(&["c (paused)"]));
     for (targets, message) in [
         ("targets: [{clusterName: x}]", "spec.targets: the targets select no cluster of the inventory"),
         ("targets: []", "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here"),

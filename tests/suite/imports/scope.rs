@@ -1,0 +1,67 @@
+//! Namespaces, owners and names decide which objects of an export count.
+
+use std::fs;
+
+use super::exports::fleet_clusters;
+use super::{folder, json, printed, refused};
+use crate::common::loaded;
+
+/// A GitRepo of `fleet-default` with this specification.
+fn git_repo(spec: &str) -> String {
+    format!(
+        "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {{name: shop, namespace: fleet-default}}\n\
+         spec: {{{spec}}}\n"
+    )
+}
+
+/// Cluster groups `eu`, each of a namespace with a selector.
+fn groups(of: &[(&str, &str)]) -> String {
+    let group = |(namespace, selector): &(&str, &str)| {
+        format!(
+            "- apiVersion: fleet.cattle.io/v1alpha1\n  kind: ClusterGroup\n  \
+             metadata: {{name: eu, namespace: {namespace}}}\n  spec: {{selector: {selector}}}\n"
+        )
+    };
+    format!("apiVersion: v1\nkind: List\nitems:\n{}", of.iter().map(group).collect::<String>())
+}
+
+#[test]
+fn cluster_groups_of_other_namespaces_have_no_members() {
+    let strategy = "rolloutStrategy: {partitions: [{name: eu, clusterGroup: eu}, {name: all, clusterSelector: {}}]}\n";
+    let selector = "{matchLabels: {region: eu}}";
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(10))),
+        ("other.yaml", groups(&[("other", selector)])),
+        ("both.yaml", groups(&[("other", "{}"), ("fleet-default", selector)])),
+        ("fleet.yaml", strategy.to_owned()),
+    ]);
+    let words = "import --fleet clusters.json --strategy fleet.yaml --cluster-groups";
+    let other = printed(folder.path(), &format!("{words} other.yaml -o other"));
+    assert!(other.contains("note: left out: 1 cluster group outside of fleet-default"), "{other}");
+    assert!(other.contains("warning: partitions[0] (`eu`) matches no cluster"), "{other}");
+    let both = printed(folder.path(), &format!("{words} both.yaml -o both"));
+    assert!(!both.contains("matches no cluster"), "{both}");
+    let written = fs::read_to_string(folder.path().join("both/clustergroups.json")).expect("written");
+    assert_eq!(written.matches("\"name\": \"eu\"").count(), 1, "{written}");
+}
+
+#[test]
+fn a_paused_git_repo_pauses_its_clusters() {
+    let repo = git_repo("paused: true, targets: [{clusterGroup: eu}, {clusterName: store-0001}]");
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(10))), ("gitrepo.yaml", repo)]);
+    let imported = printed(folder.path(), "import --fleet clusters.json --gitrepo gitrepo.yaml -o out");
+    assert!(imported.contains("note: the GitRepo is paused: its 1 cluster"), "{imported}");
+    let unknown = "note: the cluster group `eu` of the GitRepo's targets selects nothing: add --cluster-groups";
+    assert!(imported.contains(unknown), "{imported}");
+    let experiment = loaded(&folder.path().join("out"));
+    let clusters = experiment.variants[0].scenario.world.clusters.iter();
+    assert_eq!(clusters.map(|cluster| (&*cluster.name, cluster.paused)).collect::<Vec<_>>(), [("store-0001", true)]);
+}
+
+#[test]
+fn cluster_groups_that_are_not_given_are_asked_for() {
+    let repo = git_repo("targets: [{clusterGroup: eu}]");
+    let folder = folder(&[("clusters.json", json(&fleet_clusters(10))), ("gitrepo.yaml", repo)]);
+    let (_, error) = refused(folder.path(), "import --fleet clusters.json --gitrepo gitrepo.yaml -o out", b"");
+    assert!(error.contains("--cluster-groups"), "{error}");
+}
