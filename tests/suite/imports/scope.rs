@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::exports::fleet_clusters;
+use super::exports::{APPLICATION_SET, applications, fleet_clusters};
 use super::{folder, json, printed, refused};
 use crate::common::loaded;
 
@@ -64,4 +64,51 @@ fn cluster_groups_that_are_not_given_are_asked_for() {
     let folder = folder(&[("clusters.json", json(&fleet_clusters(10))), ("gitrepo.yaml", repo)]);
     let (_, error) = refused(folder.path(), "import --fleet clusters.json --gitrepo gitrepo.yaml -o out", b"");
     assert!(error.contains("--cluster-groups"), "{error}");
+}
+
+/// Argo CD's clusters of two regions, in an order that is not that of their applications.
+fn argo_clusters() -> String {
+    let cluster = |(name, region): (&str, &str)| {
+        serde_json::json!({"server": format!("https://{name}:6443"), "name": name,
+                           "labels": {"region": region, "ring": "rest"}})
+    };
+    json(&[("c1", "us"), ("c2", "eu"), ("c3", "us")].map(cluster).into())
+}
+
+#[test]
+fn generated_applications_have_the_names_of_the_template() {
+    let set = |name: &str| {
+        let set = APPLICATION_SET.replace("shop-{{.name}}", name);
+        set.replace("{selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster}}}", "{}")
+    };
+    let folder = folder(&[
+        ("clusters.json", argo_clusters()),
+        ("set.yaml", set("{{.metadata.labels.region}}-{{.name}}")),
+        ("same.yaml", set("{{.metadata.labels.region}}-shop")),
+        ("other.yaml", set("{{.name | upper}}")),
+    ]);
+    let words = "import --clusters clusters.json --strategy";
+    printed(folder.path(), &format!("{words} set.yaml -o out"));
+    let explained = printed(folder.path(), "explain out");
+    assert!(explained.contains("(eu-c2, us-c1, us-c3)"), "{explained}");
+
+    let (_, error) = refused(folder.path(), &format!("{words} same.yaml -o same"), b"");
+    assert!(error.contains("several applications would have the name `us-shop`"), "{error}");
+    assert!(error.contains(" --> same.yaml:"), "{error}");
+    let other = printed(folder.path(), &format!("{words} other.yaml -o other"));
+    assert!(other.contains("note: the name `{{.name | upper}}` cannot be computed from clusters"), "{other}");
+}
+
+#[test]
+fn applications_of_a_set_in_another_namespace_are_left_out() {
+    let mut apps = applications(4);
+    let mut others = apps.clone();
+    for app in others.as_array_mut().expect("a list") {
+        app["metadata"]["namespace"] = "team-b".into();
+    }
+    apps.as_array_mut().expect("a list").append(others.as_array_mut().expect("a list"));
+    let folder = folder(&[("apps.json", json(&apps)), ("set.yaml", APPLICATION_SET.to_owned())]);
+    let imported = printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
+    assert!(imported.contains("note: left out: 8 applications of other ApplicationSets or of none"), "{imported}");
+    assert_eq!(loaded(&folder.path().join("out")).variants[0].scenario.world.clusters.len(), 4);
 }
