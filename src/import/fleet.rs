@@ -104,21 +104,20 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 
 fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec<String>)> {
     let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
-    let mut problems = object_problems(&read.found);
+    let problems = object_problems(&read.found);
     if !problems.is_empty() {
-        problems.truncate(20);
         return Err(problems);
     }
     Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), read.others))
 }
 
-/// The problems with names of objects, and with at most 20 objects that have a label that a table cannot hold.
+/// The problems with names of objects, and with labels that a table cannot hold.
 pub(super) fn object_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
     let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
         let bad = bad_label(&read.value.metadata.labels)?;
         Some(read.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
     };
-    name_problems(found).into_iter().chain(found.iter().filter_map(of_labels).take(20)).collect()
+    name_problems(found).into_iter().chain(found.iter().filter_map(of_labels)).collect()
 }
 
 /// The part of a workspace that is rolled out to.

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use super::exports::{APPLICATION_SET, applications, fleet_clusters};
+use super::exports::{
+    APPLICATION_SET, PLACEMENT, STAGES, applications, deployment, fleet_clusters, members, processes,
+};
 use super::{folder, json, printed, refused};
 use crate::common::loaded;
 
@@ -111,4 +113,60 @@ fn applications_of_a_set_in_another_namespace_are_left_out() {
     let imported = printed(folder.path(), "import --applications apps.json --strategy set.yaml -o out");
     assert!(imported.contains("note: left out: 8 applications of other ApplicationSets or of none"), "{imported}");
     assert_eq!(loaded(&folder.path().join("out")).variants[0].scenario.world.clusters.len(), 4);
+}
+
+#[test]
+fn an_update_run_beside_the_stages_is_named_with_the_place_for_it() {
+    let run = "---\napiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterStagedUpdateRun\nmetadata: {name: run}\n\
+               spec: {placementName: shop, stagedRolloutStrategyName: by-stage, state: Initialize}\n";
+    let folder = folder(&[("members.json", json(&members(30))), ("stages.yaml", format!("{STAGES}{run}"))]);
+    let imported = printed(folder.path(), "import --members members.json --strategy stages.yaml -o out");
+    let note = "note: left out: a ClusterStagedUpdateRun in stages.yaml; to simulate it, save it as run.yaml";
+    assert!(imported.contains(note) && imported.contains("`runs: [{file: run.yaml}]`"), "{imported}");
+}
+
+#[test]
+fn an_error_of_the_strategy_is_shown_once() {
+    let stages = STAGES.replace("maxConcurrency: 5", "maxConcurrency: 0");
+    let folder = folder(&[("members.json", json(&members(30))), ("stages.yaml", stages)]);
+    let (_, error) = refused(folder.path(), "import --members members.json --strategy stages.yaml -o out", b"");
+    assert!(error.contains(" --> stages.yaml:10:"), "{error}");
+    assert_eq!(error.matches("error: ").count(), 1, "{error}");
+}
+
+#[test]
+fn a_named_member_that_cannot_be_picked_says_why() {
+    let fixed =
+        "  policy: {placementType: PickFixed, clusterNames: [aks-member-001, aks-member-009, aks-member-004, nope]}\n";
+    let head = PLACEMENT.split("  policy:").next().expect("a head");
+    let folder = folder(&[("members.json", json(&members(12))), ("placement.yaml", format!("{head}{fixed}"))]);
+    let (_, error) = refused(folder.path(), "import --members members.json --placement placement.yaml -o out", b"");
+    for message in [
+        "`aks-member-009` is leaving the fleet",
+        "`aks-member-004` has not joined the fleet",
+        "`nope` is not among the member clusters",
+    ] {
+        assert!(error.contains(message), "{message}: {error}");
+    }
+}
+
+#[test]
+fn a_canary_deployment_that_scales_the_app_names_the_base_of_its_steps() {
+    let mut scaled = deployment();
+    scaled["options"]["web_instances"] = 40.into();
+    let folder = folder(&[("processes.json", json(&processes(20))), ("deployment.json", json(&scaled))]);
+    let imported = printed(folder.path(), "import --process processes.json --deployment deployment.json -o out");
+    let note = "note: the steps of the canary phase are computed from 40 instances; Cloud Foundry takes 20 where";
+    assert!(imported.contains(note), "{imported}");
+}
+
+#[test]
+fn every_bad_label_counts() {
+    let mut clusters = fleet_clusters(30);
+    for cluster in clusters["items"].as_array_mut().expect("a list").iter_mut().take(25) {
+        cluster["metadata"]["labels"]["note"] = "a, b".into();
+    }
+    let folder = folder(&[("clusters.json", json(&clusters))]);
+    let (_, error) = refused(folder.path(), "import --fleet clusters.json -o out", b"");
+    assert!(error.contains("and 5 more problems") && error.contains("25 problems"), "{error}");
 }
