@@ -150,8 +150,8 @@ impl ApplicationSetFacts {
             if !template.name.is_empty() {
                 let name = &template.name;
                 notes.push(format!(
-                    "the name `{name}` cannot be computed from clusters: applications have the names, and the order, of \
-                     their clusters; {NEEDS_APPLICATIONS}"
+                    "the name `{name}` cannot be computed from clusters: applications have the names, and the order, \
+                     of their clusters; {NEEDS_APPLICATIONS}"
                 ));
             }
             return Ok(targets);

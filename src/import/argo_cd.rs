@@ -2,8 +2,8 @@
 //!
 //! A target is an application, with the labels that the steps of a rolling sync select. With `--applications` they are
 //! what the ApplicationSet has generated. With `--clusters` alone they are computed: one for each cluster that the
-//! cluster generator selects, with the template's name and labels. Applications of one cluster share its link. Credentials of
-//! cluster Secrets are never copied.
+//! cluster generator selects, with the template's name and labels. Applications of one cluster share its link.
+//! Credentials of cluster Secrets are never copied.
 
 use std::collections::BTreeMap;
 
