@@ -173,7 +173,9 @@ fn no_targets(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec
 fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<String> {
     if is_paused {
         let all = counted(targets.len(), "cluster");
-        return Some(format!("the GitRepo is paused: its {all} are `paused` in clusters.csv, and none is updated"));
+        return Some(format!(
+            "the GitRepo is paused, and with it {all}: none is updated while `paused` of clusters.csv says so"
+        ));
     }
     let paused = targets.iter().filter(|target| target.paused).count();
     let agentless = targets.iter().filter(|target| !target.paused && !target.registered).count();

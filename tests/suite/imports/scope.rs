@@ -52,7 +52,7 @@ fn a_paused_git_repo_pauses_its_clusters() {
     let repo = git_repo("paused: true, targets: [{clusterGroup: eu}, {clusterName: store-0001}]");
     let folder = folder(&[("clusters.json", json(&fleet_clusters(10))), ("gitrepo.yaml", repo)]);
     let imported = printed(folder.path(), "import --fleet clusters.json --gitrepo gitrepo.yaml -o out");
-    assert!(imported.contains("note: the GitRepo is paused: its 1 cluster"), "{imported}");
+    assert!(imported.contains("note: the GitRepo is paused, and with it 1 cluster"), "{imported}");
     let unknown = "note: the cluster group `eu` of the GitRepo's targets selects nothing: add --cluster-groups";
     assert!(imported.contains(unknown), "{imported}");
     let experiment = loaded(&folder.path().join("out"));
