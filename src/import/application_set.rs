@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::Deserialize;
 
 use super::argo_clusters::ArgoCluster;
@@ -47,13 +48,13 @@ pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
 }
 
 /// The copy of a set whose applications are in the table: they have the template's names and labels already, and a
-/// template would be computed from these again. `None`: the template sets no labels.
-pub(super) fn without_template_labels(text: &str) -> Option<String> {
+/// template would be computed from these again. `None`: the template sets none.
+pub(super) fn without_template_names(text: &str) -> Option<String> {
     let source = Arc::new(Source { name: String::new(), text: text.to_owned() });
     let mut set = tree::parse(&source).ok()?.to_json();
     let metadata = set.pointer_mut("/spec/template/metadata")?.as_object_mut()?;
-    metadata.remove("labels")?.as_object().filter(|labels| !labels.is_empty())?;
-    metadata.remove("name");
+    let removed = ["labels", "name"].map(|key| metadata.remove(key).is_some());
+    removed.contains(&true).then_some(())?;
     let is_json = text.trim_start().starts_with('{');
     Some(if is_json { format!("{set:#}\n") } else { to_yaml(&set) })
 }
@@ -94,17 +95,28 @@ struct SetTemplate {
 #[serde(default)]
 struct SetMetadata {
     #[serde(deserialize_with = "or_default")]
+    name: String,
+    #[serde(deserialize_with = "or_default")]
     labels: BTreeMap<String, String>,
 }
 
 impl ApplicationSetFacts {
-    /// A target for each cluster that a generator selects.
+    /// The clusters that a generator selects, each with its application. Applications have the template's names, or
+    /// those of their clusters where these cannot be computed.
     ///
     /// # Errors
-    /// When a generator or a label cannot be computed from the clusters, or none is selected.
-    pub(super) fn generate(&self, found: &FoundStrategy, clusters: &[ArgoCluster]) -> OrProblems<Vec<FleetTarget>> {
+    /// When a generator or a label cannot be computed from the clusters, none is selected, or two applications have
+    /// the same name.
+    pub(super) fn generate<'c>(
+        &self,
+        found: &FoundStrategy,
+        clusters: &'c [ArgoCluster],
+        notes: &mut Vec<String>,
+    ) -> OrProblems<Vec<(&'c ArgoCluster, FleetTarget)>> {
         let fail = |field: &str, message: String, help: &str| vec![found.problem(field, message).with_help(help)];
-        let mut targets: Vec<FleetTarget> = Vec::new();
+        let template = &self.spec.template.metadata;
+        let mut targets: Vec<(&ArgoCluster, FleetTarget)> = Vec::new();
+        let mut names: Vec<Option<String>> = Vec::new();
         for (at, generator) in self.spec.generators.iter().enumerate() {
             let field = format!("spec.generators[{at}]");
             let Some(generator) = &generator.clusters else {
@@ -116,21 +128,41 @@ impl ApplicationSetFacts {
             })?;
             for cluster in clusters.iter().filter(|cluster| selector.matches(&cluster.labels)) {
                 let mut own = BTreeMap::new();
-                for (key, text) in &self.spec.template.metadata.labels {
+                for (key, text) in &template.labels {
                     let value = rendered(text, cluster, generator).ok_or_else(|| {
                         let message = format!("the label `{key}: {text}` cannot be computed from clusters");
                         fail("spec.template.metadata.labels", message, NEEDS_APPLICATIONS)
                     })?;
                     own.insert(key.clone(), value);
                 }
-                if !targets.iter().any(|target| target.name == cluster.name) {
-                    targets.push(FleetTarget { name: cluster.name.clone(), labels: own, ..FleetTarget::default() });
+                if !targets.iter().any(|(known, _)| known.name == cluster.name) {
+                    names.push(rendered(&template.name, cluster, generator).filter(|name| !name.is_empty()));
+                    let name = cluster.name.clone();
+                    targets.push((cluster, FleetTarget { name, labels: own, ..FleetTarget::default() }));
                 }
             }
         }
         if targets.is_empty() {
             let message = "the generators select no cluster".to_owned();
             return Err(fail("spec.generators", message, "compare their selectors with the labels of the clusters"));
+        }
+        let Some(names) = names.into_iter().collect::<Option<Vec<String>>>() else {
+            if !template.name.is_empty() {
+                let name = &template.name;
+                notes.push(format!(
+                    "the name `{name}` cannot be computed from clusters: applications have the names, and the order, \
+                     of their clusters; {NEEDS_APPLICATIONS}"
+                ));
+            }
+            return Ok(targets);
+        };
+        if let Some(name) = names.iter().duplicates().next() {
+            let message = format!("several applications would have the name `{name}`");
+            let help = "Argo CD refuses them too; a name must be unique, e.g. by the name of the cluster";
+            return Err(fail("spec.template.metadata.name", message, help));
+        }
+        for ((_, target), name) in targets.iter_mut().zip(names) {
+            target.name = name;
         }
         Ok(targets)
     }
@@ -153,7 +185,7 @@ fn rendered(text: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> 
 fn parameter(inside: &str, cluster: &ArgoCluster, generator: &ClusterGenerator) -> Option<String> {
     if let Some(rest) = inside.strip_prefix("index ") {
         let (path, key) = rest.trim().split_once(' ')?;
-        let key = key.trim().strip_prefix('"')?.strip_suffix('"')?;
+        let key = key.trim().strip_prefix(['"', '`'])?.strip_suffix(['"', '`'])?;
         return (path == ".metadata.labels").then(|| cluster.labels.get(key).cloned().unwrap_or_default());
     }
     let name = inside.strip_prefix('.').unwrap_or(inside);
@@ -191,6 +223,7 @@ mod tests {
             ("{{metadata.labels.ring}}", Some("1")),
             ("r-{{ .metadata.labels.ring }}-{{.name}}", Some("r-1-eu-1")),
             (r#"{{ index .metadata.labels "a/b" }}"#, Some("c")),
+            ("{{ index .metadata.labels `a/b` }}", Some("c")),
             ("{{metadata.labels.none}}", None),
             ("{{.metadata.labels.none}}", Some("")),
             ("{{values.env}}", Some("prod-eu-1")),

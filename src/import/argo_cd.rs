@@ -2,8 +2,8 @@
 //!
 //! A target is an application, with the labels that the steps of a rolling sync select. With `--applications` they are
 //! what the ApplicationSet has generated. With `--clusters` alone they are computed: one for each cluster that the
-//! cluster generator selects, with the template's labels. Applications of one cluster share its link. Credentials of
-//! cluster Secrets are never copied.
+//! cluster generator selects, with the template's name and labels. Applications of one cluster share its link.
+//! Credentials of cluster Secrets are never copied.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use itertools::Itertools;
 use serde::Deserialize;
 
 use super::application_set::ApplicationSetFacts;
-use super::argo_clusters::{ArgoClusterFacts, clusters};
+use super::argo_clusters::{ArgoCluster, ArgoClusterFacts, clusters};
 use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft};
 use super::fleet::{left_out, object_problems};
 use super::guess::Guess;
@@ -74,15 +74,15 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
             let found = APPLICATIONS.read::<ApplicationObject>(&source)?;
             read.push(format!("{}: {}", source.name, counted(found.found.len(), "application")));
             notes.extend(found.note_on_others(&source.name));
-            let owner = facts.as_ref().map(KubeObject::name);
+            let owner = facts.as_ref().map(|set| (set.namespace(), set.name()));
             let choice = ApplicationChoice { namespace: sources.namespace.as_deref(), owner, file: &source.name };
             let (targets, failing) = choice.targets(&found.found, known.as_ref(), &mut notes)?;
             (source.name.clone(), targets, failing)
         }
         (None, Some(known)) => {
-            let targets = generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?;
-            let failing = targets.iter().filter(|target| known.has_failed(&target.name)).count();
-            (known.file.clone(), targets, failing)
+            let generated = generated(&known, set.as_ref(), facts.as_ref(), &mut notes)?;
+            let failing = generated.iter().filter(|(cluster, _)| cluster.has_failed).count();
+            (known.file.clone(), generated.into_iter().map(|(_, target)| target).collect(), failing)
         }
         (None, None) => return Err(Vec::new()),
     };
@@ -123,8 +123,8 @@ fn draft(set: Option<FoundStrategy>) -> StrategyDraft {
 /// Which applications are meant.
 struct ApplicationChoice<'c> {
     namespace: Option<&'c str>,
-    /// The ApplicationSet.
-    owner: Option<&'c str>,
+    /// Namespace and name of the ApplicationSet.
+    owner: Option<(&'c str, &'c str)>,
     file: &'c str,
 }
 
@@ -183,21 +183,25 @@ impl ApplicationChoice<'_> {
 
     /// The applications of the ApplicationSet. Where no application has an owner, all are taken.
     fn owned<'a>(&self, applications: &[&'a ApplicationObject]) -> OrProblems<Vec<&'a ApplicationObject>> {
-        let Some(owner) = self.owner.filter(|owner| !owner.is_empty()) else { return Ok(applications.to_vec()) };
-        let owned: Vec<&ApplicationObject> =
-            applications.iter().copied().filter(|application| owners(application).contains(&owner)).collect();
-        let others: Vec<String> = applications
-            .iter()
-            .flat_map(|application| owners(application))
-            .map(str::to_owned)
-            .sorted()
-            .dedup()
-            .collect();
+        let Some((space, owner)) = self.owner.filter(|(_, owner)| !owner.is_empty()) else {
+            return Ok(applications.to_vec());
+        };
+        // An owner is in the namespace of what it owns.
+        let is_owned = |application: &&ApplicationObject| {
+            let own = application.namespace();
+            owners(application).contains(&owner) && (own == space || own.is_empty() || space.is_empty())
+        };
+        let owned: Vec<&ApplicationObject> = applications.iter().copied().filter(is_owned).collect();
+        let named = |application: &&ApplicationObject| -> Vec<String> {
+            let name = |owner| in_words(application.namespace(), owner);
+            owners(application).into_iter().map(name).collect()
+        };
+        let others: Vec<String> = applications.iter().flat_map(named).sorted().dedup().collect();
         match (owned.is_empty(), others.is_empty()) {
             (false, _) => Ok(owned),
             (true, true) => Ok(applications.to_vec()),
             (true, false) => {
-                let message = format!("no application is of the ApplicationSet `{owner}`");
+                let message = format!("no application is of the ApplicationSet `{}`", in_words(space, owner));
                 let help = format!("the applications are of {}; name that one with --strategy", some_of(&others));
                 Err(vec![Problem::of_file(self.file, message).with_help(help)])
             }
@@ -214,6 +218,10 @@ fn owners(application: &ApplicationObject) -> Vec<&str> {
         .collect()
 }
 
+fn in_words(space: &str, name: &str) -> String {
+    if space.is_empty() { name.to_owned() } else { format!("{space}/{name}") }
+}
+
 /// The cluster of an application: its name, or its server where the name is not known.
 fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>) -> String {
     let ApplicationDestination { server, name } = &application.spec.destination;
@@ -221,24 +229,23 @@ fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>
 }
 
 /// A target for each cluster that the generators select.
-fn generated(
-    known: &ArgoClusterFacts,
+fn generated<'k>(
+    known: &'k ArgoClusterFacts,
     set: Option<&FoundStrategy>,
     facts: Option<&ApplicationSetFacts>,
     notes: &mut Vec<String>,
-) -> OrProblems<Vec<FleetTarget>> {
+) -> OrProblems<Vec<(&'k ArgoCluster, FleetTarget)>> {
     let (Some(set), Some(facts)) = (set, facts) else {
         notes.push(
             "without --applications and --strategy, every cluster has one application with its labels".to_owned(),
         );
-        let target = |cluster: &super::argo_clusters::ArgoCluster| FleetTarget {
-            name: cluster.name.clone(),
-            labels: cluster.labels.clone(),
-            ..FleetTarget::default()
+        let target = |cluster: &'k ArgoCluster| {
+            let (name, labels) = (cluster.name.clone(), cluster.labels.clone());
+            (cluster, FleetTarget { name, labels, ..FleetTarget::default() })
         };
         return Ok(known.clusters.iter().map(target).collect());
     };
-    let targets = facts.generate(set, &known.clusters)?;
+    let targets = facts.generate(set, &known.clusters, notes)?;
     let unselected = known.clusters.len() - targets.len();
     notes.extend(left_out(unselected, "cluster", "not selected by the generators"));
     Ok(targets)

@@ -131,9 +131,6 @@ pub(super) fn clusters(
             problems.push(read.object.problem("name", message).with_help("export every cluster once"));
         }
         clusters.push(cluster);
-        if problems.len() >= 20 {
-            break;
-        }
     }
     if !problems.is_empty() {
         return Err(problems);

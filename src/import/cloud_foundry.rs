@@ -94,11 +94,14 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
     let deployment = path.map(|path| strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts));
     let deployment = deployment.transpose()?;
     let mut wanted = None;
+    let mut is_canary = false;
     let strategy = match deployment {
         Some(found) => {
             read.push(format!("{}: a deployment", found.file.origin));
             let (draft, instances) = draft(found, &mut notes)?;
             wanted = instances;
+            // Only a canary deployment needs people who continue it.
+            is_canary = !draft.guesses.is_empty();
             draft
         }
         None => {
@@ -119,6 +122,13 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
             "the deployment scales the app from {} to {instances} instances; {instances} are simulated",
             app.instances
         ));
+        notes.extend(is_canary.then(|| {
+            format!(
+                "the steps of the canary phase are computed from {instances} instances; Cloud Foundry takes {} where \
+                 `web_instances` is above it, or where the deployment has no steps",
+                app.instances
+            )
+        }));
     }
     if !(1..=MOST_INSTANCES).contains(&instances) {
         let message = format!("the app has {instances} instances");

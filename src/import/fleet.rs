@@ -40,14 +40,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let clusters = clusters.transpose().map_err(&mut keep).ok().flatten();
     let groups = sources.cluster_groups.as_ref().map(|path| {
         let source = texts.read(path, CLUSTER_GROUPS.command)?;
-        Ok(CLUSTER_GROUPS
-            .read::<GroupObject>(&source)?
-            .found
-            .into_iter()
-            .map(|read| inventory::group(read.value))
-            .collect())
+        let found = CLUSTER_GROUPS.read::<GroupObject>(&source)?.found;
+        Ok(found.into_iter().map(|read| read.value).collect())
     });
-    let groups: Option<Vec<FleetGroup>> = groups.transpose().map_err(&mut keep).ok().flatten();
+    let groups: Option<Vec<GroupObject>> = groups.transpose().map_err(&mut keep).ok().flatten();
     let repo = sources.git_repo.as_ref().map(|path| texts.read(path, GIT_REPO.command));
     let repo = repo.transpose().map_err(&mut keep).ok().flatten();
     let is_fleet_yaml =
@@ -57,18 +53,27 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let file = file.transpose().map_err(&mut keep).ok().flatten();
     let Some((source, clusters, others)) = clusters.filter(|_| problems.is_empty()) else { return Err(problems) };
 
-    let all = clusters.len();
+    let all = (clusters.len(), groups.as_ref().map_or(0, Vec::len));
     let groups = groups.unwrap_or_default();
-    let (space, targets) = targets(&source, &clusters, &groups, repo.as_ref(), sources.namespace.as_deref())?;
+    let chosen = choose(&source, &clusters, groups, repo.as_ref(), sources.namespace.as_deref())?;
+    let Chosen { space, targets, groups, is_paused, unknown_group } = chosen;
     let origin = source.name.clone();
-    let mut read = vec![format!("{origin}: {}", counted(all, "cluster"))];
+    let mut read = vec![format!("{origin}: {}", counted(all.0, "cluster"))];
     let mut notes = no_targets(&clusters, space, targets.len());
-    notes.extend(without_update(&targets));
+    notes.extend(left_out(all.1 - groups.len(), "cluster group", &format!("outside of {space}")));
+    notes.extend(unknown_group.map(|name| {
+        let why = match &sources.cluster_groups {
+            Some(path) => format!("{} has none of this name in {space}", path.display()),
+            None => "add --cluster-groups".to_owned(),
+        };
+        format!("the cluster group `{name}` of the GitRepo's targets selects nothing: {why}")
+    }));
+    notes.extend(without_update(&targets, is_paused));
     if !others.is_empty() {
         notes.push(format!("left out: objects of other kinds in {origin}: {}", some_of(&others)));
     }
     if let Some(path) = &sources.cluster_groups {
-        read.push(format!("{}: {}", path.display(), counted(groups.len(), "cluster group")));
+        read.push(format!("{}: {}", path.display(), counted(all.1, "cluster group")));
     }
     if let Some(repo) = &repo {
         read.push(format!("{}: the targets of a GitRepo", repo.name));
@@ -85,7 +90,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         offline,
         in_words: format!("{} of {space}", counted(targets.len(), "cluster")),
         origin,
-        targets: targets.into_iter().map(FleetTarget::from).collect(),
+        targets: targets
+            .into_iter()
+            .map(|target| FleetTarget { paused: target.paused || is_paused, ..target.into() })
+            .collect(),
         regions: Vec::new(),
         cluster_groups: (!groups.is_empty()).then(|| groups_json(&groups)),
         strategy,
@@ -96,44 +104,60 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 
 fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec<String>)> {
     let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
-    let mut problems = object_problems(&read.found);
+    let problems = object_problems(&read.found);
     if !problems.is_empty() {
-        problems.truncate(20);
         return Err(problems);
     }
     Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), read.others))
 }
 
-/// The problems with names of objects, and with at most 20 objects that have a label that a table cannot hold.
+/// The problems with names of objects, and with labels that a table cannot hold.
 pub(super) fn object_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
     let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
         let bad = bad_label(&read.value.metadata.labels)?;
         Some(read.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
     };
-    name_problems(found).into_iter().chain(found.iter().filter_map(of_labels).take(20)).collect()
+    name_problems(found).into_iter().chain(found.iter().filter_map(of_labels)).collect()
 }
 
-/// The clusters of the workspace that the GitRepo selects, or all of it.
-fn targets<'c>(
+/// The part of a workspace that is rolled out to.
+struct Chosen<'c> {
+    space: &'c str,
+    targets: Vec<&'c InventoryCluster>,
+    groups: Vec<FleetGroup>,
+    /// The GitRepo is paused.
+    is_paused: bool,
+    /// A group that the GitRepo names and the workspace does not have.
+    unknown_group: Option<String>,
+}
+
+/// The clusters of the workspace that the GitRepo selects, or all of it, with the groups of the workspace.
+fn choose<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
-    groups: &[FleetGroup],
+    groups: Vec<GroupObject>,
     repo: Option<&Arc<Source>>,
     namespace: Option<&str>,
-) -> OrProblems<(&'c str, Vec<&'c InventoryCluster>)> {
-    let choose = |wanted: Option<&str>| {
+) -> OrProblems<Chosen<'c>> {
+    let of_workspace = |wanted: Option<&str>| {
         let found = inventory::of_workspace(clusters, wanted, "add `--namespace` with");
         found.map_err(|(message, help)| vec![Problem::of_file(&source.name, message).with_help(help)])
     };
-    let Some(repo) = repo else { return choose(namespace) };
+    let Some(repo) = repo else {
+        let (space, targets) = of_workspace(namespace)?;
+        let groups = inventory::groups_of_workspace(groups, space);
+        return Ok(Chosen { space, targets, groups, is_paused: false, unknown_group: None });
+    };
     let root = tree::parse(repo).map_err(|problem| vec![*problem])?;
     let mut files = Files::in_folder(".".into());
     let mut context = Context { files: &mut files, source: repo, tree: &root, struck: &[], problems: Vec::new() };
     let document = Document::of(Arc::clone(repo), root.clone());
     let Some(read) = GitRepo::of(document, &mut context) else { return Err(context.problems) };
-    let (space, found) = choose(namespace.or(read.namespace()))?;
-    let targets = read.targets(found, groups, &mut context);
-    targets.map(|targets| (space, targets)).ok_or(context.problems)
+    let (space, found) = of_workspace(namespace.or(read.namespace()))?;
+    let groups = inventory::groups_of_workspace(groups, space);
+    let Some(targets) = read.targets(found, &groups, &mut context) else { return Err(context.problems) };
+    let unknown_group = read.unknown_group(&groups).map(str::to_owned);
+    Ok(Chosen { space, targets, groups, is_paused: read.is_paused(), unknown_group })
 }
 
 /// The notes on clusters of other workspaces, and on those that the GitRepo does not select.
@@ -146,7 +170,13 @@ fn no_targets(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec
     outside.into_iter().chain(unselected).collect()
 }
 
-fn without_update(targets: &[&InventoryCluster]) -> Option<String> {
+fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<String> {
+    if is_paused {
+        let all = counted(targets.len(), "cluster");
+        return Some(format!(
+            "the GitRepo is paused, and with it {all}: none is updated while `paused` of clusters.csv says so"
+        ));
+    }
     let paused = targets.iter().filter(|target| target.paused).count();
     let agentless = targets.iter().filter(|target| !target.paused && !target.registered).count();
     (paused + agentless > 0).then(|| {

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::page::{EXPORTED, HEADER};
+use super::page::{EXPORTED, HEADER, OTHER_PACE};
 use crate::io::create;
 use crate::results::{ResultsError, StagedFolder};
 use crate::scenario::{LoadError, Overrides, Problem, load};
@@ -64,12 +64,22 @@ impl ExperimentFolder {
     /// # Errors
     /// Every problem of the experiment.
     pub(super) fn check(&self, origin: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, ImportError> {
-        let rename = |problem: &mut Problem| {
+        let name = |problem: &Problem| {
             let name = Path::new(&problem.file).file_name().map(|name| name.to_string_lossy().into_owned());
-            let name = name.unwrap_or_default();
-            problem.file = origin(&name).unwrap_or_else(|| self.0.target().join(name).display().to_string());
+            name.unwrap_or_default()
+        };
+        let own_name = |problem: &Problem| origin(&name(problem));
+        let rename = |problem: &mut Problem| {
+            let own = own_name(problem);
+            problem.file = own.unwrap_or_else(|| self.0.target().join(name(problem)).display().to_string());
         };
         let experiment = load(self.0.folder(), &Overrides::default()).map_err(|mut error| {
+            // What is wrong with the user's strategy is wrong with its variant too.
+            let in_own = |problem: &Problem| own_name(problem).is_some();
+            if error.problems.iter().any(in_own) {
+                let variant = format!("strategies.{OTHER_PACE}.");
+                error.problems.retain(|problem| in_own(problem) || !problem.field.starts_with(&variant));
+            }
             error.problems.iter_mut().for_each(rename);
             ImportError::Input(error)
         })?;

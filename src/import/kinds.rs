@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
+use super::sources::is_command;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, ReadObject, objects};
 
@@ -33,7 +34,7 @@ pub(super) struct ExpectedKind {
     group: &'static str,
     /// Objects without a kind are expected too.
     may_lack_kind: bool,
-    /// The command that writes such a file.
+    /// The command that writes such a file, or the name of a file that people write.
     pub(super) command: &'static str,
 }
 
@@ -56,7 +57,7 @@ pub(super) const CLUSTER_GROUPS: ExpectedKind =
     kubernetes("--cluster-groups", &["ClusterGroup"], FLEET, "kubectl get clustergroups.fleet.cattle.io -A -o json");
 pub(super) const GIT_REPO: ExpectedKind =
     kubernetes("--gitrepo", &["GitRepo"], FLEET, "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml");
-pub(super) const FLEET_YAML: ExpectedKind = without_kind("--strategy", "a fleet.yaml");
+pub(super) const FLEET_YAML: ExpectedKind = without_kind("--strategy", "fleet.yaml");
 pub(super) const MEMBERS: ExpectedKind =
     kubernetes("--members", &["MemberCluster"], KUBEFLEET, "kubectl get memberclusters -o json");
 pub(super) const PLACEMENT: ExpectedKind = kubernetes(
@@ -170,7 +171,10 @@ impl ExpectedKind {
             Some(option) if option != self.option => format!("this is {what}; use {option}"),
             _ => format!("this is {what}"),
         };
-        let help = shape.help().unwrap_or_else(|| format!("{} reads `{}`", self.option, self.command));
+        let help = shape.help().unwrap_or_else(|| match is_command(self.command) {
+            true => format!("{} reads `{}`", self.option, self.command),
+            false => format!("{} reads a {}", self.option, self.command),
+        });
         object.problem("", message).with_help(help)
     }
 }
@@ -310,7 +314,7 @@ impl ExportShape {
     }
 
     /// A short name.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             Self::Kubernetes(kind, _) => kind.clone(),
             Self::Client(found, _) => found.name.to_owned(),

@@ -98,12 +98,21 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let (placement, staged) = strategies(sources, texts)?;
     let mut picked: Vec<usize> = (0..members.len()).collect();
     if let Some(placement) = &placement {
-        let found = pick(placement, &members)?;
+        let leaving = leaving.iter().map(|member| (member.value.name(), "is leaving the fleet"));
+        let waiting = waiting.iter().map(|member| (member.value.name(), "has not joined the fleet"));
+        let found = pick(placement, &members, &leaving.chain(waiting).collect::<Vec<_>>())?;
         picked = found.members;
         notes.extend(found.notes);
         read_lines.push(format!("{}: a placement", placement.file.origin));
     }
     if let Some(staged) = &staged {
+        notes.extend(staged.others.iter().find(|kind| kind.ends_with("StagedUpdateRun")).map(|kind| {
+            let file = &staged.file.origin;
+            format!(
+                "left out: a {kind} in {file}; to simulate it, save it as run.yaml beside experiment.yaml, and write \
+                 `runs: [{{file: run.yaml}}]` below the `file` of kubeFleetStaged"
+            )
+        }));
         read_lines.push(format!("{}: the stages of update runs", staged.file.origin));
     }
     let target = |at: &usize| FleetTarget {
@@ -167,10 +176,10 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStr
     }
 }
 
-fn pick(placement: &FoundStrategy, members: &[MemberView]) -> OrProblems<Picked> {
+fn pick(placement: &FoundStrategy, members: &[MemberView], away: &[(&str, &str)]) -> OrProblems<Picked> {
     let read = placement.read::<PlacementObject>()?;
-    let refused = |(field, reason, help): NotPicked| vec![placement.problem(&field, reason).with_help(help)];
-    read.spec.pick(&read.status, members).map_err(refused)
+    let refused = |(field, reason, help): NotPicked| placement.problem(&field, reason).with_help(help);
+    read.spec.pick(&read.status, members, away).map_err(|reasons| reasons.into_iter().map(refused).collect())
 }
 
 fn strategy_of(

@@ -103,7 +103,7 @@ pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result
     let mut left_out = Vec::new();
     if let (Some(file), Some(name)) = (&draft.fleet.strategy.file, &names.strategy) {
         let is_set = draft.fleet.strategy.product == ARGO_CD;
-        let copy = is_set.then(|| application_set::without_template_labels(&file.text)).flatten();
+        let copy = is_set.then(|| application_set::without_template_names(&file.text)).flatten();
         left_out = write_kept(&staged, name, copy.as_ref().unwrap_or(&file.text).as_bytes())?;
         warnings = staged.check(origin)?;
     }

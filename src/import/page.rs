@@ -25,6 +25,9 @@ pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
 /// The name of the strategy that was imported.
 pub(super) const EXPORTED: &str = "as-exported";
 
+/// The name of the same strategy with other limits.
+pub(super) const OTHER_PACE: &str = "other-pace";
+
 /// Columns of a comment without its mark.
 const WIDTH: usize = 113;
 
@@ -256,7 +259,7 @@ fn strategies(
     }
     if let Some(sweep) = &sweep {
         page.comment(2, "The same, with other limits: see `sweep`.");
-        page.line(2, "other-pace:");
+        page.line(2, &format!("{OTHER_PACE}:"));
         own_strategy(page, strategy, files, in_place, sweep.also);
         strategy.guesses.iter().for_each(|guess| page.line(6, &assignment(guess)));
     }
@@ -264,7 +267,8 @@ fn strategies(
     page.line(2, "all-at-once: {allAtOnce: {}}");
     let Some(sweep) = sweep else { return };
     page.blank();
-    page.line(0, &format!("sweep: {{strategies.other-pace.{}.{}: {}}}", strategy.product, sweep.path, sweep.values));
+    let product = strategy.product;
+    page.line(0, &format!("sweep: {{strategies.{OTHER_PACE}.{product}.{}: {}}}", sweep.path, sweep.values));
     page.blank();
     page.comment(
         0,

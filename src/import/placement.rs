@@ -130,9 +130,16 @@ impl PickingSpec {
 
     /// The clusters that the placement picks of these.
     ///
+    /// `away`: names of further members, which cannot be picked, and why.
+    ///
     /// # Errors
-    /// When a selector is invalid, the scheduler's choice is not known, or no cluster is picked.
-    pub(super) fn pick(&self, status: &PickingStatus, members: &[MemberView]) -> Result<Picked, NotPicked> {
+    /// When a selector is invalid, the scheduler's choice is not known, or a cluster or all cannot be picked.
+    pub(super) fn pick(
+        &self,
+        status: &PickingStatus,
+        members: &[MemberView],
+        away: &[(&str, &str)],
+    ) -> Result<Picked, Vec<NotPicked>> {
         let named = status.members(members);
         if !named.is_empty() {
             let note = format!("the {} of the placement's status are its targets", counted(named.len(), "member"));
@@ -140,20 +147,20 @@ impl PickingSpec {
         }
         let policy = &self.policy;
         match policy.placement_type.as_deref() {
-            Some("PickFixed") => return policy.fixed(members),
+            Some("PickFixed") => return policy.fixed(members, away),
             Some("PickN") => {
                 let reason = "the placement has no status, so that the picked clusters are not known";
-                return Err(("spec.policy.placementType".to_owned(), reason.to_owned(), WITH_STATUS));
+                return Err(vec![("spec.policy.placementType".to_owned(), reason.to_owned(), WITH_STATUS)]);
             }
             _ => {}
         }
-        let selected = policy.selected(members)?;
+        let selected = policy.selected(members).map_err(|reason| vec![reason])?;
         let (tolerated, tainted): (Vec<usize>, Vec<usize>) =
             selected.iter().copied().partition(|member| policy.tolerates(&members[*member]));
         if tolerated.is_empty() {
             let help = "compare its affinity and tolerations with the labels and taints of the members";
             let reason = "the placement picks none of the joined member clusters";
-            return Err(("spec.policy".to_owned(), reason.to_owned(), help));
+            return Err(vec![("spec.policy".to_owned(), reason.to_owned(), help)]);
         }
         let unselected = members.len() - selected.len();
         let notes = [
@@ -175,23 +182,36 @@ impl PickingStatus {
 }
 
 impl PickingPolicy {
-    fn fixed(&self, members: &[MemberView]) -> Result<Picked, NotPicked> {
+    fn fixed(&self, members: &[MemberView], away: &[(&str, &str)]) -> Result<Picked, Vec<NotPicked>> {
         let mut picked = Vec::new();
+        let mut missing: Vec<NotPicked> = Vec::new();
         for (at, name) in self.cluster_names.iter().enumerate() {
             match members.iter().position(|member| member.name == *name) {
                 Some(index) => picked.push(index),
                 None => {
-                    let reason = format!("`{name}` is not among the joined member clusters");
-                    let help = "export all members: `kubectl get memberclusters -o json`";
-                    return Err((format!("spec.policy.clusterNames[{at}]"), reason, help));
+                    let (why, help) = match away.iter().find(|(away, _)| away == name) {
+                        Some((_, why)) => (*why, "KubeFleet does not pick it; remove the name from a copy of the file"),
+                        None => (
+                            "is not among the member clusters",
+                            "export all members: `kubectl get memberclusters -o json`",
+                        ),
+                    };
+                    missing.push((format!("spec.policy.clusterNames[{at}]"), format!("`{name}` {why}"), help));
                 }
             }
+        }
+        if !missing.is_empty() {
+            return Err(missing);
         }
         picked.sort_unstable();
         picked.dedup();
         if picked.is_empty() {
             let help = "KubeFleet refuses this too; name at least one";
-            return Err(("spec.policy.clusterNames".to_owned(), "the placement names no clusters".to_owned(), help));
+            return Err(vec![(
+                "spec.policy.clusterNames".to_owned(),
+                "the placement names no clusters".to_owned(),
+                help,
+            )]);
         }
         let note = left_out(members.len() - picked.len(), "member", "not named by the placement");
         Ok(Picked { members: picked, notes: note.into_iter().collect() })
@@ -259,9 +279,12 @@ mod tests {
         let spec: PickingSpec = serde_saphyr::from_str(spec).expect("a spec");
         let status: PickingStatus = serde_saphyr::from_str(status).expect("a status");
         let members = members();
-        match spec.pick(&status, &members) {
+        match spec.pick(&status, &members, &[("y", "is leaving the fleet")]) {
             Ok(picked) => Ok(picked.members.into_iter().map(|at| members[at].name.clone()).collect()),
-            Err((field, reason, _)) => Err(format!("{field}: {reason}")),
+            Err(reasons) => {
+                let reasons = reasons.into_iter().map(|(field, reason, _)| format!("{field}: {reason}"));
+                Err(reasons.collect::<Vec<_>>().join("; "))
+            }
         }
     }
 
@@ -291,8 +314,9 @@ mod tests {
     fn a_placement_without_clusters_says_why() {
         for (spec, message) in [
             (
-                "policy: {placementType: PickFixed, clusterNames: [x]}",
-                "spec.policy.clusterNames[0]: `x` is not among the joined member clusters",
+                "policy: {placementType: PickFixed, clusterNames: [x, a, y]}",
+                "spec.policy.clusterNames[0]: `x` is not among the member clusters; \
+                 spec.policy.clusterNames[2]: `y` is leaving the fleet",
             ),
             (
                 "policy: {placementType: PickN, numberOfClusters: 2}",

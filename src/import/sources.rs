@@ -80,6 +80,16 @@ pub struct ImportSources {
     pub clock: Option<Timestamp>,
 }
 
+/// Returns true if it is a command, and not the name of a file that people write.
+pub(super) fn is_command(command: &str) -> bool {
+    command.contains(' ')
+}
+
+/// The fix where a file is not what it should be: the command that writes one, or the name of such a file.
+pub(super) fn written(command: &str) -> String {
+    if is_command(command) { format!("write it with `{command}`") } else { format!("name your {command}") }
+}
+
 /// The texts of the files of an import.
 #[derive(Default)]
 pub(crate) struct Texts {
@@ -111,11 +121,7 @@ impl Texts {
             }
             return Ok(Arc::clone(known));
         }
-        // What is no command is the name of a file that people write.
-        let written = || match command.contains(' ') {
-            true => format!("write it with `{command}`"),
-            false => format!("name your {command}"),
-        };
+        let written = || written(command);
         let mut bytes = Vec::new();
         let opened = open_input(path).and_then(unpacked);
         let read = opened.and_then(|opened| opened.take(MOST_BYTES + 1).read_to_end(&mut bytes));

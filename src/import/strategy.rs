@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::draft::StrategyFile;
 use super::kinds::{ExpectedKind, ExportShape};
-use super::sources::Texts;
+use super::sources::{Texts, written};
 use crate::document::problem::{OrProblems, Problem, Source};
 use crate::document::yaml::to_yaml;
 use crate::io::is_stdin;
@@ -19,6 +19,8 @@ pub(super) struct FoundStrategy {
     /// The file as the user wrote it, for the places of problems.
     source: Arc<Source>,
     number: usize,
+    /// The kinds of other objects in the file.
+    pub(super) others: Vec<String>,
 }
 
 impl FoundStrategy {
@@ -56,12 +58,10 @@ pub(super) fn read(
     let shapes: Vec<ExportShape> = all.iter().map(ExportShape::of).collect();
     let mut found = all.iter().zip(&shapes).enumerate().filter(|(_, (_, shape))| is_it(shape));
     let Some((number, (object, _))) = found.next() else {
+        let help = written(expected.command);
         return Err(match (all.first(), shapes.first()) {
             (Some(object), Some(shape)) => vec![expected.wrong_kind(object, shape)],
-            _ => vec![
-                Problem::of_file(&source.name, "the file has no values")
-                    .with_help(format!("write it with `{}`", expected.command)),
-            ],
+            _ => vec![Problem::of_file(&source.name, "the file has no values").with_help(help)],
         });
     };
     if let Some((_, (second, _))) = found.next() {
@@ -70,7 +70,8 @@ pub(super) fn read(
     }
     let (name, text) = text_of(path, default_name, &source, object, all.len());
     let file = StrategyFile { name, origin: source.name.clone(), text };
-    Ok(FoundStrategy { file, source: Arc::clone(&source), number })
+    let others = shapes.iter().enumerate().filter(|(at, _)| *at != number).map(|(_, shape)| shape.name());
+    Ok(FoundStrategy { file, source: Arc::clone(&source), number, others: others.collect() })
 }
 
 /// The whole text where it is the object alone, else the object as YAML.

@@ -265,16 +265,17 @@ impl Checker<'_> {
             None => None,
         };
         let namespace = written.namespace.as_deref().or(repo.as_ref().and_then(GitRepo::namespace));
-        let mut found = self.of_workspace(&found, namespace)?;
-        if let Some(repo) = repo {
+        let (space, mut found) = self.of_workspace(&found, namespace)?;
+        if let Some(repo) = &repo {
             let groups = written.cluster_groups.as_ref().and_then(|name| self.files.read(name).ok());
-            let groups = groups.and_then(|source| inventory::groups(&source).ok()).unwrap_or_default();
+            let groups = groups.and_then(|source| inventory::groups(&source, space).ok()).unwrap_or_default();
             found = repo.targets(found, &groups, &mut self.context)?;
         }
         self.regions_of_rows(&found, regions);
         let default = written.default.clone().unwrap_or_default();
         let default = self.link_fields(&path.key("default"), &default, regions);
         let labels: Vec<&Labels> = found.iter().map(|cluster| &cluster.labels).collect();
+        let is_paused = repo.is_some_and(|repo| repo.is_paused());
         let mut rules = Vec::new();
         for (index, rule) in written.links.iter().enumerate() {
             let path = path.key("links").index(index);
@@ -288,7 +289,7 @@ impl Checker<'_> {
                 name: cluster.name.clone(),
                 group: cluster.namespace.clone(),
                 labels: Arc::new(cluster.labels.clone()),
-                paused: cluster.paused,
+                paused: cluster.paused || is_paused,
                 registered: cluster.registered,
                 ..ClusterSpec::default()
             };
@@ -317,16 +318,16 @@ impl Checker<'_> {
         }
     }
 
-    /// The clusters of one workspace.
+    /// A workspace and its clusters.
     fn of_workspace<'c>(
         &mut self,
         clusters: &'c [InventoryCluster],
         wanted: Option<&str>,
-    ) -> Option<Vec<&'c InventoryCluster>> {
+    ) -> Option<(&'c str, Vec<&'c InventoryCluster>)> {
         let found = inventory::of_workspace(clusters, wanted, "set `inventory.namespace` to");
         let path = Path::of("inventory");
         let path = if wanted.is_some() { path.key("namespace") } else { path };
-        found.map(|(_, found)| found).map_err(|(message, help)| self.report(&path, message, &help)).ok()
+        found.map_err(|(message, help)| self.report(&path, message, &help)).ok()
     }
 
     fn inventory_file(&mut self, name: &str) -> Option<Arc<Vec<InventoryCluster>>> {
@@ -395,7 +396,9 @@ impl Checker<'_> {
         if let Some(name) = inventory.and_then(|inventory| inventory.cluster_groups.as_ref())
             && let Some(source) = self.file(name, &Path::of("inventory").key("clusterGroups"))
         {
-            match inventory::groups(&source) {
+            // The clusters of the inventory come first, with their namespace as their group.
+            let space = clusters.first().map_or("", |cluster| &cluster.group);
+            match inventory::groups(&source, space) {
                 // A group of a real inventory may well be empty; only what is written for this experiment may not.
                 Ok(found) => groups.extend(found),
                 Err(problems) => self.problems.extend(problems),

@@ -148,7 +148,8 @@ fn of_git_repo(git_repo: &str) -> Result<Vec<String>, String> {
     let clusters = [("fleet-local", "local"), ("fleet-default", "a"), ("fleet-default", "b"), ("edge", "c")];
     let written = "{file: clusters.json, gitRepo: gitrepo.yaml, clusterGroups: groups.json}";
     let groups = r#"{"kind": "List", "items": [{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroup",
-        "metadata": {"name": "shops"}, "spec": {"selector": {"matchLabels": {"env": "prod"}}}}]}"#;
+        "metadata": {"name": "shops"}, "spec": {"selector": {"matchLabels": {"env": "prod"}}}},
+        {"metadata": {"name": "lab", "namespace": "edge"}, "spec": {"selector": {}}}]}"#;
     let files = [
         ("experiment.yaml", experiment(written)),
         ("clusters.json", inventory(&clusters)),
@@ -162,7 +163,8 @@ fn of_git_repo(git_repo: &str) -> Result<Vec<String>, String> {
         return Err(text(&checked.stderr));
     }
     let experiment = loaded(folder.path());
-    Ok(experiment.variants[0].scenario.world.clusters.iter().map(|cluster| cluster.name.clone()).collect())
+    let clusters = experiment.variants[0].scenario.world.clusters.iter();
+    Ok(clusters.map(|cluster| format!("{}{}", cluster.name, if cluster.paused { " (paused)" } else { "" })).collect())
 }
 
 #[test]
@@ -178,8 +180,12 @@ fn a_git_repo_decides_which_clusters_are_targets() {
     assert_eq!(repo("fleet-default", "targets: [{clusterName: b}]"), names(&["b"]));
     assert_eq!(repo("fleet-default", "targets: [{clusterName: b}, {clusterGroup: shops}]"), names(&["a", "b"]));
     assert_eq!(repo("edge", "targets: [{clusterSelector: {matchLabels: {env: prod}}}]"), names(&["c"]));
+    assert_eq!(repo("edge", "paused: true, targets: [{clusterName: c}]"), names(&["c (paused)"]));
+    assert_eq!(repo("edge", "targets: [{clusterGroup: lab}]"), names(&["c"]));
     for (targets, message) in [
         ("targets: [{clusterName: x}]", "spec.targets: the targets select no cluster of the inventory"),
+        // It is a group of `edge`.
+        ("targets: [{clusterGroup: lab}]", "spec.targets: the targets select no cluster of the inventory"),
         ("targets: []", "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here"),
     ] {
         let refused = repo("fleet-default", targets).expect_err(message);
@@ -188,4 +194,19 @@ fn a_git_repo_decides_which_clusters_are_targets() {
     }
     let refused = of_git_repo("kind: Bundle\n").expect_err("another kind");
     assert!(refused.contains("the file must be a GitRepo, and this is a Bundle"), "{refused}");
+}
+
+#[test]
+fn a_partition_by_group_has_clusters_of_the_groups_own_namespace() {
+    let groups = r#"[{"metadata": {"name": "eu", "namespace": "fleet-default"}, "spec": {}},
+        {"metadata": {"name": "eu", "namespace": "edge"}, "spec": {"selector": {}}}]"#;
+    let fleet_yaml = "rolloutStrategy: {partitions: [{name: p, clusterGroup: eu}, {name: q, clusterSelector: {}}]}\n";
+    let folder = folder_with(&[
+        ("experiment.yaml", &experiment("{file: clusters.json, clusterGroups: groups.json}")),
+        ("clusters.json", &inventory(&[("fleet-default", "a"), ("fleet-default", "b")])),
+        ("groups.json", groups),
+        ("fleet.yaml", fleet_yaml),
+    ]);
+    let explained = text(&fleetsim(folder.path()).args(["explain", "."]).assert().success().get_output().stdout);
+    assert!(explained.contains("partitions[0] (`p`) matches no cluster"), "{explained}");
 }

@@ -17,6 +17,8 @@ use super::inventory::InventoryCluster;
 /// The group that gets the bundles of a GitRepo without targets.
 const DEFAULT_GROUP: &str = "default";
 
+const NAME_GROUPS: &str = "name the file with the groups of its namespace: `inventory.clusterGroups`, or --cluster-groups of `fleetsim import`";
+
 /// The parts of a GitRepo that decide its targets.
 #[derive(Debug, Default, Deserialize)]
 struct GitRepoFile {
@@ -33,6 +35,9 @@ struct GitRepoMetadata {
 
 #[derive(Debug, Default, Deserialize)]
 struct GitRepoSpec {
+    /// Pauses the bundles.
+    #[serde(default)]
+    paused: bool,
     /// Selects as an entry of `partitions` does.
     targets: Option<Vec<ManualPartition>>,
 }
@@ -71,6 +76,17 @@ impl GitRepo {
         self.file.metadata.namespace.as_deref()
     }
 
+    /// Returns true if its bundles are paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.file.spec.paused
+    }
+
+    /// The first cluster group that a target names and that is not among these.
+    pub(crate) fn unknown_group(&self, groups: &[FleetGroup]) -> Option<&str> {
+        let named = self.file.spec.targets.iter().flatten().map(|target| target.cluster_group.as_str());
+        named.filter(|name| !name.is_empty()).find(|name| groups.iter().all(|(group, _)| group.name != *name))
+    }
+
     /// The targets among the clusters of the workspace. `None`: a problem was reported.
     pub(crate) fn targets<'c>(
         &self,
@@ -98,10 +114,16 @@ impl GitRepo {
             clusters.into_iter().zip(selected).filter(|(_, is)| *is).map(|(found, _)| found).collect();
         if targets.is_empty() {
             let (message, help) = match written {
-                Some(_) => ("the targets select no cluster of the inventory", "compare the selectors with the labels"),
+                Some(_) => (
+                    "the targets select no cluster of the inventory",
+                    match self.unknown_group(groups) {
+                        Some(_) => NAME_GROUPS,
+                        None => "compare the selectors with the labels",
+                    },
+                ),
                 None => (
                     "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here",
-                    "add `targets`, or name the file with the groups in `inventory.clusterGroups`",
+                    NAME_GROUPS,
                 ),
             };
             context.problems.push(self.document.at(&path, message).with_help(help));

@@ -99,20 +99,24 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     Ok(of_objects(&objects))
 }
 
-/// Reads cluster groups; there may be none.
+/// Reads the cluster groups of a workspace; there may be none.
 ///
 /// # Errors
 /// All that is wrong with the file.
-pub(crate) fn groups(source: &Arc<Source>) -> Result<Vec<FleetGroup>, Vec<Problem>> {
+pub(crate) fn groups(source: &Arc<Source>, space: &str) -> Result<Vec<FleetGroup>, Vec<Problem>> {
     let command = "kubectl get clustergroups.fleet.cattle.io -A -o json";
-    let objects: Vec<GroupObject> = objects(source, "ClusterGroup", command)?;
-    Ok(objects.into_iter().map(group).collect())
+    Ok(groups_of_workspace(objects(source, "ClusterGroup", command)?, space))
 }
 
-/// A group with its selector.
-pub(crate) fn group(object: GroupObject) -> FleetGroup {
-    let group = ClusterGroup { name: object.name().to_owned(), labels: object.labels() };
-    (Arc::new(group), object.spec.selector)
+/// The groups that can have clusters of a workspace, with their selectors: a group has members in its own namespace
+/// only. Where the clusters or the group have no namespace, it is taken for the same.
+pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec<FleetGroup> {
+    let is_in = |own: &str| own.is_empty() || space.is_empty() || own == space;
+    let group = |object: GroupObject| {
+        let group = ClusterGroup { name: object.name().to_owned(), labels: object.labels() };
+        (Arc::new(group), object.spec.selector)
+    };
+    objects.into_iter().filter(|object| is_in(object.namespace())).map(group).collect()
 }
 
 /// The state of a cluster while its agent has never reported.
@@ -338,9 +342,22 @@ mod tests {
     fn groups_are_read_with_their_selector() {
         let text = r#"{"items": [{"kind": "ClusterGroup", "metadata": {"name": "g", "labels": {"tier": "1"}},
             "spec": {"selector": {"matchLabels": {"env": "prod"}}}}, {"metadata": {"name": "h"}, "spec": {}}]}"#;
-        let read = groups(&source(text)).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let read = groups(&source(text), "fleet-default").unwrap_or_else(|problems| panic!("{problems:?}"));
         assert_eq!(read[0].1.as_ref().map(|s| s.match_labels.len()), Some(1));
         assert_eq!((read[1].0.name.as_str(), &read[1].1), ("h", &None));
+    }
+
+    #[test]
+    fn groups_of_other_workspaces_are_left_out() {
+        let text = r#"[{"metadata": {"name": "eu", "namespace": "fleet-default"}, "spec": {}},
+            {"metadata": {"name": "eu", "namespace": "other"}, "spec": {"selector": {}}}]"#;
+        let selectors = |space: &str| -> Vec<bool> {
+            let read = groups(&source(text), space).unwrap_or_else(|problems| panic!("{problems:?}"));
+            read.iter().map(|(_, selector)| selector.is_some()).collect()
+        };
+        assert_eq!(selectors("fleet-default"), [false]);
+        assert_eq!(selectors("other"), [true]);
+        assert_eq!(selectors(""), [false, true], "clusters of a table have no namespace");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod bad;
 mod exports;
 mod page;
+mod scope;
 mod sources;
 mod ways;
 

@@ -111,9 +111,10 @@ fn applications_are_computed_from_cluster_secrets_without_their_credentials() {
     let folder = folder(&[("secrets.json", json(&cluster_secrets(6))), ("set.yaml", APPLICATION_SET.to_owned())]);
     let imported = printed(folder.path(), "import --clusters secrets.json --strategy set.yaml -o out");
     assert!(imported.contains("note: left out: 1 Secret without a cluster"), "{imported}");
-    assert_eq!(targets(folder.path()), ["eu-0", "eu-1", "eu-2", "eu-3", "eu-4", "eu-5"]);
+    let names_of_template = ["shop-eu-0", "shop-eu-1", "shop-eu-2", "shop-eu-3", "shop-eu-4", "shop-eu-5"];
+    assert_eq!(targets(folder.path()), names_of_template);
     let table = fs::read_to_string(folder.path().join("out/clusters.csv")).expect("written");
-    assert_eq!(table.lines().nth(1), Some("eu-0,ring=canary"));
+    assert_eq!(table.lines().nth(1), Some("shop-eu-0,ring=canary"));
     for name in names(&folder.path().join("out")) {
         let text = fs::read_to_string(folder.path().join("out").join(&name)).expect("text");
         assert!(!text.contains("eyJiZWFyZXJUb2tlbiI6"), "{name} has no credentials");
@@ -148,7 +149,7 @@ fn clusters_are_read_as_argo_cds_client_prints_them() {
     let folder = folder(&[("clusters.json", json(&clusters)), ("set.yaml", APPLICATION_SET.to_owned())]);
     let imported = printed(folder.path(), "import --clusters clusters.json --strategy set.yaml -o out");
     assert!(imported.contains("note: left out: 1 cluster not selected by the generators"), "{imported}");
-    assert_eq!(targets(folder.path()), ["eu-1", "eu-2"]);
+    assert_eq!(targets(folder.path()), ["shop-eu-1", "shop-eu-2"]);
 }
 
 #[test]
