@@ -174,7 +174,7 @@ fn read_series(source: &Arc<Source>, column: Option<&str>) -> OrProblem<Vec<(Sim
     let names: Vec<String> = reader.headers().map_err(broken)?.iter().map(str::to_owned).collect();
     let found = column.map_or(Some(1), |column| names.iter().position(|name| name == column));
     let Some((index, name)) = found.and_then(|index| Some((index, names.get(index)?))) else {
-        let name = column.map_or("of rates".to_owned(), |column| format!("`{column}`"));
+        let name = column.map_or_else(|| "of rates".to_owned(), |column| format!("`{column}`"));
         return Err(at(0, "", format!("the file has no column {name}"), &format!("it has {}", some_of(&names))));
     };
     let mut steps: Vec<(SimDuration, BytesPerSec)> = Vec::new();
