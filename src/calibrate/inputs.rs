@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::prometheus::MetricKind;
+use crate::scenario::constants::is_setting;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::calibration::COMPRESSION_RATIO;
 
@@ -123,6 +124,9 @@ fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
 
 fn column(text: &str) -> Result<DurationColumn, String> {
     let (path, setting) = text.split_once('=').map_or((text, None), |(path, setting)| (path, Some(setting.to_owned())));
+    if let Some(unknown) = setting.as_deref().filter(|setting| !is_setting(setting)) {
+        return Err(format!("unknown setting `{unknown}`; write one of an experiment, such as `node.startOverhead`"));
+    }
     match path.rsplit_once(':') {
         Some((file, column)) if !file.is_empty() && !column.is_empty() => {
             Ok(DurationColumn { file: PathBuf::from(file), column: column.to_owned(), setting })

@@ -24,6 +24,9 @@ use crate::results::FileDigest;
 /// Most bytes of a value or an element.
 const MOST_BYTES: usize = 16_000_000;
 
+/// The fix of a file that is not as its command writes it.
+const WRITE_AGAIN: &str = "write the file again with the command it came from";
+
 /// Bytes of the first line that are kept for errors.
 const HEAD: usize = 64;
 
@@ -187,7 +190,7 @@ fn in_words(error: &serde_json::Error) -> (String, &'static str) {
         return (format!("the JSON ends too early: {message}"), help);
     }
     let what = if error.is_data() { "a field has another type than expected" } else { "not JSON" };
-    (format!("{what}: {message}"), "write the file again with the command it came from")
+    (format!("{what}: {message}"), WRITE_AGAIN)
 }
 
 /// Reads a value; the elements of the array that a path leads to are handed over one by one, and left out of it.
@@ -333,7 +336,7 @@ impl JsonStream {
                 let second = if first == Some(b'[') { tape.take().and_then(|_| tape.next_visible())? } else { None };
                 Ok((first, second))
             };
-            match first().map_err(|error| self.input.unreadable(&error))? {
+            match first().map_err(|error| self.unread(&tape, &error))? {
                 (None, _) => return Ok(None),
                 (Some(b'{'), _) => return Ok(Some(self.path)),
                 (Some(b'['), Some(b'{')) => return Ok(Some(&[])),
@@ -347,7 +350,7 @@ impl JsonStream {
     fn skip_line(&mut self) -> OrProblem<()> {
         let mut tape = self.tape.borrow_mut();
         loop {
-            match tape.take().map_err(|error| self.input.unreadable(&error))? {
+            match tape.take().map_err(|error| self.unread(&tape, &error))? {
                 None | Some(b'\n') => break,
                 Some(_) => {}
             }
@@ -371,12 +374,16 @@ impl JsonStream {
         if !error.is_io() {
             return Box::new(tape.problem(self.name(), tape.seen.len().saturating_sub(1), "", message).with_help(help));
         }
-        let error = io::Error::from(error);
+        self.unread(&tape, &error.into())
+    }
+
+    /// Why the next byte cannot be read.
+    fn unread(&self, tape: &Tape, error: &io::Error) -> Box<Problem> {
         if error.kind() != ErrorKind::FileTooLarge {
-            return self.input.unreadable(&error);
+            return self.input.unreadable(error);
         }
-        let message = format!("a JSON value must have at most {MOST_BYTES} bytes");
+        let message = format!("a JSON value or another line must have at most {MOST_BYTES} bytes");
         let problem = Arc::new(Source { name: self.name().to_owned(), text: String::new() }).at(0..0, "", message);
-        Box::new(problem.in_part_after(tape.begins.lines, tape.begins.characters).with_help(help))
+        Box::new(problem.in_part_after(tape.begins.lines, tape.begins.characters).with_help(WRITE_AGAIN))
     }
 }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::report::{self, ChartWidth};
-use fleetsim::results::{CALIBRATION_FILE, PLAN_FILE, Provenance, Publication, SENSITIVITY_FILE, restore};
+use fleetsim::results::{
+    CALIBRATION_FILE, PLAN_FILE, Provenance, Publication, ResultsError, SENSITIVITY_FILE, restore,
+};
 
 use super::simulation::place_of;
 use super::{Failure, OutputFormat, output};
@@ -40,14 +42,15 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let (folder, format, width) = (publication.folder(), args.format, args.width);
+    let original = |error: ResultsError| error.of_original(folder, &args.results);
     let text = if has(PLAN_FILE) {
-        format.record(&report::draw_plan(folder, width)?, report::plan_text)
+        format.record(&report::draw_plan(folder, width).map_err(original)?, report::plan_text)
     } else if has(SENSITIVITY_FILE) {
-        format.record(&report::draw_sensitivity(folder, width)?, report::sensitivity_text)
+        format.record(&report::draw_sensitivity(folder, width).map_err(original)?, report::sensitivity_text)
     } else if has(CALIBRATION_FILE) {
-        format.record(&report::draw_calibration(folder, width)?, report::calibration_text)
+        format.record(&report::draw_calibration(folder, width).map_err(original)?, report::calibration_text)
     } else {
-        let results = report::draw_folder(folder, width)?;
+        let results = report::draw_folder(folder, width).map_err(original)?;
         output::junit(args.junit.as_deref(), &results, std::slice::from_ref(&args.results))?;
         format.comparison(&results)
     };

@@ -32,8 +32,10 @@ impl InputFile {
     }
 
     fn source(&self, name: String) -> Result<Arc<Source>, String> {
-        let text = text_of(&self.bytes).map(str::to_owned).ok_or_else(|| "it is not UTF-8 text".to_owned())?;
-        Ok(Arc::new(Source { name, text }))
+        match text_of(&self.bytes).filter(|text| !text.contains('\0')) {
+            Some(text) => Ok(Arc::new(Source { name, text: text.to_owned() })),
+            None => Err(not_utf8(&self.bytes)),
+        }
     }
 
     /// The bytes that are copied into results, and the names of fields that are left out because they decide nothing.
@@ -141,6 +143,15 @@ fn text_of(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)).ok()
 }
 
+/// Why bytes are not text in UTF-8, and the fix. Of ASCII letters UTF-16 makes a letter and a zero.
+fn not_utf8(bytes: &[u8]) -> String {
+    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    let wrong = bytes.iter().position(|byte| *byte == 0).map_or(valid, |zero| zero.min(valid));
+    let line = bytes[..wrong].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let utf16 = if bytes[..bytes.len().min(4)].contains(&0) { ", but probably UTF-16" } else { "" };
+    format!("it is not UTF-8 text{utf16}: line {line} has an invalid byte; save the file as UTF-8")
+}
+
 /// The hash of the values of a YAML file. `None` for another file, or one that is not valid.
 fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     if ![".yaml", ".yml"].iter().any(|ending| name.ends_with(ending)) {
@@ -196,18 +207,25 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.json"), "abc").expect("written");
         fs::write(folder.path().join("bom.json"), "\u{feff}x").expect("written");
-        fs::write(folder.path().join("binary"), [0xff, 0xfe, 0]).expect("written");
+        fs::write(folder.path().join("binary"), b"a\n\xe9").expect("written");
+        fs::write(folder.path().join("utf16"), b"\xff\xfea\0").expect("written");
+        fs::write(folder.path().join("utf16-unmarked"), b"a\0b\0").expect("written");
         let mut files = Files::in_folder(folder.path().to_owned());
         assert_eq!(files.read("a.json").map(|source| source.text.clone()), Ok("abc".to_owned()));
         assert_eq!(files.read("a.json").map(|source| source.text.clone()), Ok("abc".to_owned()));
         assert_eq!(files.read("bom.json").map(|source| source.text.clone()), Ok("x".to_owned()));
         assert_eq!(files.read("b.json").unwrap_err(), "there is no such file");
         assert_eq!(files.read(".").unwrap_err(), "it is a folder, not a file");
-        assert_eq!(files.read("binary").unwrap_err(), "it is not UTF-8 text");
+        let invalid = "it is not UTF-8 text: line 2 has an invalid byte; save the file as UTF-8";
+        assert_eq!(files.read("binary").unwrap_err(), invalid);
+        for utf16 in ["utf16", "utf16-unmarked"] {
+            let error = files.read(utf16).unwrap_err();
+            assert!(error.starts_with("it is not UTF-8 text, but probably UTF-16: line 1 has"), "{error}");
+        }
         let inputs = files.into_inputs();
         assert_eq!(
             inputs.iter().map(|input| input.path.as_str()).collect::<Vec<_>>(),
-            ["a.json", "bom.json", "binary"]
+            ["a.json", "bom.json", "binary", "utf16", "utf16-unmarked"]
         );
         // `printf abc | sha256sum`
         assert_eq!(inputs[0].sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -88,7 +88,21 @@ impl de::Error for ReadError {
     }
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::custom(format!("expected {}, found {}", expected_in_words(&expected.to_string()), in_words(&found)))
+        let expected = expected.to_string();
+        let most = most(&expected).filter(|most| match found {
+            de::Unexpected::Unsigned(number) => number > *most,
+            de::Unexpected::Float(number) => number.is_finite() && number >= *most as f64 + 1.0,
+            _ => false,
+        });
+        let (words, found_in_words) = (expected_in_words(&expected), in_words(&found));
+        let is_whole = |number: f64| words.starts_with("a whole number") && number >= 0.0 && number.fract() == 0.0;
+        Self::custom(match (most, found) {
+            (Some(most), _) => format!("expected a whole number, at most {most}, found {found_in_words}"),
+            (None, de::Unexpected::Float(number)) if is_whole(number) => {
+                format!("expected {words}, found {found_in_words}; write it as `{number:.0}`")
+            }
+            _ => format!("expected {words}, found {found_in_words}"),
+        })
     }
 
     fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -106,6 +120,17 @@ impl de::Error for ReadError {
     fn missing_field(field: &'static str) -> Self {
         Self::new(Kind::MissingField(field))
     }
+}
+
+/// The largest number of one of Rust's types without a sign.
+fn most(expected: &str) -> Option<u64> {
+    Some(match expected {
+        "u8" => u8::MAX.into(),
+        "u16" => u16::MAX.into(),
+        "u32" => u32::MAX.into(),
+        "u64" | "usize" => u64::MAX,
+        _ => return None,
+    })
 }
 
 /// Serde names Rust's types; a reader of YAML knows maps, lists, texts and numbers.
@@ -128,7 +153,7 @@ fn in_words(found: &de::Unexpected<'_>) -> String {
         de::Unexpected::Bool(value) => format!("`{value}`"),
         de::Unexpected::Unsigned(value) => format!("the number {value}"),
         de::Unexpected::Signed(value) => format!("the number {value}"),
-        de::Unexpected::Float(value) => format!("the number {value}"),
+        de::Unexpected::Float(value) => format!("the number {value:?}"),
         de::Unexpected::Str(value) => format!("the text `{value}`"),
         de::Unexpected::Unit | de::Unexpected::Option => "nothing".to_owned(),
         de::Unexpected::Seq => "a list".to_owned(),

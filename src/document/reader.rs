@@ -471,6 +471,20 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_number_out_of_range_has_the_limit_and_one_with_a_point_its_whole_form() {
+        for (size, error) in [
+            ("1000000000000", "expected a whole number, at most 4294967295, found the number 1000000000000"),
+            ("99999999999999999999", "expected a whole number, at most 4294967295, found the number 1e20"),
+            ("3.0", "expected a whole number, 0 or more, found the number 3.0; write it as `3`"),
+            ("1e3", "expected a whole number, 0 or more, found the number 1000.0; write it as `1000`"),
+            ("3.5", "expected a whole number, 0 or more, found the number 3.5"),
+        ] {
+            let (_, errors) = read_text(&format!("name: x\ninner: {{size: {size}}}"));
+            assert_eq!(errors, [format!("inner.size: {error}")], "{size}");
+        }
+    }
+
+    #[test]
     fn a_choice_is_exactly_one() {
         for (text, error) in [
             ("name: x\nway: {short: 1, long: {steps: 1}}", "way: choose exactly one of `short` or `long`"),

@@ -386,8 +386,8 @@ impl Node {
         self.place(path)
     }
 
-    /// Puts `node` at `path`; maps on the way that are not there are made, with their keys at `key_at`. A key in a list
-    /// is the name of an item, and `*` is all of them.
+    /// Puts `node` at `path`, its key at `key_at`; maps on the way that are not there are made, with their keys there,
+    /// too. A key in a list is the name of an item, and `*` is all of them.
     ///
     /// # Errors
     /// The part of the path under which nothing can be put: an index or a name that is not there, or a key of a single
@@ -412,6 +412,9 @@ impl Node {
                     entries.push((Key { at: key_at.clone(), text: key.clone() }, made));
                     entries.len() - 1
                 });
+                if rest.is_empty() {
+                    entries[at].0.at = key_at.clone();
+                }
                 Some(&mut entries[at].1)
             }
             (Value::List(items), Step::Key(all)) if all == "*" && !items.is_empty() => {

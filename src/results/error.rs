@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::PROVENANCE_FILE;
 use crate::units::counted;
 
 /// Why results could not be written or read.
@@ -24,11 +25,12 @@ pub enum ResultsError {
     #[error("{} is not a folder; choose another output folder", .0.display())]
     NotAFolder(PathBuf),
     /// A folder that cannot be renamed, such as a mount point.
-    #[error("cannot replace the folder {}: {}; use a new folder in it, e.g. `{}/results`", .0.display(), .1, .0.display())]
+    #[error("cannot replace the folder {}: {}; use a new folder in it, e.g. `{}`", .0.display(), .1, .0.join("results").display())]
     Fixed(PathBuf, #[source] std::io::Error),
     /// A folder without results, or without a plan.
     #[error(
-        "{} is not a results folder: {file} is missing or damaged; name a folder that `fleetsim run` wrote",
+        "{} is not a results folder: {file} is missing, damaged or not written by fleetsim; name a folder that \
+         `fleetsim run` wrote",
         folder.display()
     )]
     NoResults {
@@ -81,6 +83,9 @@ pub enum ResultsError {
     /// A table that was modified after fleetsim wrote it.
     #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", .0.display())]
     Changed(PathBuf),
+    /// A table without a hash, so that nobody can tell whether it was modified.
+    #[error("{} is not listed in {PROVENANCE_FILE}, so it may be modified; run the experiment again", .0.display())]
+    Unlisted(PathBuf),
     /// A table that is listed but not there.
     #[error("{} is missing; run `fleetsim reproduce {}` to create it again", path.display(), folder.display())]
     Missing {
@@ -91,7 +96,7 @@ pub enum ResultsError {
     },
     /// An invalid table.
     #[error("{} is not a valid results table: {}; run the experiment again", .0.display(), .1)]
-    Table(PathBuf, #[source] csv::Error),
+    Table(PathBuf, String),
     /// An invalid provenance file.
     #[error("{} is not a valid provenance file: {}; run the experiment again", .0.display(), .1)]
     Provenance(PathBuf, #[source] serde_json::Error),
@@ -123,10 +128,21 @@ impl ResultsError {
     pub const fn is_of_input(&self) -> bool {
         match self {
             Self::Io { doing, .. } => matches!(doing.as_bytes(), b"read"),
-            Self::NoResults { .. } | Self::Changed(_) | Self::Missing { .. } | Self::Table(..) => true,
-            Self::Provenance(..) | Self::Record { .. } | Self::SchemaVersion { .. } => true,
+            Self::NoResults { .. } | Self::Changed(_) | Self::Unlisted(_) | Self::Missing { .. } => true,
+            Self::Table(..) | Self::Provenance(..) | Self::Record { .. } | Self::SchemaVersion { .. } => true,
             _ => false,
         }
+    }
+
+    /// The same error of the file in `target` that was copied to `folder`.
+    #[must_use]
+    pub fn of_original(mut self, folder: &Path, target: &Path) -> Self {
+        if let Self::Io { path, .. } | Self::Table(path, _) | Self::Record { path, .. } = &mut self
+            && let Ok(name) = path.strip_prefix(folder)
+        {
+            *path = target.join(name);
+        }
+        self
     }
 
     /// Wraps a file system error about `path`.

@@ -11,11 +11,15 @@ use std::path::{Path, PathBuf};
 use super::journal::Journal;
 use super::provenance::{sha256, to_json};
 use super::staging::{StagedFolder, files_below, is_empty};
+use super::uncertainty::UNCERTAINTY_FILES;
 use super::{
     BuildInfo, CALIBRATION_FILE, FileDigest, INPUTS_FOLDER, PLAN_FILE, PROVENANCE_FILE, Provenance, RESOLVED_FILE,
-    ResultsError, SENSITIVITY_FILE, SNIPPET_FILE,
+    ResultsError, SENSITIVITY_FILE, SNIPPET_FILE, Tables,
 };
 use crate::io::{create, read_below};
+
+/// The files of results that are not tables, but as good as these.
+const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE];
 
 /// A results folder that is being written. Dropped without [`Publication::publish`], it leaves nothing behind.
 #[derive(Debug)]
@@ -60,7 +64,7 @@ impl Publication {
         // All that the folder has of the inputs stays. Copies are often left out of what is shared.
         let is_copy = |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
         let inputs: Vec<String> = files_below(target)?.keys().filter(is_copy).cloned().collect();
-        let tables: Vec<FileDigest> = provenance.files.iter().filter(is_table).cloned().collect();
+        let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
         let renewed = Self::begin(target, provenance)?;
         for copy in inputs {
             renewed.write(&copy, &read(target, &copy)?)?;
@@ -160,12 +164,24 @@ impl Publication {
 /// When a table is missing or was modified, or there are no results.
 pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
     let provenance = Provenance::of_results(folder)?;
-    provenance.files.iter().filter(is_table).try_for_each(|table| unchanged(folder, table).map(drop))
+    listed_tables(folder, &provenance)?.try_for_each(|table| unchanged(folder, table).map(drop))
+}
+
+/// The tables of a results folder that its provenance lists, which are all that fleetsim reads.
+fn listed_tables<'p>(
+    folder: &Path,
+    provenance: &'p Provenance,
+) -> Result<impl Iterator<Item = &'p FileDigest>, ResultsError> {
+    let tables = Tables::FILES.iter().map(|(name, _)| *name).chain(UNCERTAINTY_FILES).chain(RECORDS);
+    let is_listed = |name: &str| provenance.files.iter().any(|file| file.path == name);
+    match tables.map(|name| (name, folder.join(name))).find(|(name, path)| !is_listed(name) && path.exists()) {
+        Some((_, path)) => Err(ResultsError::Unlisted(path)),
+        None => Ok(provenance.files.iter().filter(is_table)),
+    }
 }
 
 fn is_table(file: &&FileDigest) -> bool {
-    let is_record = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE].contains(&file.path.as_str());
-    is_record || [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind))
+    RECORDS.contains(&file.path.as_str()) || [".csv", ".parquet"].iter().any(|kind| file.path.ends_with(kind))
 }
 
 /// The bytes of a table, as fleetsim wrote them.

@@ -288,20 +288,22 @@ impl Provenance {
     /// When it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
         #[derive(Deserialize)]
-        struct Head {
+        struct Program {
             program: String,
+        }
+        #[derive(Deserialize)]
+        struct Version {
             schema_version: u32,
         }
         let Some((path, text)) = read_if_there(folder, PROVENANCE_FILE)? else { return Ok(None) };
-        let Ok(value) = serde_json::from_slice::<serde_json::Value>(&text) else { return Ok(None) };
-        match Head::deserialize(&value) {
-            Ok(head) if head.program == PROGRAM && head.schema_version != SCHEMA_VERSION => {
-                Err(ResultsError::SchemaVersion { path, found: head.schema_version, expected: SCHEMA_VERSION })
-            }
-            Ok(head) if head.program == PROGRAM => {
-                serde_json::from_value(value).map(Some).map_err(|source| ResultsError::Provenance(path, source))
-            }
-            _ => Ok(None),
+        match serde_json::from_slice::<Program>(&text) {
+            Ok(found) if found.program == PROGRAM => {}
+            _ => return Ok(None),
+        }
+        let damaged = |source| ResultsError::Provenance(path.clone(), source);
+        match serde_json::from_slice::<Version>(&text).map_err(damaged)?.schema_version {
+            SCHEMA_VERSION => serde_json::from_slice(&text).map(Some).map_err(damaged),
+            found => Err(ResultsError::SchemaVersion { path, found, expected: SCHEMA_VERSION }),
         }
     }
 
@@ -376,6 +378,9 @@ mod tests {
         std::fs::write(&path, r#"{"program": "fleetsim", "schema_version": 99}"#).expect("written");
         let error = Provenance::read(folder.path()).expect_err("a later format").to_string();
         assert!(error.contains("has format version 99"), "{error}");
+        std::fs::write(&path, "{\"program\": \"fleetsim\",\n\"schema_version\": -1}").expect("written");
+        let error = Provenance::read(folder.path()).expect_err("no version").to_string();
+        assert!(error.contains("is not a valid provenance file: ") && error.contains("at line 2 column"), "{error}");
     }
 
     #[test]

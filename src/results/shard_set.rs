@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::journal::decode_runs;
@@ -314,7 +315,7 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
     if let Some(shard) = FoundShard::read(folder)? {
         return Ok(vec![shard]);
     }
-    let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let is_missing = |error: &Error| error.kind() == ErrorKind::NotFound;
     let entries = match fs::read_dir(folder) {
         Err(error) if is_missing(&error) => return Err(ShardError::None(folder.to_owned())),
         entries => entries.map_err(ResultsError::io("read", folder))?,
@@ -322,6 +323,10 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.is_dir() && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')));
     paths.sort();
+    if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
+        let message = "links beside shards are not followed; replace it by the folder, or name that folder";
+        return Err(ResultsError::io("read", link)(Error::new(ErrorKind::InvalidData, message)).into());
+    }
     let shards: Result<Vec<Option<FoundShard>>, ShardError> = paths.iter().map(|path| FoundShard::read(path)).collect();
     Ok(shards?.into_iter().flatten().collect())
 }

@@ -35,7 +35,11 @@ impl StagedFolder {
         target: PathBuf,
         check: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let name = target.file_name().ok_or_else(|| ResultsError::NotAFolder(target.clone()))?.to_owned();
+        let unnamed = || match target.is_dir() {
+            true => ResultsError::Fixed(target.clone(), ErrorKind::ResourceBusy.into()),
+            false => ResultsError::NotAFolder(target.clone()),
+        };
+        let name = target.file_name().ok_or_else(unnamed)?.to_owned();
         let parent = target.parent().map(Path::to_owned).unwrap_or_default();
         fs::create_dir_all(&parent).map_err(ResultsError::io("create the folder", &parent))?;
         restore(&target)?;

@@ -3,12 +3,13 @@
 //! CSV as RFC 4180 has it, except that records end in a line feed: one header line, quotes only where needed, empty
 //! for no value, floats in the shortest form that reads back to the same bits.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
@@ -119,7 +120,7 @@ impl Tables {
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
             variants: read_records(folder, "variants.csv")?,
-            runs: from_csv(folder, "runs.csv", run_row)?,
+            runs: from_csv(folder, "runs.csv", row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             summary: from_csv(folder, "summary.csv", row)?,
             comparison: from_csv_if_there(folder, "comparison.csv", row)?,
@@ -166,8 +167,8 @@ fn write_csv(out: &mut dyn Write, header: &str, rows: impl IntoIterator<Item = i
     writer.flush()
 }
 
-/// The rows of a file; `read` reads one with the header.
-fn from_csv<Row>(
+/// The rows of a file; `read` reads one with the header. All numbers must be finite, as they are written.
+fn from_csv<Row: Serialize>(
     folder: &Path,
     name: &str,
     read: fn(&StringRecord, &StringRecord) -> csv::Result<Row>,
@@ -175,13 +176,48 @@ fn from_csv<Row>(
     let path = folder.join(name);
     let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
     let mut reader = csv::Reader::from_reader(file);
-    let header = reader.headers().cloned();
-    let rows = header.and_then(|header| reader.records().map(|record| read(&record?, &header)).collect());
-    rows.map_err(|source| ResultsError::Table(path, source))
+    let wrong = |problem: String| ResultsError::Table(path.clone(), problem);
+    let header = reader.headers().cloned().map_err(|error| wrong(error.to_string()))?;
+    let rows = reader.records().map(|record| {
+        let record = record.map_err(|error| wrong(error.to_string()))?;
+        let row = read(&record, &header).map_err(|error| wrong(in_words(&error, &header)))?;
+        match infinite(&record, &header, &row) {
+            None => Ok(row),
+            Some(column) => {
+                let line = record.position().map_or(0, csv::Position::line);
+                Err(wrong(format!("line {line}, column `{column}`: it must be a finite number")))
+            }
+        }
+    });
+    rows.collect()
+}
+
+/// A column of this row with a number that is not finite.
+fn infinite<'h>(record: &StringRecord, header: &'h StringRecord, row: &impl Serialize) -> Option<&'h str> {
+    // JSON has no such numbers, and texts stay texts.
+    fn is_null(row: &Value, column: &str) -> bool {
+        match row {
+            Value::Array(parts) => parts.iter().any(|part| is_null(part, column)),
+            row => row.get(column).is_some_and(Value::is_null),
+        }
+    }
+    let is_infinite = |cell: &str| cell.parse::<f64>().is_ok_and(|number| !number.is_finite());
+    let mut suspects = header.iter().zip(record).filter(|(_, cell)| is_infinite(cell)).map(|(column, _)| column);
+    let first = suspects.next()?;
+    let row = serde_json::to_value(row).ok()?;
+    std::iter::once(first).chain(suspects).find(|column| is_null(&row, column))
+}
+
+/// What is wrong with a row, with its line and the name of the column.
+fn in_words(error: &csv::Error, header: &StringRecord) -> String {
+    let csv::ErrorKind::Deserialize { pos: Some(at), err } = error.kind() else { return error.to_string() };
+    let column = err.field().and_then(|index| header.get(index as usize));
+    let column = column.map(|column| format!(", column `{column}`")).unwrap_or_default();
+    format!("line {}{column}: {}", at.line(), err.kind())
 }
 
 /// As [`from_csv`], of a file that results of versions before 1.0, or of some studies, do not have.
-pub(super) fn from_csv_if_there<Row>(
+pub(super) fn from_csv_if_there<Row: Serialize>(
     folder: &Path,
     name: &str,
     read: fn(&StringRecord, &StringRecord) -> csv::Result<Row>,
@@ -194,18 +230,14 @@ fn read_records(folder: &Path, name: &str) -> Result<Vec<Vec<String>>, ResultsEr
     let path = folder.join(name);
     let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
     let reader = csv::ReaderBuilder::new().has_headers(false).from_reader(file);
-    reader.into_deserialize().collect::<Result<_, _>>().map_err(|source| ResultsError::Table(path, source))
+    reader
+        .into_deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(|error: csv::Error| ResultsError::Table(path, error.to_string()))
 }
 
 pub(super) fn row<Row: DeserializeOwned>(record: &StringRecord, header: &StringRecord) -> csv::Result<Row> {
     record.deserialize(Some(header))
-}
-
-/// A run of which statistics can be made.
-pub(super) fn run_row(record: &StringRecord, header: &StringRecord) -> csv::Result<RunRow> {
-    let run: RunRow = row(record, header)?;
-    let refused = || io::Error::new(ErrorKind::InvalidData, "the measures of a run must be finite numbers");
-    if run.is_finite() { Ok(run) } else { Err(refused().into()) }
 }
 
 /// A row that begins with a run's key. Each half takes its columns by name and skips the others.
@@ -281,17 +313,31 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_finite_measures_is_refused() {
+    fn numbers_of_every_table_must_be_finite() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut tables = Tables::of(&two_variants(), 1);
-        for number in [f64::NAN, f64::INFINITY] {
-            tables.runs[0].reachable_ready_s = Some(number);
-            for (name, bytes) in tables.files() {
-                std::fs::write(folder.path().join(name), bytes).expect("written");
+        tables.statuses[0].1.reason = "NaN".to_owned();
+        let refused = |change: &dyn Fn(&mut Tables, f64), place: &str| {
+            for number in [f64::NAN, f64::INFINITY] {
+                let mut tables = tables.clone();
+                change(&mut tables, number);
+                for (name, bytes) in tables.files() {
+                    std::fs::write(folder.path().join(name), bytes).expect("written");
+                }
+                let error = Tables::read(folder.path()).expect_err("no statistic can be made").to_string();
+                assert!(error.contains(place) && error.contains("must be a finite number"), "{place}: {error}");
             }
-            let error = Tables::read(folder.path()).expect_err("no statistic can be made").to_string();
-            assert!(error.contains("runs.csv") && error.contains("must be finite numbers"), "{error}");
+        };
+        let of_runs = "runs.csv is not a valid results table: line 2, column `reachable_ready_s`: it must";
+        refused(&|tables, number| tables.runs[0].reachable_ready_s = Some(number), of_runs);
+        refused(&|tables, number| tables.summary[1].median = Some(number), "line 3, column `median`");
+        refused(&|tables, number| tables.timeline[0].pulls_p50 = number, "line 2, column `pulls_p50`");
+        refused(&|tables, number| tables.clusters[1].1.told_s = Some(number), "line 3, column `told_s`");
+        refused(&|tables, number| tables.registries[0].1.egress_busy_share = number, "column `egress_busy_share`");
+        for (name, bytes) in tables.files() {
+            std::fs::write(folder.path().join(name), bytes).expect("written");
         }
+        assert_eq!(Tables::read(folder.path()).expect("a text is no number"), tables);
     }
 
     #[test]
@@ -317,6 +363,7 @@ mod tests {
         std::fs::write(&passes, damaged).expect("written");
         let error = Tables::read(folder.path()).expect_err("`soon` is not a number").to_string();
         assert!(error.contains("passes.csv") && error.contains("run the experiment again"), "{error}");
+        assert!(error.contains("line 2, column `duration_s`: invalid float"), "{error}");
         std::fs::remove_file(&passes).expect("removed");
         let error = Tables::read(folder.path()).expect_err("a missing table").to_string();
         assert!(error.contains("cannot read") && error.contains("passes.csv"), "{error}");

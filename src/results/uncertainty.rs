@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{from_csv_if_there, header, row, run_row, to_csv};
+use super::tables::{from_csv_if_there, header, row, to_csv};
 use super::{MEASURES, Measure, ResultsError, RunRow, Setting, Statistic, VariantRecord, compared};
 use crate::stats::{Prediction, prediction_interval};
 
@@ -17,6 +17,10 @@ const DRAWS: &str = "draws.csv";
 
 /// The table of the drawn constants.
 const CONSTANTS: &str = "constants.csv";
+
+/// All three.
+pub(super) const UNCERTAINTY_FILES: [&str; 3] = [FILE, DRAWS, CONSTANTS];
+
 /// The level of the intervals where there are enough runs.
 const LEVEL: f64 = 0.95;
 
@@ -102,7 +106,7 @@ pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsErr
 /// # Errors
 /// When a table is damaged.
 pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), ResultsError> {
-    Ok((from_csv_if_there(folder, DRAWS, run_row)?, from_csv_if_there(folder, CONSTANTS, row)?))
+    Ok((from_csv_if_there(folder, DRAWS, row)?, from_csv_if_there(folder, CONSTANTS, row)?))
 }
 
 fn rows(measure: &Measure, variants: &[VariantRecord], drawn: &[Vec<RunRow>]) -> Vec<UncertaintyRow> {

@@ -92,8 +92,10 @@ impl Loader {
         let source = match files.read_as(name, file_path) {
             Ok(source) => source,
             Err(message) => {
+                // Of a file that is there, the message has the fix.
                 let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
-                return fail(vec![Problem::of_file(&shown, message).with_help(help)]);
+                let help = (!file_path.is_file()).then_some(help);
+                return fail(vec![Problem::of_file(&shown, message).with_optional_help(help)]);
             }
         };
         files.copy_whole(name);

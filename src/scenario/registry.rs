@@ -1,8 +1,11 @@
 //! `registry` and `registries`: presets, and checks of several fields.
 
+use std::sync::Arc;
+
 use super::check::Checker;
-use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
+use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, cell_at, unclosed_quote};
 use crate::document::path::Path;
+use crate::document::problem::{OrProblem, Source, some_of};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{
     HostSpec, NamedRegistry, OtherLoad, OverLimit, Quantity, RegistryPreset, RegistrySpec, RequestLimit, WindowSpec,
@@ -13,6 +16,9 @@ const NESTED: &[&str] = &["token", "blobs"];
 
 /// The name of `registry` in results.
 const FIRST: &str = "registry";
+
+/// The form of the file of a series.
+const SERIES_HELP: &str = "the first column has times in seconds, another one rates: `10 Mbit/s`, or bytes per second";
 
 impl Checker<'_> {
     /// The registries beside the first.
@@ -103,10 +109,10 @@ impl Checker<'_> {
             Some(OtherLoad::Series(series)) => {
                 let path = path.key("series");
                 let Some(source) = self.context.file(&series.file, &path.key("file")) else { return };
-                match read_series(&source.text, series.column.as_deref()) {
+                match read_series(&source, series.column.as_deref()) {
                     Ok(steps) => series.steps = steps,
-                    Err((message, help)) => {
-                        self.report(&path.key("file"), message, &help);
+                    Err(problem) => {
+                        self.context.problems.push(*problem);
                         return;
                     }
                 }
@@ -153,47 +159,99 @@ impl Checker<'_> {
     }
 }
 
-/// The rates of a CSV file from their times on, which start at 0; or what is wrong, and the fix.
-fn read_series(text: &str, column: Option<&str>) -> Result<Vec<(SimDuration, BytesPerSec)>, (String, String)> {
-    let wrong = |message: String| (message, "the first column has times in seconds, another one rates".to_owned());
+/// The rates of a CSV file from their times on, which start at 0.
+fn read_series(source: &Arc<Source>, column: Option<&str>) -> OrProblem<Vec<(SimDuration, BytesPerSec)>> {
+    let text = source.text.as_str();
+    let at = |byte: usize, field: &str, message: String, help: &str| {
+        let byte = byte.min(text.len());
+        Box::new(source.at(byte..byte, field, message).with_help(help))
+    };
+    let broken = |error: csv::Error| at(row_of(error.position()), "", format!("not CSV: {error}"), SERIES_HELP);
     if let Some(byte) = unclosed_quote(text) {
-        let line = text[..byte].lines().count().max(1);
-        return Err((format!("line {line}: {UNCLOSED_QUOTE}"), CLOSE_QUOTE.to_owned()));
+        return Err(at(byte, "", UNCLOSED_QUOTE.to_owned(), CLOSE_QUOTE));
     }
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-    let names: Vec<String> =
-        reader.headers().map_err(|error| wrong(format!("not CSV: {error}")))?.iter().map(str::to_owned).collect();
-    let index = match column {
-        None => 1,
-        Some(column) => names
-            .iter()
-            .position(|name| name == column)
-            .ok_or_else(|| (format!("the file has no column `{column}`"), format!("it has {}", names.join(", "))))?,
+    let names: Vec<String> = reader.headers().map_err(broken)?.iter().map(str::to_owned).collect();
+    let found = column.map_or(Some(1), |column| names.iter().position(|name| name == column));
+    let Some((index, name)) = found.and_then(|index| Some((index, names.get(index)?))) else {
+        let name = column.map_or_else(|| "of rates".to_owned(), |column| format!("`{column}`"));
+        return Err(at(0, "", format!("the file has no column {name}"), &format!("it has {}", some_of(&names))));
     };
     let mut steps: Vec<(SimDuration, BytesPerSec)> = Vec::new();
     let mut start = None;
-    for (line, record) in (2..).zip(reader.records()) {
-        let record = record.map_err(|error| wrong(format!("not CSV: {error}")))?;
+    for record in reader.records() {
+        let record = record.map_err(broken)?;
+        let wrong = |index: usize, message: String| {
+            Err(at(cell_at(text, row_of(record.position()), index), &names[index], message, SERIES_HELP))
+        };
         let time = record.get(0).and_then(|time| time.parse::<f64>().ok()).filter(|time| time.is_finite());
-        let time = time.ok_or_else(|| wrong(format!("line {line} must begin with a time in seconds")))?;
-        let cell = record.get(index).unwrap_or_default();
-        let bare = cell.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0).map(BytesPerSec::new);
-        let rate = match bare {
-            Some(rate) => rate,
-            None => Quantity::read(cell).map_err(|_| wrong(format!("line {line}: `{cell}` is not a rate")))?,
+        let Some(time) = time else { return wrong(0, "a row must begin with a time in seconds".to_owned()) };
+        let Some(rate) = record.get(index).and_then(rate) else {
+            let cell = record.get(index).unwrap_or_default();
+            return wrong(index, format!("invalid `{name}`: `{cell}`: it must be a rate, 0 or more"));
         };
         let since = time - *start.get_or_insert(time);
         if since < 0.0 || steps.last().is_some_and(|(last, _)| SimDuration::from_secs_f64(since) < *last) {
-            return Err(wrong(format!("line {line} is earlier than the line before it")));
+            return wrong(0, "a row must not be earlier than the one before it".to_owned());
         }
         steps.push((SimDuration::from_secs_f64(since), rate));
     }
-    if steps.is_empty() { Err(wrong("the file has no rates".to_owned())) } else { Ok(steps) }
+    if steps.is_empty() { Err(at(0, "", "the file has no rates".to_owned(), SERIES_HELP)) } else { Ok(steps) }
+}
+
+/// The byte of a row.
+fn row_of(position: Option<&csv::Position>) -> usize {
+    position.map_or(0, |position| position.byte() as usize)
+}
+
+/// A rate with a unit, or in bytes per second.
+fn rate(cell: &str) -> Option<BytesPerSec> {
+    match cell.parse::<f64>() {
+        Ok(rate) if (0.0..=BytesPerSec::UNLIMITED.get()).contains(&rate) => Some(BytesPerSec::new(rate)),
+        Ok(_) => None,
+        Err(_) => Quantity::read(cell).ok(),
+    }
 }
 
 /// By default a bucket holds the tokens of one second.
 fn fill_burst(limit: &mut Option<RequestLimit>) {
     if let Some(limit) = limit.as_mut().filter(|limit| limit.burst == 0) {
         limit.burst = (limit.rate.get().ceil() as u32).max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, column: Option<&str>) -> Result<Vec<(SimDuration, BytesPerSec)>, String> {
+        let source = Arc::new(Source { name: "s.csv".into(), text: text.into() });
+        read_series(&source, column).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_series_is_read_from_its_first_time_on() {
+        let steps = read("t,a,b\n5,x,1e3\n7.5,y,8 Mbit/s\n", Some("b")).expect("a series");
+        let rates = [BytesPerSec::new(1000.0), BytesPerSec::from_mbit(8.0)];
+        assert_eq!(steps, [(SimDuration::ZERO, rates[0]), (SimDuration::from_millis(2500), rates[1])]);
+    }
+
+    #[test]
+    fn a_wrong_series_is_refused_with_row_and_column() {
+        for (text, column, message) in [
+            ("t,v\n0,-5\n", None, "s.csv:2:3: v: invalid `v`: `-5`: it must be a rate"),
+            ("t,v\n0,5\n1,NaN\n", None, "s.csv:3:3: v: invalid `v`: `NaN`"),
+            ("t,v\n0,1e300\n", None, "s.csv:2:3: v: invalid `v`: `1e300`"),
+            ("t,v\nx,5\n", None, "s.csv:2:1: t: a row must begin with a time in seconds"),
+            ("t,v\n2,5\n1,5\n", None, "s.csv:3:1: t: a row must not be earlier"),
+            ("t\n0\n", None, "s.csv:1:1: the file has no column of rates (help: it has `t`)"),
+            ("t,v\n0,5\n", Some("w"), "s.csv:1:1: the file has no column `w` (help: it has `t`, `v`)"),
+            ("t,v\n0\n", None, "s.csv:2:1: not CSV"),
+            ("t,v\n0,\"5\n", None, "s.csv:2:3: a quote that opens a cell must be closed"),
+            ("t,v\n", None, "s.csv:1:1: the file has no rates"),
+        ] {
+            let error = read(text, column).expect_err(text);
+            assert!(error.starts_with(message), "{text:?}: {error}");
+        }
     }
 }

@@ -210,7 +210,7 @@ fn charts_are_drawn_again_from_the_tables_alone() {
     let stderr = text(&refused.get_output().stderr);
     assert_eq!(
         stderr,
-        "error: . is not a results folder: provenance.json is missing or damaged; name a folder that `fleetsim run` wrote\n"
+        "error: . is not a results folder: provenance.json is missing, damaged or not written by fleetsim; name a folder that `fleetsim run` wrote\n"
     );
 }
 

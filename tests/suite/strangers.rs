@@ -210,6 +210,42 @@ fn an_export_of_modified_tables_is_refused() {
 }
 
 #[test]
+fn a_table_without_a_hash_is_refused() {
+    let home = results();
+    forge(&home.path().join("out"), |provenance| provenance["files"] = json!([]));
+    for command in [&["report", "out"][..], &["export", "out", "--to", "trace"]] {
+        refused(home.path(), command, 2, "out/variants.csv is not listed in provenance.json");
+    }
+}
+
+#[test]
+fn an_invalid_table_is_named_with_line_and_column() {
+    let home = results();
+    let table = home.path().join("out/summary.csv");
+    let mut rows = csv::Reader::from_path(&table).expect("a table");
+    let header = rows.headers().expect("a header").clone();
+    let median = header.iter().position(|column| column == "median").expect("a column");
+    let mut changed = csv::Writer::from_writer(Vec::new());
+    changed.write_record(&header).expect("written");
+    for row in rows.records() {
+        let row = row.expect("a row");
+        let cells = row.iter().enumerate().map(|(index, cell)| if index == median { "NaN" } else { cell });
+        changed.write_record(cells).expect("written");
+    }
+    let changed = changed.into_inner().expect("written");
+    forge(&home.path().join("out"), |provenance| {
+        let files = provenance["files"].as_array_mut().expect("a list");
+        let listed = files.iter_mut().find(|file| file["path"] == "summary.csv").expect("listed");
+        listed["sha256"] = json!(fleetsim::results::sha256(&changed));
+    });
+    fs::write(table, changed).expect("written");
+    for command in [&["report", "out"][..], &["export", "out", "--to", "trace"]] {
+        let error = "out/summary.csv is not a valid results table: line 2, column `median`: it must be a finite number";
+        refused(home.path(), command, 2, &format!("error: {error}"));
+    }
+}
+
+#[test]
 fn inputs_that_are_missing_or_damaged_exit_with_2() {
     let home = results();
     let at = home.path();
@@ -225,6 +261,9 @@ fn inputs_that_are_missing_or_damaged_exit_with_2() {
         let output = called(at, &[command, &["out"]].concat());
         assert_eq!(output.status.code(), Some(2), "{command:?}: {}", text(&output.stderr));
     }
+    fs::write(at.join("small/experiment.yaml"), b"name: small\nquestion: caf\xe9\n").expect("written");
+    let error = refused(at, &["check", "small"], 2, "line 2 has an invalid byte; save the file as UTF-8");
+    assert!(!error.contains("EXPERIMENT is a folder"), "the path is right: {error}");
 }
 
 #[test]

@@ -258,4 +258,7 @@ fn damaged_files_are_refused_with_their_line() {
     assert!(found.starts_with("events.json:1:") && found.contains("expected u64"), "{found}");
     let garbage = good.replacen("\"reason\":", "\"reason\" ", 1);
     assert!(refused(&garbage).contains("not JSON: expected `:`"), "{}", refused(&garbage));
+    let found = refused(&format!("{good}{}", "\0".repeat(16_000_001)));
+    let limit = "events.json:6:1: a JSON value or another line must have at most 16000000 bytes (help: write the file";
+    assert!(found.starts_with(limit), "{found}");
 }

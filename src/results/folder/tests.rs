@@ -132,6 +132,13 @@ fn anything_but_earlier_results_of_the_experiment_is_rejected_and_left_unchanged
     assert_eq!(fs::read_to_string(at("annotated/notes.md")).expect("untouched"), "mine");
 }
 
+#[cfg(unix)]
+#[test]
+fn the_root_of_the_file_system_is_not_replaced() {
+    let error = publish(Path::new("/"), "waves", "a").expect_err("it has no name").to_string();
+    assert!(error.starts_with("cannot replace the folder /: ") && error.ends_with("e.g. `/results`"), "{error}");
+}
+
 #[test]
 fn an_empty_folder_may_become_the_results() {
     let home = tempfile::tempdir().expect("a temporary folder");

@@ -152,6 +152,19 @@ fn mixed_shards_are_refused_with_what_differs() {
     assert!(text.ends_with("are the same shard; name it once"), "{text}");
 }
 
+#[cfg(unix)]
+#[test]
+fn links_beside_shards_are_not_followed() {
+    let (home, shards) = three();
+    let elsewhere = tempfile::tempdir().expect("a temporary folder");
+    let moved = elsewhere.path().join("moved");
+    fs::rename(&shards[1], &moved).expect("moved");
+    std::os::unix::fs::symlink(&moved, &shards[1]).expect("linked");
+    let text = error(&[home.path().to_owned()]);
+    assert!(text.contains("2-of-3: links beside shards are not followed"), "{text}");
+    assert!(ShardSet::read(&shards).is_ok(), "the user names the link");
+}
+
 #[test]
 fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
     type Damage = fn(&Path);

@@ -156,6 +156,14 @@ pub(super) fn setting(path: &[&str]) -> Option<&'static Json> {
     path.iter().try_fold(whole, |schema, step| child(whole, schema, step))
 }
 
+/// Returns true if experiments have a setting at a path such as `fleet[0].downlink` or `fleet[*].downlink`.
+pub(crate) fn is_setting(path: &str) -> bool {
+    let whole = whole();
+    let below = |schema, step: &str| child(whole, schema, step).or_else(|| child(whole, schema, "*"));
+    let steps = steps(path);
+    !steps.is_empty() && steps.into_iter().try_fold(whole, below).is_some()
+}
+
 /// One step down in a schema, through references and alternatives.
 fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'static Json> {
     let target = resolved(whole, schema);

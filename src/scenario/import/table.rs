@@ -9,8 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
-use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
+use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, cell_at, unclosed_quote};
 use crate::document::problem::{Problem, Source, any_of, nearest};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::SiteKind;
@@ -78,6 +79,8 @@ struct Table<'s> {
 impl Table<'_> {
     fn at(&self, byte: u64, field: &str, message: impl Into<String>) -> Problem {
         let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(self.source.text.len());
+        let index = self.columns.iter().position(|column| column == field);
+        let byte = index.map_or(byte, |index| cell_at(&self.source.text, byte, index));
         self.source.at(byte..byte, field, message)
     }
 
@@ -124,19 +127,19 @@ impl Table<'_> {
         let downlink = self.ranged(at, "downlink", downlink, positive, "bandwidth must be greater than 0");
         let loss = self.parsed(record, "loss", Share::parse);
         let loss = self.ranged(at, "loss", loss, |loss| loss.get() < 1.0, "must be less than 100%");
-        let nodes = self.parsed(record, "nodes", str::parse::<u32>);
-        let message = format!("a cluster has 1 to {MOST_NODES} nodes");
-        let nodes = self.ranged(at, "nodes", nodes, |nodes| (1..=MOST_NODES).contains(nodes), &message);
+        let node_count = |text: &str| text.parse().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes));
+        let message = format!("it must be a whole number from 1 to {MOST_NODES}");
+        let nodes = self.parsed(record, "nodes", |text| node_count(text).ok_or(&message));
         InventoryCluster {
             namespace,
             name,
             labels: self.parsed(record, "labels", labels).unwrap_or_default(),
-            paused: self.parsed(record, "paused", str::parse::<bool>).unwrap_or(false),
-            registered: self.parsed(record, "registered", str::parse::<bool>).unwrap_or(true),
+            paused: self.parsed(record, "paused", yes_or_no).unwrap_or(false),
+            registered: self.parsed(record, "registered", yes_or_no).unwrap_or(true),
             last_seen: None,
             link: LinkFields {
                 nodes,
-                site: self.parsed(record, "site", |text| SiteKind::from_str(text, false)),
+                site: self.parsed(record, "site", site_kind),
                 downlink: downlink.map(Into::into),
                 rtt: self.parsed(record, "rtt", SimDuration::parse).map(Into::into),
                 loss,
@@ -185,6 +188,17 @@ impl Table<'_> {
         self.problems.push(self.at(at, column, message));
         None
     }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, &'static str> {
+    text.parse().map_err(|_| "it must be `true` or `false`")
+}
+
+fn site_kind(text: &str) -> Result<SiteKind, String> {
+    let kinds = SiteKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let kinds: Vec<PossibleValue> = kinds.collect();
+    let names: Vec<&str> = kinds.iter().map(PossibleValue::get_name).collect();
+    SiteKind::from_str(text, false).map_err(|_| format!("it must be {}", any_of(&names)))
 }
 
 /// Labels as `kubectl get --show-labels` prints them.
@@ -240,7 +254,10 @@ mod tests {
         assert_eq!(dc.downlink, BytesPerSec::from_mbit(1000.0).into());
         assert_eq!(dc.rtt, SimDuration::from_millis(1).into());
         let refused = read("name,site\na,dls\n").expect_err("a wrong kind");
-        assert!(refused[0].starts_with("clusters.csv:2:1: site: "), "{refused:?}");
+        assert!(
+            refused[0].starts_with("clusters.csv:2:3: site: invalid `site`: `dls`: it must be `branch`"),
+            "{refused:?}"
+        );
     }
 
     #[test]
@@ -248,19 +265,29 @@ mod tests {
         for (text, message) in [
             ("", "clusters.csv:1:1: name: the table has no column `name`"),
             ("name\n", "clusters.csv:1:1: the table has no rows"),
-            ("name,node\na,1\n", "clusters.csv:1:1: node: unknown column `node` (help: did you mean `nodes`?)"),
+            ("name,node\na,1\n", "clusters.csv:1:6: node: unknown column `node` (help: did you mean `nodes`?)"),
             ("name,name\na,b\n", "clusters.csv:1:1: name: the column `name` is there twice"),
             ("name,nodes\na,1\na,2\n", "clusters.csv:3:1: name: there are two of the name `a`"),
-            ("name,nodes\na,0\n", "clusters.csv:2:1: nodes: a cluster has 1 to 10000 nodes"),
-            ("name,nodes\na,x\n", "clusters.csv:2:1: nodes: invalid `nodes`: `x`"),
-            ("name,downlink\na,0 Mbit/s\n", "clusters.csv:2:1: downlink: bandwidth must be greater than 0"),
-            ("name,downlink\na,100\n", "clusters.csv:2:1: downlink: invalid `downlink`: `100`"),
-            ("name,labels\na,prod\n", "clusters.csv:2:1: labels: invalid `labels`: `prod`"),
+            (
+                "name,nodes\na,0\n",
+                "clusters.csv:2:3: nodes: invalid `nodes`: `0`: it must be a whole number from 1 to 10000",
+            ),
+            (
+                "name,nodes\na,x\n",
+                "clusters.csv:2:3: nodes: invalid `nodes`: `x`: it must be a whole number from 1 to 10000",
+            ),
+            ("name,downlink\na,0 Mbit/s\n", "clusters.csv:2:3: downlink: bandwidth must be greater than 0"),
+            ("name,downlink\na,100\n", "clusters.csv:2:3: downlink: invalid `downlink`: `100`"),
+            ("name,labels\na,prod\n", "clusters.csv:2:3: labels: invalid `labels`: `prod`"),
             (
                 "name,labels\na,\"env=a,ring=1,env=b\"\n",
-                "clusters.csv:2:1: labels: invalid `labels`: `env=a,ring=1,env=b`: the label `env` is there twice",
+                "clusters.csv:2:3: labels: invalid `labels`: `env=a,ring=1,env=b`: the label `env` is there twice",
             ),
-            ("name,loss\na,100%\n", "clusters.csv:2:1: loss: must be less than 100%"),
+            ("name,loss\na,100%\n", "clusters.csv:2:3: loss: must be less than 100%"),
+            (
+                "name,nodes,paused\na,1,maybe\n",
+                "clusters.csv:2:5: paused: invalid `paused`: `maybe`: it must be `true` or `false`",
+            ),
             ("name,nodes\na,1\nb\n", "clusters.csv:3:1: not CSV"),
             ("name,nodes\n,1\n", "clusters.csv:2:1: name: the cluster has no name"),
         ] {

@@ -63,6 +63,8 @@ fn problems_point_at_the_argument() {
             "--set:1:17: registry.egress: `0` has no unit; write e.g. `10 Gbit/s` or `unlimited`",
         ]
     );
+    let list = "--set:1:1: replicates: expected a whole number, 0 or more, found a list";
+    assert_eq!(refused(&["replicates=[1, 2]"]), [list]);
     assert_eq!(
         refused(&["fleet[7].nodes=3"]),
         [

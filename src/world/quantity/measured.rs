@@ -104,15 +104,18 @@ pub(crate) fn read_column<Q: Quantity>(
             continue;
         }
         // Programs that write CSV write small and large numbers with an exponent, which `Display` never does.
-        let read = match (unit, cell.parse::<f64>()) {
-            (Some(unit), Ok(number)) => Q::read(&format!("{number} {unit}")),
+        let number = cell.parse::<f64>().ok().filter(|_| unit.is_some());
+        let read = match (unit, number) {
+            (Some(unit), Some(number)) => Q::read(&format!("{number} {unit}")),
             _ => Q::read(cell),
         };
         column.values.push(read.map_err(|error| {
             let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
             let units = some_of(&units);
             let help = format!("write values with units, or let the name of the column `{name}` end in one of {units}");
-            at(record.position(), name, error.to_string(), &help)
+            // A number is shown as it is written: without its exponent it may have 300 digits.
+            let written = |number: f64| error.to_string().replace(&number.to_string(), cell);
+            at(record.position(), name, number.map_or_else(|| error.to_string(), written), &help)
         })?);
     }
     if column.values.is_empty() || column.values.len() > MOST_VALUES {
@@ -156,6 +159,7 @@ mod tests {
         for (text, column, message) in [
             ("took\n4 s\n5\n", None, "3: `5` has no unit"),
             ("took\nlong\n", None, "2: "),
+            ("took_s\n1e300\n", None, "2: `1e300 s` is out of range"),
             ("a,b\n1,2\n", None, "the file has 2 columns; add `column:` with one of `a`, `b`"),
             ("a,b\n1,2\n", Some("c"), "the file has no column `c`; it has `a`, `b`"),
             ("s\n", None, "the column `s` has 0 values; 1 to 1000000 can be drawn from"),

@@ -242,6 +242,7 @@ fn what_cannot_be_read_is_one_error_with_its_place_and_nothing_is_written() {
         (&["calibrate"][..], "nothing to calibrate from"),
         (&["calibrate", "--prometheus", "speed=a"], "unknown kind `speed`"),
         (&["calibrate", "--durations", "a.csv"], "FILE:COLUMN"),
+        (&["calibrate", "--durations", "a.csv:a_s=node.startOverhed"], "unknown setting `node.startOverhed`"),
         (&["calibrate", "--image", "a"], "IMAGE=FILE"),
     ] {
         let call = fleetsim(home.path()).args(arguments).assert().code(2);
