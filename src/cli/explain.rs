@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
-use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
+use fleetsim::units::{Bytes, BytesPerSec, SimDuration, counted};
 use fleetsim::world::{ImageSpec, LayerSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
 use itertools::Itertools;
 use serde_json::Value;
@@ -97,10 +97,10 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
         false => format!(", which takes its registry's link {}", all.time_at(egress).unwrap_or(SimDuration::MAX)),
     };
     format!(
-        "image {}: {} layers, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}{floor}; \
+        "image {}: {}, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}{floor}; \
              failed pulls add to it, caches and peers take from it\n",
         image.name,
-        image.layers.len(),
+        counted(image.layers.len(), "layer"),
         if world.release == ReleaseKind::Update { " that runs the previous revision" } else { "" },
         if is_drawn { " (sizes are drawn: these are for typical ones)" } else { "" },
     )

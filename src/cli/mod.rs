@@ -2,7 +2,7 @@
 //!
 //! Results go to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or results
 //! must not be written there; 2 wrong usage, or an input that is missing, damaged or invalid; 99 a limit of the
-//! experiment was exceeded, or no setting meets all limits of a plan; 130 interrupted.
+//! experiment was exceeded or is undecided, or a plan has no certain answer; 130 interrupted.
 
 mod assumptions;
 mod calibrate;
@@ -63,7 +63,7 @@ Exit codes:
   0   success
   1   output could not be written
   2   wrong usage or invalid input
-  99  a limit was exceeded, or no setting meets all limits
+  99  a limit was exceeded or is undecided, or a plan has no certain answer
   130 interrupted")]
 struct Cli {
     #[command(subcommand)]

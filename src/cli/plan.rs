@@ -11,7 +11,10 @@ use super::simulation::{Recording, Simulation, described};
 use super::{Failure, SimulateArgs, output, progress};
 
 #[derive(Args, Debug)]
-#[command(mut_arg("replicates", |arg| arg.help("Maximum number of runs per candidate [default: from the experiment]")))]
+#[command(mut_arg("replicates", |arg| arg.help(
+    "Maximum number of runs per candidate [default: as many as the experiment's `replicates`, its `confirm` or the \
+     statistics require, whichever is most]"
+)))]
 #[command(mut_arg("out", |arg| arg.help(
     "Output folder: new, or with an earlier plan of the same experiment [default: results/<experiment>-plan]"
 )))]

@@ -5,10 +5,10 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
-    Journal, Limit, Measure, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
+    HALVINGS, Journal, Limit, Measure, SENSITIVITY_FILE, SensitivityRecord, Statistic, measure_over_runs, to_json,
 };
 use fleetsim::scenario::VariedExperiment;
-use fleetsim::study::sensitivity::{HALVINGS, SensitivityRules, sensitivity as analyse};
+use fleetsim::study::sensitivity::{SensitivityRules, sensitivity as analyse};
 use fleetsim::units::counted;
 use indicatif::ProgressBar;
 

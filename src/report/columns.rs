@@ -1,7 +1,9 @@
 //! The columns of the comparison, defined once for the terminal and the page: the median of one measure over the runs.
 
+use itertools::Itertools;
+
 use super::data::{VariantResults, median_interval};
-use super::format::{RateUnit, TimeUnit, apart, count, number};
+use super::format::{RateUnit, TimeUnit, apart, count, number, whole};
 use crate::results::{Measure, READY_TIME, SummaryRow};
 
 /// The measure that comes first where a defective revision was rolled out.
@@ -192,7 +194,8 @@ impl<'v> FilledColumn<'v> {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values[0], values[1], values[2]),
             "bytes/s" | "bytes" => values.map(number),
-            _ => values.map(count),
+            // Percentiles lie between counts anyway.
+            _ => [count(values[0]), whole(values[1]), whole(values[2])],
         };
         let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));
         Some(ColumnCell { number, unit, range })
@@ -225,7 +228,7 @@ impl<'v> FilledColumn<'v> {
     }
 
     /// The value that all variants share, as a phrase: `8 failed pulls`. `None` where they differ or have none.
-    pub(super) fn shared(&self) -> Option<String> {
+    pub(super) fn shared(&self) -> Option<SharedPhrase> {
         let first = self.cell(0)?;
         if (1..self.rows.len()).any(|at| self.cell(at).as_ref() != Some(&first)) {
             return None;
@@ -237,11 +240,50 @@ impl<'v> FilledColumn<'v> {
             unit => format!("{} {unit}", first.number),
         };
         let s = if first.number == "1" { "" } else { "s" };
-        Some(self.column.phrase.replace("{}", &value).replace("{s}", s))
+        let text = self.column.phrase.replace("{}", &value).replace("{s}", s);
+        let is_of_every_run = self.rows.iter().flatten().flat_map(|row| [row.min, row.max]).all_equal();
+        Some(SharedPhrase { text, is_of_every_run })
     }
 }
 
-/// `Identical in every variant: 8 failed pulls, 313 GB pulled.`
-pub(super) fn identical(phrases: &[String]) -> String {
-    format!("Identical in every variant: {}.", phrases.join(", "))
+/// A value that all variants share: that of every run, or only that of the medians.
+pub(super) struct SharedPhrase {
+    pub(super) text: String,
+    pub(super) is_of_every_run: bool,
+}
+
+/// `Identical in every variant: 8 failed pulls. Same median in every variant: 313 GB pulled.`
+pub(super) fn identical(phrases: &[SharedPhrase]) -> String {
+    let of = |(of_every_run, start): (bool, &str)| {
+        let texts = phrases.iter().filter(|phrase| phrase.is_of_every_run == of_every_run).map(|phrase| &phrase.text);
+        let texts = texts.format(", ").to_string();
+        (!texts.is_empty()).then(|| format!("{start} in every variant: {texts}."))
+    };
+    [(true, "Identical"), (false, "Same median")].into_iter().filter_map(of).join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::{Fleet, Wave, six_settings};
+    use crate::report::tests::readable_quietly;
+
+    #[test]
+    fn variants_with_equal_medians_and_other_runs_are_not_called_identical() {
+        let shared_by = |stalls: [u32; 2]| {
+            let waves = vec![Wave::new("one", 250, stalls[0]), Wave::new("other", 250, stalls[1])];
+            let results = readable_quietly(&Fleet { waves, replicates: 5, ..six_settings() });
+            let columns = FilledColumn::all(&results.variants());
+            let pulled = columns.iter().find(|column| column.column.measure == "egress_bytes").expect("it is shown");
+            identical(&[pulled.shared().expect("equal medians")])
+        };
+        assert_eq!(shared_by([0, 0]), "Identical in every variant: 450 GB pulled.");
+        // Every third run stops half way: two of five.
+        assert_eq!(shared_by([0, 3]), "Same median in every variant: 450 GB pulled.");
+        let phrase = |text: &str, is_of_every_run| SharedPhrase { text: text.to_owned(), is_of_every_run };
+        assert_eq!(
+            identical(&[phrase("a", false), phrase("b", true), phrase("c", true)]),
+            "Identical in every variant: b, c. Same median in every variant: a."
+        );
+    }
 }

@@ -6,8 +6,14 @@ use crate::stats::Interval;
 /// A time that is not reached.
 const NEVER: &str = "never";
 
-/// A whole number with thousands separators.
+/// A count with thousands separators: whole, but `52.5` for the median of 52 and 53.
 pub(super) fn count(value: f64) -> String {
+    let is_half = value.abs().fract().total_cmp(&0.5).is_eq();
+    if is_half { fixed(value, 1) } else { whole(value) }
+}
+
+/// A number rounded to a whole one, with thousands separators.
+pub(super) fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::from(if value <= -0.5 { "-" } else { "" });
     for (at, digit) in digits.chars().enumerate() {
@@ -26,7 +32,7 @@ pub(super) fn number(value: f64) -> String {
         return "0".to_owned();
     }
     if size >= 99.95 {
-        return count(value);
+        return whole(value);
     }
     let text = format!("{value:.*}", decimals(size));
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -51,8 +57,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let sign = if value < 0.0 && text.contains(|digit: char| ('1'..='9').contains(&digit)) { "-" } else { "" };
     let (whole, part) = text.split_once('.').map_or((&*text, None), |(whole, part)| (whole, Some(part)));
-    let whole = count(whole.parse().unwrap_or(value.abs()));
-    part.map_or_else(|| format!("{sign}{whole}"), |part| format!("{sign}{whole}.{part}"))
+    let digits = self::whole(whole.parse().unwrap_or(value.abs()));
+    part.map_or_else(|| format!("{sign}{digits}"), |part| format!("{sign}{digits}.{part}"))
 }
 
 /// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would
@@ -190,6 +196,15 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(number(value), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn a_count_between_two_keeps_its_half() {
+        let cases = [(0.5, "0.5"), (1.5, "1.5"), (52.5, "52.5"), (1234.5, "1,234.5"), (-0.5, "-0.5"), (75.9, "76")];
+        for (value, expected) in cases {
+            assert_eq!(count(value), expected, "{value}");
+        }
+        assert_eq!(in_unit(0.5, "targets"), "0.5 targets");
     }
 
     #[test]

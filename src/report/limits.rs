@@ -1,5 +1,6 @@
 //! Whether results meet the limits that the experiment asserts.
 
+use super::answer::sentence::listed;
 use super::data::{Results, VariantResults};
 use super::format::in_unit;
 use super::wrap::letters;
@@ -100,6 +101,17 @@ fn percent_up(share: f64) -> String {
     format!("{}%", (share * 1000.0 - 1e-9).ceil() / 10.0)
 }
 
+/// The limits that single runs are compared with: `all`, or each of them where some are on a share of all runs, which a
+/// single run cannot meet.
+pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
+    let singles: Vec<Option<String>> = limits.iter().map(|limit| limit.of_single_run()).collect();
+    if singles.iter().all(Option::is_none) {
+        return all.to_owned();
+    }
+    let texts = singles.into_iter().zip(limits).map(|(single, limit)| single.unwrap_or_else(|| limit.to_string()));
+    listed(&texts.collect::<Vec<_>>())
+}
+
 /// Number of limits that a variant exceeds, or for which its runs are too few to tell.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
     limits.iter().filter(|limit| limit.judge(variant).is_some_and(|verdict| !verdict.holds)).count()
@@ -146,6 +158,16 @@ mod tests {
     use super::super::synthetic;
     use super::*;
     use crate::results::LimitInfo;
+
+    #[test]
+    fn what_a_single_run_cannot_meet_is_not_said_of_it() {
+        let of = |limits: &[&str]| {
+            let limits: Vec<Limit> = limits.iter().map(|limit| Limit::parse(limit).expect("a limit")).collect();
+            of_single_runs(&limits.iter().collect::<Vec<_>>(), "all limits")
+        };
+        assert_eq!(of(&["peak_pulls < 5", "completion_p95 < 1h"]), "all limits");
+        assert_eq!(of(&["peak_pulls < 5", "P(completion < 1h) >= 50%"]), "peak_pulls < 5 and completion < 1h");
+    }
 
     #[test]
     fn each_variant_is_judged_and_one_that_fails_fails_the_whole() {

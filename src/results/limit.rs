@@ -250,6 +250,17 @@ impl Limit {
         Verdict { holds, value, runs_beyond: beyond.len(), share }
     }
 
+    /// The limit on a single run, such as `completion < 1h` of `P(completion < 1h) >= 95%` and of `P(completion >= 1h)
+    /// <= 5%`. `None`: it is not a limit on a share of all runs.
+    #[must_use]
+    pub fn of_single_run(&self) -> Option<String> {
+        let (inner, _) = self.text.strip_prefix("P(")?.rsplit_once(')')?;
+        let (operator, _) = COMPARISONS.iter().find(|(_, allowed)| *allowed == self.allowed)?;
+        let (name, rest) = inner.split_once(' ')?;
+        let (_, value) = rest.split_once(' ')?;
+        Some(format!("{name} {operator} {value}"))
+    }
+
     /// By how much a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at most 0.
     #[must_use]
     pub fn excess(&self, run: &RunRow) -> f64 {

@@ -68,7 +68,7 @@ pub use provenance::{
 pub use reach::ReachRange;
 pub use rows::*;
 pub use sensitivity::{
-    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, SENSITIVITY_FILE, ScreeningRow, SensitivityRecord,
+    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, HALVINGS, SENSITIVITY_FILE, ScreeningRow, SensitivityRecord,
     measure_over_runs,
 };
 pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};

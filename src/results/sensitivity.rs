@@ -13,6 +13,9 @@ use super::{Measure, MeasureError, ResultsError, Statistic};
 /// The name of the file. It distinguishes the folder of a sensitivity analysis from one of plain results.
 pub const SENSITIVITY_FILE: &str = "sensitivity.json";
 
+/// Halvings of a range in the search for the value that changes a decision: to 1/64 of the way to its end.
+pub const HALVINGS: u32 = 6;
+
 /// The result of a sensitivity analysis.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SensitivityRecord {

@@ -340,6 +340,12 @@ fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
         let reason = format!("maxUnavailable={setting}: 1 of 1 run did not finish, blocked by maxUnavailable.");
         assert!(words.contains(&reason), "{told}");
     }
+    let slow = fleet
+        .replace("{it: {rancherFleet: {}}}", "{it: {rancherFleet: {}}, slow: {rancherFleet: {maxUnavailable: 1}}}");
+    let folder = folder_with(&[("experiment.yaml", &format!("{slow}plan: {{limits: [peak_pulls < 10]}}\n"))]);
+    let (_, told, _) = output(fleetsim(folder.path()).args(["plan", "."]));
+    // The answer, and the list below the table.
+    assert_eq!(told.matches("\nslow: 1 of 1 run did not finish, blocked by maxUnavailable.").count(), 2, "{told}");
 }
 
 #[test]

@@ -392,6 +392,7 @@ fn explain_prints_the_steps_of_an_application_set_in_numbers() {
     let folder = folder_with(&[("experiment.yaml", SET)]);
     let assert = fleetsim(folder.path()).args(["explain", "."]).assert().success();
     let explained = text(&assert.get_output().stdout);
+    assert!(explained.contains("image shop: 1 layer, 5 MB;"), "{explained}");
     let (_, told) = explained.split_once("steps: Argo CD").expect("the strategy is explained");
     let (told, in_force) = told.split_once("\nsettings in force\n").expect("the settings follow");
     assert!(in_force.contains("  controller of every strategy\n    {clientBurst: 100, clientQps: 50, "), "{in_force}");

@@ -43,7 +43,7 @@ pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Ve
     } else if fewest.len() == exposed.len() {
         let all = if fewest.len() == 2 { "Both" } else { "All" };
         sentences.push(format!(
-            "{all} variants expose the same number of clusters to the defective revision: {}.",
+            "{all} variants expose the same median number of clusters to the defective revision: {}.",
             clusters(&fewest)
         ));
     } else {
@@ -59,7 +59,10 @@ pub(super) fn sentences<'v>(all: &[Named<'v, '_>], seed: u64, sentences: &mut Ve
         sentences.extend(equally_exposed(&exposed, least.median, seed));
     }
     let everyone: Vec<&VariantResults<'_>> = exposed.iter().map(|one| one.variant).collect();
-    sentences.extend(fewest_in_draws(least.label, least.variant, &everyone));
+    // Of several, none is the answer.
+    if let [only] = fewest[..] {
+        sentences.extend(fewest_in_draws(only.label, only.variant, &everyone));
+    }
     sentences.push(completing(&exposed));
     let best = Best {
         least_exposed: fewest.iter().map(|exposed| exposed.at).collect(),
@@ -190,17 +193,25 @@ mod tests {
     #[test]
     fn the_lead_names_the_variant_that_exposes_the_fewest_clusters_everywhere() {
         let path = "release.defect";
-        let comparisons = |defects: [u64; 4]| {
-            let strategies = ["careful", "bold"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
-            let defect = |(wave, defect): (Wave, u64)| Wave { defect: Some(defect), ..wave };
+        let comparisons = |defects: &[u64]| {
+            let strategies =
+                ["careful", "bold", "calm"].map(|strategy| grid(strategy, 10, &[(path, &["late", "at once"])]));
+            let defect = |(wave, defect): (Wave, &u64)| Wave { defect: Some(*defect), ..wave };
             answered(strategies.concat().into_iter().zip(defects).map(defect).collect())
         };
-        let lead = comparisons([1, 1, 50, 50]).lead;
+        let lead = comparisons(&[1, 1, 50, 50]).lead;
         assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
-        let lead = comparisons([60, 1, 50, 50]).lead;
+        let lead = comparisons(&[60, 1, 50, 50]).lead;
         assert_eq!(lead, "The variant that exposes the fewest clusters depends on defect.");
-        let lead = comparisons([60, 1, 60, 50]).lead;
+        let lead = comparisons(&[60, 1, 60, 50]).lead;
         assert_eq!(lead, "`careful` exposes the fewest clusters in both comparisons.");
+        let lead = comparisons(&[1, 1, 50, 50, 1, 1]).lead;
+        assert_eq!(lead, "`careful` and `calm` expose the fewest clusters in both comparisons.");
+        let equal = comparisons(&[1, 1, 1, 1]);
+        assert_eq!(equal.lead, "");
+        let same = "Both variants expose the same median number of clusters to the defective revision: 1 of 200 in \
+                    every run.";
+        assert!(equal.parts[0].1.starts_with(same), "{:?}", equal.parts);
     }
 
     #[test]

@@ -15,8 +15,7 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
     let meeting: Vec<bool> = bound.iter().map(|(_, _, variant)| exceeded(variant, limits) == 0).collect();
     let met = meeting.iter().filter(|meets| **meets).count();
     let which = which(&bound, &own);
-    let is_open = |variant: &VariantResults<'_>| exceeded(variant, limits) > 0 && !fails(variant, limits);
-    let open = bound.iter().filter(|(_, _, variant)| is_open(variant)).count();
+    let open = bound.iter().filter(|(_, _, variant)| is_open(variant, limits)).count();
     let said = match (bound.as_slice(), met) {
         ([], _) => return None,
         ([(_, only, variant)], met) => {
@@ -31,7 +30,11 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
             format!("`{only}` {verb} the limit{s} {}.", listed(&limits))
         }
         (bound, _) if bound.len() < all.len() => some_have_limits(bound, &meeting, met),
-        (bound, 1) => format!("1 of {} variants meets {which}.", bound.len()),
+        (bound, 1) => {
+            let only = bound.iter().zip(&meeting).find(|(_, meets)| **meets).map_or("", |(named, _)| named.1);
+            let meets = if open > 0 { "is shown to meet" } else { "meets" };
+            format!("`{only}` is the only one of {} variants that {meets} {which}.", bound.len())
+        }
         (bound, 2..) => format!("{met} of {} variants meet {which}.", bound.len()),
         (bound, 0) if own.len() == 1 && open == 0 => format!("None of the {} variants meets {which}.", bound.len()),
         (bound, 0) if open > 0 => format!("None of the {} variants is shown to meet {which}.", bound.len()),
@@ -60,6 +63,11 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
     Some(said + &more)
 }
 
+/// Returns true if the runs of a variant are too few to tell whether it meets its limits.
+fn is_open(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
+    exceeded(variant, limits) > 0 && !fails(variant, limits)
+}
+
 /// The limits, in words.
 fn which(bound: &[&Named<'_, '_>], limits: &[&AssertedLimit]) -> String {
     // Otherwise each variant has limits of its own.
@@ -81,12 +89,14 @@ pub(in crate::report) fn of_all(all: &[Named<'_, '_>], limits: &[AssertedLimit])
     let (whole, stalled): (Vec<_>, Vec<_>) = within.partition(|(_, _, variant)| variant.is_whole());
     let (whole, stalled) = if whole.is_empty() { (stalled, whole) } else { (whole, stalled) };
     let which = which(&all.iter().collect::<Vec<_>>(), &own);
+    let is_some_open = all.iter().any(|(_, _, variant)| is_open(variant, limits));
+    let (meets, meet) = if is_some_open { ("is shown to meet", "are shown to meet") } else { ("meets", "meet") };
     let (completes, complete) = if stalled.is_empty() { ("", "") } else { ("completes and ", "complete and ") };
     let count = all.len();
     (own.len() == limits.len() && !whole.is_empty()).then(|| match whole.len() {
         met if met == count => format!("is the fastest of {count} variants, which all meet {which}"),
-        1 => format!("is the only one of {count} variants that {completes}meets {which}"),
-        met => format!("is the fastest of the {met} of {count} variants that {complete}meet {which}"),
+        1 => format!("is the only one of {count} variants that {completes}{meets} {which}"),
+        met => format!("is the fastest of the {met} of {count} variants that {complete}{meet} {which}"),
     })
 }
 
@@ -160,6 +170,10 @@ mod tests {
         assert_eq!(two("one", "two"), "Both variants with a limit meet it: `one` and `two`.");
         assert_eq!(two("one", "four"), "1 of the 2 variants with a limit meets it; `four` does not.");
         assert_eq!(two("three", "four"), "None of the 2 variants with a limit meets it: `three` and `four`.");
+        assert_eq!(
+            text_of(&[("peak_pulls < 100", None)]),
+            "`one` is the only one of 4 variants that meets the limit peak_pulls < 100."
+        );
         assert_eq!(text_of(&[("peak_pulls < 2000", None)]), "3 of 4 variants meet the limit peak_pulls < 2000.");
     }
 

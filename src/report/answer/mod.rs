@@ -25,8 +25,8 @@ use self::groups::{Best, Named, VariantGroup};
 use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, some_of, with_ends};
 use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
-use crate::report::limits::{AssertedLimit, exceeded};
-use crate::results::{RunRow, Setting, contenders, distinct, share_below, share_below_at};
+use crate::report::limits::{AssertedLimit, exceeded, of_single_runs};
+use crate::results::{Limit, RunRow, Setting, contenders, distinct, share_below, share_below_at};
 use crate::units::counted;
 
 /// The answer to an experiment's question.
@@ -68,31 +68,34 @@ pub(in crate::report) fn answer(
     seed: u64,
 ) -> PageAnswer {
     let mut answer = PageAnswer::default();
-    let mut winners: Vec<Vec<&str>> = Vec::new();
+    let mut comparisons: Vec<Comparison<'_, '_>> = Vec::new();
     for group in groups {
         let all: Vec<Named<'_, '_>> =
             group.members.iter().zip(&group.labels).map(|(&at, label)| (at, label.as_str(), &variants[at])).collect();
         let mut sentences = Vec::new();
-        let (best, first) = if all.iter().any(|(_, _, variant)| variant.exposed()) {
-            let found = exposure::sentences(&all, seed, &mut sentences);
+        let (best, winners, rivals) = if all.iter().any(|(_, _, variant)| variant.exposed()) {
+            let (best, fewest) = exposure::sentences(&all, seed, &mut sentences);
             // Before the last sentence, which lists the variants that complete.
             let last = sentences.len().saturating_sub(1);
             sentences.splice(last..last, limits::sentence(&all, limits));
-            found
+            (best, fewest, all)
         } else {
             let best = fastest_and_lowest(&all, limits, seed, &mut sentences);
             let fastest = all.iter().find(|(at, ..)| best.fastest == Some(*at));
-            (best, fastest.map(|(_, label, _)| *label).into_iter().collect())
+            (best, fastest.map(|(_, label, _)| *label).into_iter().collect(), own_and_bounds(&all).0)
         };
         answer.parts.push((group.title.clone(), sentences.join(" ")));
         answer.best.push(best);
-        winners.push(first);
+        comparisons.push(Comparison { winners, rivals });
     }
     if groups.len() > 1 {
         let exposing = answer.best.iter().filter(|best| best.most_exposed.is_some()).count();
         answer.lead = match exposing {
-            0 => lead(variants, groups, &winners, "completes first"),
-            all if all == groups.len() => lead(variants, groups, &winners, "exposes the fewest clusters"),
+            0 => lead(variants, groups, &comparisons, ["completes first", "complete first"]),
+            all if all == groups.len() => {
+                let does = ["exposes the fewest clusters", "expose the fewest clusters"];
+                lead(variants, groups, &comparisons, does)
+            }
             // The comparisons answer different questions.
             _ => String::new(),
         };
@@ -100,24 +103,40 @@ pub(in crate::report) fn answer(
     answer
 }
 
-/// The sentence for all groups: the variant that is best in all, or the settings that it depends on.
-fn lead(variants: &[VariantResults<'_>], groups: &[VariantGroup], winners: &[Vec<&str>], does: &str) -> String {
-    let in_all = winners[0].iter().find(|first| winners.iter().all(|others| others.contains(first)));
-    if let Some(first) = in_all {
+/// The labels of the best variants of a group, and the variants that they are compared with.
+struct Comparison<'v, 'r> {
+    winners: Vec<&'v str>,
+    rivals: Vec<Named<'v, 'r>>,
+}
+
+/// The sentence for all groups: the variants that are best in all, or the settings that it depends on. Empty where no
+/// comparison distinguishes its variants.
+fn lead<'v, 'r>(
+    variants: &[VariantResults<'_>],
+    groups: &[VariantGroup],
+    comparisons: &[Comparison<'v, 'r>],
+    does: [&str; 2],
+) -> String {
+    if comparisons.iter().all(|group| group.winners.len() == group.rivals.len()) {
+        return String::new();
+    }
+    let is_best = |label: &&&str| comparisons.iter().all(|group| group.winners.contains(label));
+    let best: Vec<&str> = comparisons[0].winners.iter().filter(is_best).copied().collect();
+    if let Some(first) = best.first() {
         let all = if groups.len() == 2 { "both".to_owned() } else { format!("all {}", groups.len()) };
-        let in_group = |group: &VariantGroup| {
-            let place = group.labels.iter().position(|label| label == first)?;
-            let members = group.members.iter().map(|&at| &variants[at]).collect();
-            Some((&variants[group.members[place]], members))
+        let in_group = |group: &Comparison<'v, 'r>| {
+            let (_, _, found) = group.rivals.iter().find(|(_, label, _)| label == first)?;
+            Some((*found, group.rivals.iter().map(|(_, _, rival)| *rival).collect()))
         };
-        let bests: Option<Vec<_>> = groups.iter().map(in_group).collect();
-        let drawn = match bests.map(|bests| least_in_all(&bests, does.starts_with("exposes"))) {
-            Some((holding, draws)) if draws > 0 => {
+        let bests: Option<Vec<_>> = comparisons.iter().map(in_group).collect();
+        let drawn = match bests.map(|bests| least_in_all(&bests, does[0].starts_with("exposes"))) {
+            Some((holding, draws)) if draws > 0 && best.len() == 1 => {
                 format!(", and in all of them in {holding} of {draws} draws of the constants")
             }
             _ => String::new(),
         };
-        return format!("`{first}` {does} in {all} comparisons{drawn}.");
+        let names: Vec<String> = best.iter().map(|label| format!("`{label}`")).collect();
+        return format!("{} {} in {all} comparisons{drawn}.", some_of(&names), does[usize::from(best.len() > 1)]);
     }
     let settings: Vec<&[Setting]> =
         groups.iter().map(|group| variants[group.members[0]].info.settings.as_slice()).collect();
@@ -128,15 +147,17 @@ fn lead(variants: &[VariantResults<'_>], groups: &[VariantGroup], winners: &[Vec
         })
         .map(|(name, _)| name)
         .collect();
-    format!("The variant that {does} depends on {}.", listed(&names))
+    format!("The variant that {} depends on {}.", does[0], listed(&names))
+}
+
+/// The user's own strategies, which the question is about, and the bounds; the bounds alone take their place.
+fn own_and_bounds<'v, 'r>(all: &[Named<'v, 'r>]) -> (Vec<Named<'v, 'r>>, Vec<Named<'v, 'r>>) {
+    let (bounds, own): (Vec<_>, Vec<_>) = all.iter().copied().partition(|(_, _, variant)| variant.info.is_bound);
+    if own.is_empty() { (bounds, own) } else { (own, bounds) }
 }
 
 fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64, sentences: &mut Vec<String>) -> Best {
-    // The question is about the user's own strategies; bounds come last.
-    let is_bound = |(_, _, variant): &&Named<'_, '_>| variant.info.is_bound;
-    let (bounds, own): (Vec<&Named<'_, '_>>, Vec<&Named<'_, '_>>) = all.iter().partition(is_bound);
-    let (bounds, own) = if own.is_empty() { (own, bounds) } else { (bounds, own) };
-    let own: Vec<Named<'_, '_>> = own.into_iter().copied().collect();
+    let (own, bounds) = own_and_bounds(all);
     let meeting: Vec<bool> = own.iter().map(|(_, _, variant)| exceeded(variant, limits) == 0).collect();
     let is_limited = limits.iter().any(|limit| own.iter().any(|(_, _, variant)| limit.applies_to(variant)));
     let some_meet = meeting.contains(&true);
@@ -155,7 +176,10 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
             let fastest = ranked.iter().find(|ranked| best.fastest == Some(ranked.at));
             if let Some(fastest) = fastest {
                 let meets = |run: &RunRow| limits.iter().all(|limit| limit.holds_in(fastest.variant, run));
-                let claim = format!("`{}` meets the limits", fastest.label);
+                let applying = limits.iter().filter(|limit| limit.applies_to(fastest.variant));
+                let applying: Vec<&Limit> = applying.map(|limit| &limit.limit).collect();
+                let which = of_single_runs(&applying, "the limits");
+                let claim = format!("`{}` meets {which}", fastest.label);
                 sentences.extend(limits::next_beyond(&own, fastest.completion_s, limits));
                 sentences.extend(in_draws(fastest.variant, &claim, meets));
             }
@@ -188,7 +212,6 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
         sentences.extend(unfinished(&own));
         sentences.extend(reach(&own));
     }
-    let bounds: Vec<Named<'_, '_>> = bounds.into_iter().copied().collect();
     let named: Vec<(&str, &VariantResults<'_>)> = bounds.iter().map(|(_, label, bound)| (*label, *bound)).collect();
     sentences.extend(tradeoff::bounds(&named, &own.iter().map(|(_, _, variant)| *variant).collect::<Vec<_>>()));
     sentences.extend(unfinished(if is_first { &bounds } else { all }));

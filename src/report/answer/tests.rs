@@ -3,7 +3,7 @@
 use super::groups::groups;
 use super::*;
 use crate::report::Results;
-use crate::report::synthetic::{Fleet, Wave, six_settings};
+use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
 use crate::results::Limit;
 
 fn answered(fleet: &Fleet, limits: &[&str]) -> PageAnswer {
@@ -20,7 +20,7 @@ fn wave(name: &str, size: u64, stalls: u32) -> Wave {
     Wave::new(name, size, stalls)
 }
 
-fn of(waves: Vec<Wave>) -> Fleet {
+fn of_waves(waves: Vec<Wave>) -> Fleet {
     Fleet { waves, replicates: 6, ..six_settings() }
 }
 
@@ -59,7 +59,7 @@ fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() 
 fn bounds_come_after_the_users_own_strategies_and_say_whose_constants_they_have() {
     let own = Wave { strategy: "mine".to_owned(), ..wave("mine", 100, 0) };
     let bound = Wave { strategy: "all-at-once".to_owned(), ..wave("all-at-once", 1000, 0) };
-    let answer = answered(&of(vec![bound, own]), &[]);
+    let answer = answered(&of_waves(vec![bound, own]), &[]);
     let text = text(&answer);
     assert!(text.starts_with("`mine` completes after "), "{text}");
     assert!(text.contains("Bounds of what pacing can do: `all-at-once` completes after "), "{text}");
@@ -68,10 +68,44 @@ fn bounds_come_after_the_users_own_strategies_and_say_whose_constants_they_have(
 }
 
 #[test]
+fn the_lead_compares_the_users_own_strategies_with_each_other() {
+    let worlds = |strategies: &[(&str, u64)]| {
+        let path = "registry.egress";
+        let of = |(name, size): &(&str, u64)| grid(name, *size, &[(path, &["1 Gbit/s", "9 Gbit/s"])]);
+        let home = tempfile::tempdir().expect("a temporary folder");
+        of_waves(strategies.iter().flat_map(of).collect()).publish(&home.path().join("results"));
+        let mut results = Results::read(&home.path().join("results")).expect("readable");
+        results.draws = results.tables.runs.clone();
+        let variants = results.variants();
+        answer(&variants, &groups(&variants), &[], 42).lead
+    };
+    assert_eq!(
+        worlds(&[("bold", 100), ("careful", 10), ("all-at-once", 500)]),
+        "`bold` completes first in both comparisons, and in all of them in 6 of 6 draws of the constants."
+    );
+    assert_eq!(worlds(&[("bold", 100), ("all-at-once", 500)]), "", "it has no rival");
+}
+
+#[test]
+fn a_limit_on_a_share_of_runs_is_shown_by_many_and_met_by_none_alone() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    of_waves(vec![wave("bold", 500, 0), wave("open", 500, 2)]).publish(&home.path().join("results"));
+    let mut results = Results::read(&home.path().join("results")).expect("readable");
+    results.draws = results.tables.runs.clone();
+    let variants = results.variants();
+    let limit = Limit::parse("P(completion < 24h) >= 50%").expect("a limit");
+    let found = answer(&variants, &groups(&variants), &[AssertedLimit { limit, strategy: None }], 42);
+    let text = text(&found);
+    let start = "`bold` is the only one of 2 variants that is shown to meet the limit P(completion < 24h) >= 50%: ";
+    assert!(text.starts_with(start), "{text}");
+    assert!(text.contains(" from their ranges, `bold` meets completion < 24h in 6 of 6 draws."), "{text}");
+}
+
+#[test]
 fn where_the_users_own_strategy_stalls_the_answer_begins_with_it() {
     let own = Wave { strategy: "mine".to_owned(), ..wave("mine", 100, 1) };
     let bound = Wave { strategy: "all-at-once".to_owned(), ..wave("all-at-once", 1000, 0) };
-    let answer = answered(&of(vec![bound, own]), &[]);
+    let answer = answered(&of_waves(vec![bound, own]), &[]);
     let text = text(&answer);
     let first = "`mine` never completes: 6 of 6 runs stalled, blocked by maxUnavailable. ";
     assert!(text.starts_with(first), "{text}");
@@ -109,14 +143,14 @@ fn with_limits_the_setting_that_meets_them_leads() {
 fn the_users_own_setting_is_compared_with_the_best_of_a_sweep() {
     let own = Wave { strategy: "as-exported".to_owned(), ..wave("as-exported", 100, 0) };
     let swept = six_settings().waves.into_iter().skip(1);
-    let answer = answered(&of([own].into_iter().chain(swept).collect()), &["peak_pulls < 1000"]);
+    let answer = answered(&of_waves([own].into_iter().chain(swept).collect()), &["peak_pulls < 1000"]);
     let text = text(&answer);
     assert!(text.contains(" `as-exported` takes ") && text.contains("), with a peak of 300 concurrent"), "{text}");
 }
 
 #[test]
 fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
-    let answer = answered(&of(vec![wave("careful", 100, 2), wave("bold", 500, 0)]), &["peak_pulls < 9999"]);
+    let answer = answered(&of_waves(vec![wave("careful", 100, 2), wave("bold", 500, 0)]), &["peak_pulls < 9999"]);
     let text = text(&answer);
     assert!(
         text.starts_with("`bold` is the only one of 2 variants that completes and meets the limit peak_pulls < 9999"),
@@ -126,7 +160,7 @@ fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
 
 #[test]
 fn entries_of_a_fleet_have_the_products_word() {
-    let fleet = of(vec![Wave { unreachable: 2, ..wave("canary", 50, 0) }]);
+    let fleet = of_waves(vec![Wave { unreachable: 2, ..wave("canary", 50, 0) }]);
     let home = tempfile::tempdir().expect("a temporary folder");
     fleet.publish(&home.path().join("results"));
     let mut results = Results::read(&home.path().join("results")).expect("readable");
@@ -139,7 +173,7 @@ fn entries_of_a_fleet_have_the_products_word() {
 
 #[test]
 fn a_variant_that_stalls_is_not_ranked_and_reported_with_its_rule() {
-    let answer = answered(&of(vec![wave("careful", 100, 1), wave("bold", 500, 0)]), &[]);
+    let answer = answered(&of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 0)]), &[]);
     let text = text(&answer);
     assert!(text.starts_with("`bold` completes first, after "), "{text}");
     let end =
@@ -150,7 +184,7 @@ fn a_variant_that_stalls_is_not_ranked_and_reported_with_its_rule() {
 
 #[test]
 fn where_nothing_completes_the_answer_says_so() {
-    let answer = answered(&of(vec![wave("careful", 100, 1), wave("bold", 500, 1)]), &[]);
+    let answer = answered(&of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 1)]), &[]);
     let text = text(&answer);
     assert!(
         text.starts_with("No variant completes in every run: `careful` and `bold` (each 6 of 6 runs stalled"),
@@ -163,7 +197,7 @@ fn where_nothing_completes_the_answer_says_so() {
 fn every_variant_that_may_be_the_fastest_is_named() {
     let text = |names: &[&str]| {
         let waves = names.iter().map(|name| wave(name, if *name == "slow" { 50 } else { 250 }, 0)).collect();
-        let answer = answered(&of(waves), &[]);
+        let answer = answered(&of_waves(waves), &[]);
         text(&answer).to_owned()
     };
     let two = text(&["one", "other"]);
@@ -175,7 +209,7 @@ fn every_variant_that_may_be_the_fastest_is_named() {
 
 #[test]
 fn no_variants_give_no_answer_and_one_gives_its_numbers() {
-    assert_eq!(answered(&of(Vec::new()), &[]), PageAnswer::default());
-    let answer = answered(&of(vec![wave("all", 1000, 0)]), &[]);
+    assert_eq!(answered(&of_waves(Vec::new()), &[]), PageAnswer::default());
+    let answer = answered(&of_waves(vec![wave("all", 1000, 0)]), &[]);
     assert!(text(&answer).contains("` completes after "), "{answer:?}");
 }

@@ -7,7 +7,7 @@
 
 use super::markup::{WIDE_END, escaped, swatch};
 use crate::report::answer::groups::Best;
-use crate::report::columns::{EXPOSED, FilledColumn, identical};
+use crate::report::columns::{EXPOSED, FilledColumn, SharedPhrase, identical};
 use crate::report::data::VariantResults;
 use crate::report::format::percents;
 use crate::report::limits::{AssertedLimit, mark};
@@ -54,7 +54,8 @@ pub(super) fn table(
         html.push_str("</tr>\n");
     }
     html.push_str(&format!("</tbody></table>{WIDE_END}"));
-    let mut phrases: Vec<String> = if all_done { vec!["all runs complete".to_owned()] } else { Vec::new() };
+    let all_complete = || SharedPhrase { text: "all runs complete".to_owned(), is_of_every_run: true };
+    let mut phrases: Vec<SharedPhrase> = all_done.then(all_complete).into_iter().collect();
     phrases.extend(identical_ones.iter().filter_map(FilledColumn::shared));
     if !phrases.is_empty() && variants.len() > 1 {
         html.push_str(&format!("<p class=\"note\">{}</p>\n", identical(&phrases)));

@@ -9,6 +9,7 @@ pub(in crate::report) use front::headings;
 use itertools::Itertools;
 
 use super::format::{count, in_unit, percent, time};
+use super::limits::of_single_runs;
 use super::wrap::wrapped;
 use crate::results::{
     Candidate, CandidateStatus, ExhaustiveSearch, Limit, PlanRecord, Question, Statistic, StrategyAnswer,
@@ -99,8 +100,10 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
         format!("{strategy}: not certain after {runs}. The best estimate is {}{mark}: {objective}.", name(found))
     };
     if !plan.limits.is_empty() {
+        let limits: Vec<Limit> = plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()).collect();
+        let which = of_single_runs(&limits.iter().collect::<Vec<_>>(), "all limits");
         text.push_str(&format!(
-            " It met all limits in {} of {}; with {} confidence, at least {} of all runs do.",
+            " It met {which} in {} of {}; with {} confidence, at least {} of all runs do.",
             kept.kept,
             counted(kept.runs, "run"),
             percent(plan.confidence),
@@ -147,7 +150,8 @@ fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer
     let tried: Vec<&Candidate> = of_strategy.collect();
     let setting = if plan.tuned.is_some() { "setting that was tried" } else { "setting" };
     if let [only] = tried[..] {
-        return format!("{} {}.", name(only), failing(plan, only));
+        let colon = if only.standing == CandidateStatus::Unfinished { ":" } else { "" };
+        return format!("{}{colon} {}.", name(only), failing(plan, only));
     }
     if tried.iter().all(|candidate| candidate.standing == CandidateStatus::Unfinished) {
         let rules = tried.iter().map(|candidate| candidate.reason.as_str()).filter(|rule| !rule.is_empty());

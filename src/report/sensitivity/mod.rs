@@ -14,7 +14,7 @@ use super::canvas::Canvas;
 use super::format::in_unit;
 use super::sheet::Sheet;
 use super::wrap::{shortened, text_table, wrapped};
-use crate::results::{DecisionEnd, DecisionRecord, EffectRow, SensitivityRecord, grouped};
+use crate::results::{DecisionEnd, DecisionRecord, EffectRow, HALVINGS, SensitivityRecord, grouped};
 use crate::units::counted;
 
 /// Constants in a table of the text.
@@ -112,21 +112,32 @@ fn tables(record: &SensitivityRecord) -> String {
     text
 }
 
+/// Number of variants that were analysed.
+fn variants(record: &SensitivityRecord) -> u64 {
+    record.effects.iter().map(|row| &row.variant).unique().count() as u64
+}
+
 /// Runs of a trajectory: of each variant, one at the start and one after each step.
 fn trajectory_runs(record: &SensitivityRecord) -> u64 {
-    let variants = record.effects.iter().map(|row| &row.variant).unique().count();
-    let active = record.constants.iter().filter(|constant| constant.has_effect).count();
-    (variants * (active + 1)) as u64
+    let active = record.constants.iter().filter(|constant| constant.has_effect).count() as u64;
+    variants(record) * (active + 1)
+}
+
+/// Runs of all parts with the fewest trajectories: one constant at a time and the complete searches come first.
+fn budget(record: &SensitivityRecord) -> u64 {
+    let searches = record.decisions.iter().map(|decision| changes(decision).len() as u64).sum::<u64>();
+    let values = 1 + 2 * record.constants.len() as u64 + u64::from(HALVINGS) * searches;
+    variants(record) * u64::from(record.replicates) * values + u64::from(FEWEST_TRAJECTORIES) * trajectory_runs(record)
 }
 
 fn effort(record: &SensitivityRecord, width: usize) -> String {
     let screened = match record.trajectories {
         0 => "no screening, as the budget allows no trajectory".to_owned(),
         count if count < FEWEST_TRAJECTORIES => format!(
-            "no ranking of constants that vary together, because the budget allows {count} trajectories of {}; \
+            "no ranking of constants that vary together, because the budget allows {count} trajectories of {} runs; \
              `--budget {}` allows {FEWEST_TRAJECTORIES}",
             trajectory_runs(record),
-            u64::from(FEWEST_TRAJECTORIES) * trajectory_runs(record)
+            budget(record)
         ),
         count => format!("screened in {count} trajectories (morris.csv)"),
     };
@@ -296,8 +307,9 @@ mod tests {
     fn two_trajectories_rank_nothing() {
         let few = SensitivityRecord { trajectories: 2, ..record() };
         let text = sensitivity_text(&few, 200);
-        // Two variants, and one of two constants has an effect.
-        let why = "the budget allows 2 trajectories of 4; `--budget 16` allows 4";
+        // Two variants, and one of two constants has an effect. One at a time takes 2 · 5 · (1 + 2 · 2) runs, the two
+        // searches 2 · 5 · 6 each, and the trajectories 4 · 4.
+        let why = "the budget allows 2 trajectories of 4 runs; `--budget 186` allows 4";
         assert!(text.contains(why), "{text}");
         let provenance = &Provenance::new("waves", "How long?", 1, 5);
         let charts = charts(&few, Sheet { provenance, width: ChartWidth::Page });

@@ -6,7 +6,7 @@ mod names;
 use itertools::Itertools;
 
 use super::answer::{PageAnswer, answer, groups};
-use super::columns::{FilledColumn, identical};
+use super::columns::{FilledColumn, SharedPhrase, identical};
 use super::data::{Results, VariantResults, target_of};
 use super::format::{ended, percents};
 use super::guesses;
@@ -29,7 +29,7 @@ struct TextColumn {
     name: &'static str,
     rank: u32,
     /// The phrase that may replace the column.
-    shared: Option<String>,
+    shared: Option<SharedPhrase>,
     lines: Vec<String>,
 }
 
@@ -39,7 +39,8 @@ impl TextColumn {
         let counts: Vec<String> =
             variants.iter().map(|variant| format!("{}/{}", variant.finished(), variant.runs.len())).collect();
         let is_shared = counts.len() > 1 && counts.windows(2).all(|pair| pair[0] == pair[1]);
-        let shared = is_shared.then(|| format!("{} runs complete", counts[0]));
+        let text = || format!("{} runs complete", counts[0]);
+        let shared = is_shared.then(|| SharedPhrase { text: text(), is_of_every_run: true });
         if variants.iter().all(VariantResults::is_whole) {
             let cells = counts.into_iter().map(|count| vec![count]).collect();
             return Self::aligned("done", ["", "done"].map(str::to_owned), cells, 0, shared);
@@ -75,7 +76,7 @@ impl TextColumn {
         heading: [String; 2],
         cells: Vec<Vec<String>>,
         rank: u32,
-        shared: Option<String>,
+        shared: Option<SharedPhrase>,
     ) -> Self {
         let parts_at = |at: usize| cells.iter().filter(|parts| parts.len() > 1).filter_map(move |parts| parts.get(at));
         let widths = [0, 1, 2].map(|at| parts_at(at).map(|part| letters(part)).max().unwrap_or(0));
@@ -180,7 +181,7 @@ fn answered(answer: &PageAnswer, width: usize) -> String {
 #[derive(Default)]
 struct Fitted {
     /// Phrases that replace columns.
-    shared: Vec<String>,
+    shared: Vec<SharedPhrase>,
     /// Headings of columns that are not shown.
     left_out: Vec<&'static str>,
 }

@@ -69,6 +69,10 @@ fn a_limit_on_a_share_of_all_runs_holds_fails_or_is_undecided() {
     assert!(judged("P(completion > 5min) <= 5%", 0, 59).0, "the same in other words");
     assert!(!judged("P(completion <= 5min) >= 95% with 99% confidence", 0, 59).0);
     assert!(judged("P(completion <= 5min) >= 95% with 99% confidence", 0, 90).0, "0.95^90 = 0.0099");
+    let single = |limit: &str| Limit::parse(limit).expect("a limit").of_single_run();
+    assert_eq!(single(limit).as_deref(), Some("completion <= 5min"));
+    assert_eq!(single("P(completion > 8h (06:00)) <= 5%").as_deref(), Some("completion <= 8h (06:00)"));
+    assert_eq!(single("completion <= 5min"), None);
     let again = Limit::parse("P(completion<=5min)>=95% with 99 % confidence").expect("a limit").to_string();
     assert_eq!(again, "P(completion <= 5min) >= 95% with 99% confidence");
     assert_eq!(Limit::parse(&again).expect("reads back").to_string(), again);

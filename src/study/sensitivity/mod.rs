@@ -30,9 +30,6 @@ use crate::study::{StudyError, whole};
 use decision::StudiedDecision;
 use sample::{SampleRuns, Sampler};
 
-/// Halvings of a range in the search for the value that changes a decision: to 1/64 of the way to its end.
-pub const HALVINGS: u32 = 6;
-
 /// The options of an analysis.
 #[derive(Clone, Debug)]
 pub struct SensitivityRules {
@@ -51,7 +48,8 @@ pub struct SensitivityRules {
     pub screening: u64,
     /// Most runs of all parts. `None`: no limit beside that of the screening.
     pub most: Option<u64>,
-    /// Halvings of a range in which a decision changes, such as [`HALVINGS`]. 0: only its ends are compared.
+    /// Halvings of a range in which a decision changes, such as [`crate::results::HALVINGS`]. 0: only its ends are
+    /// compared.
     pub halvings: u32,
 }
 

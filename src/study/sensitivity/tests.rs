@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::results::to_json;
+use crate::results::{HALVINGS, to_json};
 use crate::scenario::Overrides;
 
 /// One cluster of one node, all delays of no importance: the pull of 100 MB over 100 Mbit/s takes 8 s.
