@@ -112,6 +112,22 @@ pub(super) struct ShownDeployment {
 pub(super) struct DeploymentStatus {
     pub(super) value: String,
     pub(super) reason: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) canary: ShownCanary,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ShownCanary {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) steps: ShownSteps,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ShownSteps {
+    pub(super) current: usize,
+    pub(super) total: usize,
 }
 
 #[derive(Default, Deserialize)]

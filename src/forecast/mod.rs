@@ -114,7 +114,7 @@ impl<'s> Forecaster<'s> {
                 let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
                 return Err(fail(message, help));
             }
-            let seen = RolloutSoFar { now: since(released, now), targets };
+            let seen = RolloutSoFar { now: since(released, now), targets, acts: shown.acts };
             if let Some(problem) = shown.over.filter(|_| !is_over(&seen)) {
                 return Err(vec![problem]);
             }

@@ -30,7 +30,8 @@ use itertools::Itertools;
 use serde::Deserialize;
 
 use super::fields::{
-    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCondition, ShownDeployment, ShownObject, ShownSpec,
+    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCanary, ShownCondition, ShownDeployment, ShownObject,
+    ShownSpec,
 };
 use crate::calibrate::time::{Nanos, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
@@ -70,6 +71,8 @@ pub(super) struct ShownRollout {
     pub(super) newest: Option<Nanos>,
     /// Targets are instances, by number.
     pub(super) is_numbered: bool,
+    /// Times that people have continued it, at least, as far as the product counts them.
+    pub(super) acts: usize,
     /// The product calls it complete, so nothing begins any more: what is wrong if a target is not ready.
     pub(super) over: Option<Problem>,
     /// The first object of a rollout that has no targets.
@@ -344,7 +347,10 @@ impl ShownRollout {
     /// `cf curl /v3/deployments/GUID`.
     fn deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownDeployment = object.read()?;
-        let DeploymentStatus { value, reason } = read.status;
+        let DeploymentStatus { value, reason, canary: ShownCanary { steps } } = read.status;
+        // A canary that goes on after its last pause stays at its last step.
+        let is_last = reason == "DEPLOYING" && steps.current == steps.total;
+        self.acts = if is_last { steps.current } else { steps.current.saturating_sub(1) };
         let message = format!("the deployment is {value} ({reason}), so no other instance is updated");
         let help = "export the deployment that is ACTIVE, alone";
         match (value.as_str(), reason.as_str()) {

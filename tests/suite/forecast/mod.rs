@@ -381,6 +381,64 @@ fn a_rollout_that_is_done_has_no_load_to_come() {
     assert!(shown.contains(&done) && !shown.contains("Load to come"), "{done}: {shown}");
 }
 
+/// Stage `canary` was approved after 5 minutes, where the experiment expects 2 hours.
+#[test]
+fn an_approval_that_was_seen_is_not_waited_for() {
+    let strategy = |after: &str| {
+        format!(
+            "kubeFleetStaged: {{approvals: {{after: {after}}}, stages: [{{name: canary, labelSelector: {{matchLabels: \
+             {{ring: canary}}}}, maxConcurrency: 2, afterStageTasks: [{{type: Approval}}]}}, {{name: rest, \
+             labelSelector: {{matchLabels: {{ring: rest}}}}, maxConcurrency: 20%}}]}}"
+        )
+    };
+    let (_real, real) = experiment_with(&strategy("5m"), &[]);
+    let run = truth(&real, 3);
+    for after in ["2h", "never"] {
+        let (folder, expected) = experiment_with(&strategy(after), &[]);
+        let inputs = inputs(folder.path(), Exported::KubeFleet, &run, cut(&run, 0.5), 19);
+        let record = forecast(&Forecaster::new(&expected, 0, &inputs).expect("valid"));
+        assert!(record.hold.as_ref().is_none_or(|hold| hold.rule != "afterStageTasks"), "{after}: {record:?}");
+        assert!(interval(&record).1 < 3600.0, "{after}: {record:?}");
+    }
+}
+
+/// A canary of 2, 6, 6 and 24 instances, of which people have continued two or three steps within 7 minutes.
+#[test]
+fn a_canary_goes_on_from_the_step_that_the_deployment_shows() {
+    let strategy = "cloudFoundry: {strategy: canary, maxInFlight: 5, continueAfter: 10m, canarySteps: \
+                    [{instance_weight: 10}, {instance_weight: 25}, {instance_weight: 25}, {instance_weight: 100}]}";
+    let (folder, varied) = experiment_with(strategy, &[]);
+    let forecast_of = |reason: &str, step: u32, uptimes: &[Option<u32>]| {
+        let deployment = serde_json::json!({"strategy": "canary", "created_at": time(0.0), "status": {
+            "value": "ACTIVE", "reason": reason, "canary": {"steps": {"current": step, "total": 4}}}});
+        let instance = |(index, uptime): (usize, &Option<u32>)| {
+            let state = if uptime.is_some() { "RUNNING" } else { "STARTING" };
+            serde_json::json!({"index": index, "state": state, "routable": uptime.is_some(), "uptime": uptime})
+        };
+        let instances: Vec<serde_json::Value> = uptimes.iter().enumerate().map(instance).collect();
+        let stats = serde_json::json!({"resources": instances});
+        let files = [("deployment.json", deployment), ("stats.json", stats)].map(|(name, export)| {
+            std::fs::write(folder.path().join(name), export.to_string()).expect("written");
+            folder.path().join(name)
+        });
+        let inputs = ForecastInputs {
+            status: files.to_vec(),
+            now: Some(time(420.0)),
+            released: None,
+            clock: time(0.0),
+            draws: 19,
+        };
+        forecast(&Forecaster::new(&varied, 0, &inputs).unwrap_or_else(|error| panic!("{}", error.render(false))))
+    };
+    let six = [400, 395, 200, 200, 200, 200].map(Some);
+    let paused = forecast_of("PAUSED", 3, &six);
+    let hold = paused.hold.as_ref().expect("a user is waited for");
+    assert!(hold.rule == "canary" && hold.explanation.starts_with("step 3 of 4 (25 %)"), "{paused:?}");
+    let going_on = forecast_of("DEPLOYING", 4, &[&six[..], &[Some(15); 5], &[None; 5]].concat());
+    assert!(going_on.hold.as_ref().is_none_or(|hold| hold.rule != "canary"), "{going_on:?}");
+    assert!(interval(&going_on).1 < 1_000.0, "two more pauses would be 20 minutes: {going_on:?}");
+}
+
 #[test]
 fn a_target_that_failed_stays_failed_and_is_left_out() {
     let folder = cut_folder(Exported::Fleet);
