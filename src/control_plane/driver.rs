@@ -3,7 +3,7 @@
 //! Reports and people's changes reach the controller after the watch delay. The clusters are a simulated world, or a
 //! recorded fleet in a test.
 
-use super::plane::Record;
+use super::plane::{Record, SeenActs};
 use super::{Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits};
 use crate::process::ProcessError;
 use crate::results::{PassRow, StatusRow};
@@ -55,6 +55,11 @@ impl<'s> ControlPlane<'s> {
     pub fn record_statuses(&mut self) {
         self.statuses = Some(StatusLog::default());
         self.show(SimTime::ZERO);
+    }
+
+    /// From now on, people act as they were seen to.
+    pub fn follow_acts(&mut self, acts: SeenActs) {
+        self.record.seen_acts = Some(acts);
     }
 
     fn show(&mut self, now: SimTime) {

@@ -32,7 +32,7 @@ pub use api_client::{ApiClient, ApiRequest, RetryPolicy};
 pub use clusters::{Clusters, NOTHING};
 pub use controller::{Change, Controller, ControllerInput, Traits};
 pub use driver::ControlPlane;
-pub use plane::Plane;
+pub use plane::{Plane, SeenActs};
 pub use settings::{API_REQUEST, ControlLoop, WATCH_DELAY};
 pub use status_log::StatusLog;
 pub use work_queue::{RateLimiter, Runtime, WorkerPool};

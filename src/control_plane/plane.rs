@@ -5,8 +5,8 @@ use crate::engine::EventId;
 use crate::process::ProcessError;
 use crate::results::PassRow;
 use crate::rollout::Revision;
-use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, Queue};
+use crate::units::{SimDuration, SimTime};
+use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, Queue};
 
 /// The control plane as a controller acts on it, at one instant.
 pub struct Plane<'a> {
@@ -34,9 +34,39 @@ pub(super) struct Record {
     pub(super) timed_waits: Vec<(SimTime, SimTime)>,
     /// When it first reported completion.
     pub(super) reported: Option<SimTime>,
+    /// The acts of people that a run follows. `None`: they are those of its own models.
+    pub(super) seen_acts: Option<SeenActs>,
     pub(super) failure: Option<ProcessError>,
     /// Its objects may show something else since the last input.
     pub(super) shows: bool,
+}
+
+/// What was seen of people's acts in a rollout in progress.
+#[derive(Clone, Debug)]
+pub struct SeenActs {
+    /// The time at which the rollout was seen.
+    pub now: SimTime,
+    /// Acts that people had made by then, at least.
+    pub made: usize,
+    /// When each target was instructed, or `now` for an unknown time before that. `None`: it was not instructed.
+    pub began: Vec<Option<SimTime>>,
+}
+
+impl SeenActs {
+    /// When the `nth` act is made, from 0, that is asked for at `asked`, while targets were `promoted`.
+    ///
+    /// A target that was seen further than the run is shows that the act was made before it was instructed. An act
+    /// that was not seen is made after now.
+    fn time(&self, nth: usize, asked: SimTime, own: Option<SimTime>, promoted: &[Option<Revision>]) -> Option<SimTime> {
+        let left = self.began.iter().zip(promoted).filter(|(_, promoted)| **promoted != Some(NEW));
+        let began = left.filter_map(|(began, _)| *began).min();
+        match began.or((nth < self.made).then_some(self.now)) {
+            Some(at) if at < self.now => Some(at.max(asked)),
+            Some(_) => Some(asked),
+            // An act at the very instant would count as seen.
+            None => own.map(|at| at.max(self.now + SimDuration::from_millis(1))),
+        }
+    }
 }
 
 impl std::fmt::Debug for Plane<'_> {
@@ -146,6 +176,17 @@ impl Plane<'_> {
     /// The rollout waits for a person from `asked` until `given`, by the delays of people in the strategy.
     pub fn waits_for_person(&mut self, asked: SimTime, given: SimTime) {
         self.record.pauses.push((asked, given));
+    }
+
+    /// When the person acts that the rollout waits for from `asked` on: at the time of the strategy's own model, unless
+    /// the run follows what people did. `None`: never.
+    pub fn person_acts(&mut self, asked: SimTime, own: Option<SimTime>) -> Option<SimTime> {
+        let Record { seen_acts, pauses, promoted, .. } = &*self.record;
+        let given = match seen_acts {
+            Some(acts) => acts.time(pauses.len(), asked, own, promoted),
+            None => own,
+        };
+        given.inspect(|given| self.waits_for_person(asked, *given))
     }
 
     /// A timed wait of the strategy goes on from `begins` until `ends`, while the rollout also waits for a person.

@@ -20,6 +20,7 @@ pub(super) struct ShownCondition {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) status: String,
+    pub(super) reason: Option<String>,
     pub(super) last_transition_time: Option<String>,
     pub(super) last_update_time: Option<String>,
 }
@@ -35,6 +36,10 @@ pub(super) struct ShownSpec {
     #[serde(rename = "stagedDeploymentID")]
     pub(super) staged: Option<String>,
     pub(super) target_cluster: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) paused: bool,
+    /// Of an update run.
+    pub(super) state: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -82,14 +87,47 @@ pub(super) struct StageCluster {
     pub(super) conditions: Vec<ShownCondition>,
 }
 
-/// Dates that `KubeObject` leaves out: those of the last writes, which are large, and those of Cloud Foundry's objects.
+/// A Bundle with the dates that `KubeObject` leaves out: those of the last writes, which are large.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Dated {
+pub(super) struct ShownBundle {
     #[serde(deserialize_with = "or_default")]
     pub(super) metadata: ManagedMetadata,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) spec: ShownSpec,
+}
+
+/// A deployment of Cloud Foundry.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ShownDeployment {
     pub(super) created_at: Option<String>,
     pub(super) updated_at: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) status: DeploymentStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct DeploymentStatus {
+    pub(super) value: String,
+    pub(super) reason: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) canary: ShownCanary,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ShownCanary {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) steps: ShownSteps,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ShownSteps {
+    pub(super) current: usize,
+    pub(super) total: usize,
 }
 
 #[derive(Default, Deserialize)]

@@ -24,13 +24,13 @@ use crate::import::sources::Texts;
 use crate::results::{
     ForecastEstimate, ForecastHold, ForecastNext, ForecastRecord, ForecastSpan, ForecastTime, SeenCounts, SlowTarget,
 };
-use crate::scenario::VariedExperiment;
+use crate::scenario::{Scenario, VariedExperiment};
 use crate::sim::{RolloutSoFar, SeenState, SeenTarget};
 use crate::stats::{CensoredFit, prediction_interval, quantile_of_sorted, sorted};
 use crate::study::StudyError;
 use crate::units::{SimDuration, SimTime};
-use draws::{DrawnRollout, PaceDraw};
-use status::ShownRollout;
+use draws::{DrawEnd, DrawnRollout, PaceDraw};
+use status::{ShownRollout, ShownTarget};
 
 /// The probability that intervals are for.
 const LEVEL: f64 = 0.9;
@@ -107,7 +107,17 @@ impl<'s> Forecaster<'s> {
                 let message = format!("the experiment has no {}", some_of(&unknown));
                 fail(message, "names in the experiment's `fleet` must be those of the product")
             })?;
-            let seen = RolloutSoFar { now: since(released, now), targets };
+            let paused = paused(&shown, scenario);
+            if !paused.is_empty() {
+                let message =
+                    format!("the product has paused {}, and does not update what is paused", some_of(&paused));
+                let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
+                return Err(fail(message, help));
+            }
+            let seen = RolloutSoFar { now: since(released, now), targets, acts: shown.acts };
+            if let Some(problem) = shown.over.filter(|_| !is_over(&seen)) {
+                return Err(vec![problem]);
+            }
             Ok(Self { varied, variant, draws: inputs.draws.max(2), seen, released })
         };
         read().map_err(|problems| LoadError::new(problems, &first))
@@ -116,7 +126,7 @@ impl<'s> Forecaster<'s> {
     /// Number of runs of [`Forecaster::forecast`].
     #[must_use]
     pub fn runs(&self) -> u64 {
-        self.drawn().runs()
+        if is_over(&self.seen) { 0 } else { self.drawn().runs() }
     }
 
     const fn drawn(&self) -> DrawnRollout<'_> {
@@ -130,8 +140,10 @@ impl<'s> Forecaster<'s> {
     /// When `stop` became true before the end, or a run failed.
     pub fn forecast(&self, run_done: impl Fn() + Sync, stop: &AtomicBool) -> Result<ForecastRecord, StudyError> {
         let drawn = self.drawn();
-        let draws = drawn.learnt(&run_done, stop)?;
-        let done: Vec<f64> = draws.iter().map(|draw| draw.end.done_s).collect();
+        let is_over = is_over(&self.seen);
+        let draws = if is_over { Vec::new() } else { drawn.learnt(&run_done, stop)? };
+        let ended = is_over.then(|| self.ended());
+        let done: Vec<f64> = ended.into_iter().chain(draws.iter().map(|draw| draw.end.done_s)).collect();
         let unfinished = done.iter().filter(|done| done.is_infinite()).count() as f64 / done.len() as f64;
         let count = |state| self.seen.targets.iter().filter(|target| target.state == state).count();
         let seen = SeenCounts {
@@ -140,6 +152,11 @@ impl<'s> Forecaster<'s> {
             updating: count(SeenState::Updating),
             waiting: count(SeenState::Waiting),
             failed: count(SeenState::Failed),
+        };
+        // What is over loads the registry no more.
+        let load = |of: fn(&DrawEnd) -> f64| {
+            let drawn = draws.iter().map(|draw| of(&draw.end));
+            estimate(is_over.then_some(0.0).into_iter().chain(drawn))
         };
         let hold = draws.iter().find_map(|draw| draw.end.hold.clone()).filter(|_| seen.waiting > 0);
         Ok(ForecastRecord {
@@ -152,13 +169,13 @@ impl<'s> Forecaster<'s> {
             is_conditioned: drawn.is_conditioned(),
             draws: draws.len() as u32,
             level: LEVEL,
-            done: self.span(&done),
+            done: ended.map_or_else(|| self.span(&done), |at| self.moment(at)),
             unfinished,
             next: self.next(&draws),
             slow: self.slow(&draws),
             hold: hold.map(|(rule, explanation)| ForecastHold { rule, explanation }),
-            egress_peak_bytes_per_s: estimate(draws.iter().map(|draw| draw.end.egress_peak)),
-            egress_bytes: estimate(draws.iter().map(|draw| draw.end.egress_bytes)),
+            egress_peak_bytes_per_s: load(|draw| draw.egress_peak),
+            egress_bytes: load(|draw| draw.egress_bytes),
         })
     }
 
@@ -166,6 +183,18 @@ impl<'s> Forecaster<'s> {
     fn at(&self, seconds: f64) -> ForecastTime {
         let at = self.released.saturating_add(SimDuration::from_secs_f64(seconds).as_nanos() as i64);
         ForecastTime { at: rfc(at), s: seconds }
+    }
+
+    /// When the last target of a rollout that is over was ready, in seconds from the release: now at the latest.
+    fn ended(&self) -> f64 {
+        let ready = self.seen.targets.iter().filter(|target| target.state == SeenState::Ready);
+        ready.map(|target| target.ready.unwrap_or(self.seen.now)).max().unwrap_or(self.seen.now).as_secs_f64()
+    }
+
+    /// A time that is known.
+    fn moment(&self, seconds: f64) -> ForecastSpan {
+        let at = Some(self.at(seconds));
+        ForecastSpan { median: at.clone(), low: at.clone(), high: at }
     }
 
     /// Exports tell times to the second, so an interval is not sharper than that.
@@ -235,6 +264,21 @@ impl<'s> Forecaster<'s> {
         slow.truncate(MOST_SLOW);
         slow
     }
+}
+
+/// Returns true if every target is ready or has failed.
+fn is_over(seen: &RolloutSoFar) -> bool {
+    seen.targets.iter().all(|target| matches!(target.state, SeenState::Ready | SeenState::Failed))
+}
+
+/// The targets that the product has paused before their update, but the experiment has not.
+fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
+    let clusters = &scenario.world.clusters;
+    let names: Vec<&str> = clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+    let waits = |target: &&ShownTarget| target.is_paused && target.state != SeenState::Ready;
+    let is_known = |target: &ShownTarget| place_of(&target.name, &names).is_some_and(|at| clusters[at].paused);
+    let waiting = shown.targets.iter().filter(waits).filter(|target| !is_known(target));
+    waiting.map(|target| target.name.clone()).collect()
 }
 
 /// The targets of the experiment as they were seen. Those that the export does not show are waiting.

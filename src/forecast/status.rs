@@ -12,8 +12,16 @@
 //! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and Cloud Foundry's V3
 //! processes.
 //!
-//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. Left out: approvals and waits,
-//! which the rules compute themselves.
+//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. So is an object by which nothing
+//! goes on:
+//!
+//! | product | refused |
+//! |---|---|
+//! | Fleet | `paused` of a Bundle, or of a BundleDeployment whose cluster the experiment does not pause |
+//! | KubeFleet | a run that failed, or whose `state` is `Initialize` or `Stop` |
+//! | Cloud Foundry | a deployment that is cancelled, being cancelled, or superseded |
+//!
+//! Left out: approvals and waits, which the rules compute themselves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +29,10 @@ use std::sync::Arc;
 use itertools::Itertools;
 use serde::Deserialize;
 
-use super::fields::{Dated, InstanceStats, KindMark, ShownCondition, ShownObject, ShownSpec};
+use super::fields::{
+    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCanary, ShownCondition, ShownDeployment, ShownObject,
+    ShownSpec,
+};
 use crate::calibrate::time::{Nanos, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
@@ -46,6 +57,8 @@ pub(super) struct ShownTarget {
     pub(super) ready: Option<Nanos>,
     /// Seconds that it has been ready for, where the product shows this in place of a time.
     pub(super) uptime: Option<f64>,
+    /// The product does not update it until somebody resumes it.
+    pub(super) is_paused: bool,
 }
 
 /// A rollout as exports show it.
@@ -58,6 +71,12 @@ pub(super) struct ShownRollout {
     pub(super) newest: Option<Nanos>,
     /// Targets are instances, by number.
     pub(super) is_numbered: bool,
+    /// Times that people have continued it, at least, as far as the product counts them.
+    pub(super) acts: usize,
+    /// The product calls it complete, so nothing begins any more: what is wrong if a target is not ready.
+    pub(super) over: Option<Problem>,
+    /// The first object of a rollout that has no targets.
+    empty: Option<Problem>,
     /// Fleet's bundles, without those of its own agents.
     bundles: BTreeSet<String>,
 }
@@ -84,6 +103,9 @@ pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
         }
     }
     problems.truncate(20);
+    if problems.is_empty() && shown.targets.is_empty() {
+        problems.extend(shown.empty.take());
+    }
     if problems.is_empty() && shown.targets.is_empty() {
         let name = sources.first().map_or("", |source| source.name.as_str());
         let found =
@@ -114,11 +136,7 @@ impl ShownRollout {
             Some(other) => return Ok(Some(other.to_owned())),
             None if mark.spec.get("generators").is_some() => self.application_set(object)?,
             None if mark.resources.is_array() => self.stats(object)?,
-            None if !mark.strategy.is_null() => {
-                let dated: Dated = object.read()?;
-                self.released = self.time(object, "created_at", dated.created_at.as_deref())?;
-                self.time(object, "updated_at", dated.updated_at.as_deref())?;
-            }
+            None if !mark.strategy.is_null() => self.deployment(object)?,
             None => return Ok(Some("object of no known kind".to_owned())),
         }
         Ok(None)
@@ -167,13 +185,25 @@ impl ShownRollout {
         self.time(object, &field, text.map(String::as_str)).map(Some)
     }
 
+    /// Remembers an object that must list the targets of the rollout, if it has none.
+    fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, (field, help): (&str, &str)) {
+        if count == 0 && self.empty.is_none() {
+            let message = format!("`{field}` must list what is rolled out, and is empty");
+            self.empty = Some(object.problem(field, message).with_help(help));
+        }
+    }
+
     /// The specification was last written when the rollout began; `kubectl --show-managed-fields` has that.
     fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let dated: Dated = object.read()?;
-        if dated.metadata.name.starts_with(OF_AGENT) {
+        let read: ShownBundle = object.read()?;
+        if read.metadata.name.starts_with(OF_AGENT) {
             return Ok(());
         }
-        for (at, field) in dated.metadata.managed_fields.iter().enumerate() {
+        if read.spec.paused {
+            let help = "resume it, with `paused: false` in the GitRepo or the Bundle, and export again";
+            return Err(refused(object, "spec.paused", "the bundle is paused, so no other cluster is updated", help));
+        }
+        for (at, field) in read.metadata.managed_fields.iter().enumerate() {
             if field.fields.get("f:spec").is_some() {
                 let name = format!("metadata.managedFields[{at}].time");
                 let written = self.time(object, &name, field.time.as_deref())?;
@@ -196,7 +226,7 @@ impl ShownRollout {
             }
             self.bundles.insert(bundle.clone());
         }
-        let ShownSpec { deployment, staged, .. } = read.spec;
+        let ShownSpec { deployment, staged, paused: is_paused, .. } = read.spec;
         let status = read.status;
         let ready = self.since(object, ("status.conditions", &status.conditions), ("Ready", "True"))?;
         let is_applied = status.applied.is_some() && status.applied == deployment;
@@ -210,12 +240,14 @@ impl ShownRollout {
             SeenState::Updating
         };
         let ready = ready.flatten().filter(|_| state == SeenState::Ready);
-        self.targets.push(ShownTarget { name, state, ready, ..ShownTarget::default() });
+        self.targets.push(ShownTarget { name, state, ready, is_paused, ..ShownTarget::default() });
         Ok(())
     }
 
     fn application_set(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
+        let help = "export an ApplicationSet whose strategy is `RollingSync`, once its controller has seen the release";
+        self.expect_targets(object, read.status.application_status.len(), ("status.applicationStatus", help));
         for (at, row) in read.status.application_status.into_iter().enumerate() {
             let field = format!("status.applicationStatus[{at}]");
             let since = self.time(object, &format!("{field}.lastTransitionTime"), row.last_transition_time.as_deref());
@@ -242,7 +274,11 @@ impl ShownRollout {
 
     fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
+        self.run_goes_on(object, &read)?;
         self.released = self.time(object, "metadata.creationTimestamp", read.metadata.creation_timestamp.as_deref())?;
+        let clusters = read.status.stages_status.iter().map(|stage| stage.clusters.len()).sum();
+        let help = "export the update run again when it is initialized";
+        self.expect_targets(object, clusters, ("status.stagesStatus", help));
         for (nth, stage) in read.status.stages_status.into_iter().enumerate() {
             for (at, cluster) in stage.clusters.into_iter().enumerate() {
                 let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");
@@ -257,10 +293,37 @@ impl ShownRollout {
                     _ => SeenState::Waiting,
                 };
                 let (told, ready) = (told.flatten(), done.flatten());
-                self.targets.push(ShownTarget { name: cluster.cluster_name, state, told, ready, uptime: None });
+                let name = cluster.cluster_name;
+                self.targets.push(ShownTarget { name, state, told, ready, ..ShownTarget::default() });
             }
         }
         Ok(())
+    }
+
+    /// Refuses an update run that has failed, which is final, or whose state is not `Run`.
+    fn run_goes_on(&mut self, object: &ExportObject<'_>, run: &ShownObject) -> OrProblems<()> {
+        let final_at = |kind: &str, status: &str| {
+            let is_it = |condition: &ShownCondition| condition.kind == kind && condition.status == status;
+            let place = run.status.conditions.iter().position(is_it)?;
+            let reason = run.status.conditions[place].reason.as_deref().unwrap_or("no reason");
+            Some((
+                format!("status.conditions[{place}].status"),
+                format!("the update run is over: {kind} is {status} ({reason})"),
+            ))
+        };
+        let another = "create another update run, and export that";
+        if let Some((field, message)) = final_at("Succeeded", "False").or_else(|| final_at("Initialized", "False")) {
+            return Err(refused(object, &field, &message, another));
+        }
+        self.over = final_at("Succeeded", "True").map(|(field, message)| {
+            object.problem(&field, format!("{message}, but not all of its clusters are ready")).with_help(another)
+        });
+        let state = run.spec.state.as_deref().unwrap_or("Run");
+        if state == "Run" || self.over.is_some() {
+            return Ok(());
+        }
+        let message = format!("the state of the update run is `{state}`, so no other cluster is updated");
+        Err(refused(object, "spec.state", &message, "set `spec.state: Run`, and export again"))
     }
 
     fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
@@ -276,7 +339,31 @@ impl ShownRollout {
         };
         self.released = self.released.into_iter().chain(waits.flatten()).min();
         let (told, ready) = (told.flatten(), ready.flatten());
-        self.targets.push(ShownTarget { name: read.spec.target_cluster, state, told, ready, uptime: None });
+        let name = read.spec.target_cluster;
+        self.targets.push(ShownTarget { name, state, told, ready, ..ShownTarget::default() });
+        Ok(())
+    }
+
+    /// `cf curl /v3/deployments/GUID`.
+    fn deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
+        let read: ShownDeployment = object.read()?;
+        let DeploymentStatus { value, reason, canary: ShownCanary { steps } } = read.status;
+        // A canary that goes on after its last pause stays at its last step.
+        let is_last = reason == "DEPLOYING" && steps.current == steps.total;
+        self.acts = if is_last { steps.current } else { steps.current.saturating_sub(1) };
+        let message = format!("the deployment is {value} ({reason}), so no other instance is updated");
+        let help = "export the deployment that is ACTIVE, alone";
+        match (value.as_str(), reason.as_str()) {
+            ("FINALIZED", "DEPLOYED") => {
+                let message = format!("the deployment is {value} ({reason}), but not all instances are ready");
+                self.over = Some(object.problem("status.value", message).with_help(help));
+            }
+            ("FINALIZED", _) => return Err(refused(object, "status.value", &message, help)),
+            (_, "CANCELING") => return Err(refused(object, "status.reason", &message, help)),
+            _ => {}
+        }
+        self.released = self.time(object, "created_at", read.created_at.as_deref())?;
+        self.time(object, "updated_at", read.updated_at.as_deref())?;
         Ok(())
     }
 
@@ -288,6 +375,8 @@ impl ShownRollout {
         }
         let stats: Stats = object.read()?;
         self.is_numbered = true;
+        let help = "export the stats of the new process, which `new_processes` of the deployment names";
+        self.expect_targets(object, stats.resources.len(), ("resources", help));
         for instance in stats.resources {
             let is_ready = instance.state == "RUNNING" && instance.routable != Some(false);
             self.targets.push(ShownTarget {
@@ -299,4 +388,9 @@ impl ShownRollout {
         }
         Ok(())
     }
+}
+
+/// An object by which nothing goes on, at one of its fields.
+fn refused(object: &ExportObject<'_>, field: &str, message: &str, help: &str) -> Vec<Problem> {
+    vec![object.problem(field, message).with_help(help)]
 }

@@ -38,6 +38,9 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
             of_targets(forecast.seen.failed, forecast)
         ));
     }
+    if is_over(forecast) {
+        return lines.iter().map(|line| wrapped(line, width, "  ")).collect();
+    }
     let ForecastEstimate { median, low, high } = forecast.egress_peak_bytes_per_s;
     lines.push(format!(
         "Load to come: {} from the registry, with a peak of {} ({} to {}).",
@@ -62,8 +65,18 @@ fn done(forecast: &ForecastRecord) -> String {
             percent((forecast.unfinished * 1000.0).round() / 1000.0)
         );
     };
+    if is_over(forecast) {
+        let is_whole = forecast.seen.failed == 0;
+        let what = if is_whole { "It is done".to_owned() } else { format!("No {} is left to update", forecast.target) };
+        return format!("{what}, since {} UTC at the latest.", clock(median, &forecast.now));
+    }
     let left = time((median.s - forecast.now.s).max(0.0));
     format!("Done at {}, in about {left}.", span(&forecast.done, forecast))
+}
+
+/// Returns true if no target is left to update.
+const fn is_over(forecast: &ForecastRecord) -> bool {
+    forecast.seen.updating + forecast.seen.waiting == 0
 }
 
 fn seen(forecast: &ForecastRecord) -> String {

@@ -11,6 +11,9 @@
 //! | waiting | an instruction does not arrive before now |
 //! | failed | it never reports readiness |
 //!
+//! A person whom a strategy waits for acts before the first target that was seen instructed and is not in the run; if
+//! there is none and the product does not say that the act was made, after now.
+//!
 //! A target that is ready is online: it is not offline at the start, and the run's own outages of it begin now at the
 //! earliest.
 //!
@@ -22,7 +25,7 @@
 //! seen ready.
 
 use super::{Sim, conclude};
-use crate::control_plane::Controller;
+use crate::control_plane::{Controller, SeenActs};
 use crate::engine::{self, EntityKey, EventQueue, Streams, dist};
 use crate::process::ProcessError;
 use crate::results::RunRecord;
@@ -64,6 +67,24 @@ pub struct RolloutSoFar {
     pub now: SimTime,
     /// Every target, in the order of the fleet.
     pub targets: Vec<SeenTarget>,
+    /// Approvals or continuations that people have made, at least.
+    pub acts: usize,
+}
+
+impl RolloutSoFar {
+    /// People's acts, as the targets show them. Where the product does not say when it instructed a target, its update
+    /// is taken to have been as long as the first one.
+    fn acts(&self) -> SeenActs {
+        let first = self.targets.iter().filter_map(|target| target.ready).min();
+        let began = |target: &SeenTarget| match target.state {
+            SeenState::Updating | SeenState::Ready => {
+                let drawn = || Some(SimTime::ZERO + target.ready?.saturating_since(first?));
+                Some(target.told.or_else(drawn).unwrap_or(self.now))
+            }
+            SeenState::Waiting | SeenState::Failed => None,
+        };
+        SeenActs { now: self.now, made: self.acts, began: self.targets.iter().map(began).collect() }
+    }
 }
 
 /// A run that followed a rollout and went on.
@@ -100,6 +121,7 @@ pub fn run_from(
         hold: None,
         is_now: false,
     });
+    sim.control.follow_acts(seen.acts());
     sim.reconnect(&mut queue);
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, &mut (), horizon, Sim::is_over);

@@ -257,10 +257,8 @@ impl<'s> CloudFoundryController<'s> {
         if active.state == DeploymentState::Paused && self.continues.is_none() {
             let nth = u64::from(active.canary_current_step.unwrap_or(1)).saturating_sub(1);
             let after = self.deployment.continue_after.as_ref();
-            self.continues = after.map(|after| now + pause(after, &self.streams, nth));
-            if let Some(until) = self.continues {
-                plane.waits_for_person(now, until);
-            }
+            let own = after.map(|after| now + pause(after, &self.streams, nth));
+            self.continues = plane.person_acts(now, own);
         }
         let next = self.continues.into_iter().chain(self.cancels).min()?;
         Some(self.scheduler.next_pass(next.max(now)))

@@ -217,14 +217,12 @@ impl<'s> StagedRun<'s> {
         if self.given.contains(&name) {
             return Some(now);
         }
-        let delay = self.approvals?;
         let nth = self.asked.iter().position(|asked| *asked == name).unwrap_or_else(|| {
             self.asked.push(name);
             self.asked.len() - 1
         });
-        let given = now + pause(delay, &self.rollout.streams, nth as u64);
-        plane.waits_for_person(now, given);
-        Some(given)
+        let own = self.approvals.map(|delay| now + pause(delay, &self.rollout.streams, nth as u64));
+        plane.person_acts(now, own)
     }
 
     fn progress(&self) -> Option<RunProgress> {

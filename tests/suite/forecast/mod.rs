@@ -304,9 +304,139 @@ fn a_deployment_of_cloud_foundry_says_when_it_began() {
     let arguments = ["experiment.yaml", "deployment.json", "stats.json", "--draws", "19", "--now", &time(60.0)];
     let (shown, code) = printed(folder.path(), &arguments);
     assert_eq!(code, 0, "{shown}");
+    std::fs::write(folder.path().join("none.json"), "{\"resources\": []}").expect("written");
+    let (shown, code) = printed(folder.path(), &["experiment.yaml", "deployment.json", "none.json"]);
+    assert!(code == 2 && shown.contains("`resources` must list") && shown.contains("none.json"), "{shown}");
     std::fs::remove_file(folder.path().join("deployment.json")).expect("it was written");
     let (shown, code) = printed(folder.path(), &["experiment.yaml", "stats.json", "--now", &time(60.0)]);
     assert!(code == 2 && shown.contains("does not say when the rollout began"), "{shown}");
+}
+
+/// An export of a rollout that is cut at 30 %, changed in one place. Returns what the program prints for it.
+fn changed(product: Exported, file: &str, change: impl Fn(&mut serde_json::Value)) -> (String, i32) {
+    let folder = cut_folder(product);
+    let path = folder.path().join(file);
+    let text = std::fs::read_to_string(&path).expect("written");
+    let mut export: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    change(&mut export);
+    std::fs::write(&path, export.to_string()).expect("written");
+    let files: &[&str] =
+        if product == Exported::CloudFoundry { &["deployment.json", "stats.json"] } else { &["status.json"] };
+    printed(folder.path(), &[&["experiment.yaml"], files, &["--draws", "19"]].concat())
+}
+
+#[test]
+fn a_rollout_that_is_over_or_stopped_is_refused_with_the_reason() {
+    let refused = |(shown, code): (String, i32), parts: &[&str]| {
+        assert_eq!(code, 2, "{shown}");
+        for part in parts {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    };
+    let bundle = changed(Exported::Fleet, "status.json", |list| {
+        list["items"][0]["spec"]["paused"] = true.into();
+    });
+    refused(bundle, &["the bundle is paused, so no other cluster is updated", "spec.paused", "`paused: false`"]);
+    let cluster = changed(Exported::Fleet, "status.json", |list| {
+        list["items"][24]["spec"]["paused"] = true.into();
+    });
+    refused(cluster, &["the product has paused `store-20`", "status.json", "set `paused: true`"]);
+    for state in ["Initialize", "Stop"] {
+        let run = changed(Exported::KubeFleet, "status.json", |run| run["spec"]["state"] = state.into());
+        refused(run, &[&format!("the state of the update run is `{state}`"), "spec.state", "set `spec.state: Run`"]);
+    }
+    for (kind, status) in [("Succeeded", "False"), ("Initialized", "False"), ("Succeeded", "True")] {
+        let run = changed(Exported::KubeFleet, "status.json", |run| {
+            let condition = serde_json::json!({"type": kind, "status": status, "reason": "UpdateRunX"});
+            run["status"]["conditions"] = serde_json::json!([condition]);
+        });
+        let message = format!("the update run is over: {kind} is {status} (UpdateRunX)");
+        refused(run, &[&message, "status.conditions[0].status", "create another update run"]);
+    }
+    let ends =
+        [("FINALIZED", "CANCELED"), ("FINALIZED", "SUPERSEDED"), ("ACTIVE", "CANCELING"), ("FINALIZED", "DEPLOYED")];
+    for (value, reason) in ends {
+        let deployment = changed(Exported::CloudFoundry, "deployment.json", |deployment| {
+            deployment["status"] = serde_json::json!({"value": value, "reason": reason});
+        });
+        let message = format!("the deployment is {value} ({reason}), ");
+        refused(deployment, &[&message, "deployment.json", "export the deployment that is ACTIVE"]);
+    }
+}
+
+#[test]
+fn a_rollout_that_is_done_has_no_load_to_come() {
+    let (folder, varied) = experiment(Exported::Fleet);
+    let run = truth(&varied, 3);
+    let end = run.run.reachable_ready_s.expect("it completes");
+    let inputs = inputs(folder.path(), Exported::Fleet, &run, end + 360.0, 19);
+    let record = forecast(&Forecaster::new(&varied, 0, &inputs).expect("valid"));
+    assert_eq!((record.seen.ready, record.draws, record.egress_bytes.median), (24, 0, 0.0), "{record:?}");
+    assert_eq!((&record.done.low, &record.done.high), (&record.done.median, &record.done.median));
+    assert!((interval(&record).0 - end).abs() < 1.0, "{end}: {record:?}");
+    let now = time(end + 360.0);
+    let (shown, code) = printed(folder.path(), &["experiment.yaml", "status.json", "--now", &now]);
+    assert_eq!(code, 0, "{shown}");
+    let done = format!("It is done, since {} UTC at the latest.", time(end)[11..].trim_end_matches('Z'));
+    assert!(shown.contains(&done) && !shown.contains("Load to come"), "{done}: {shown}");
+}
+
+/// Stage `canary` was approved after 5 minutes, where the experiment expects 2 hours.
+#[test]
+fn an_approval_that_was_seen_is_not_waited_for() {
+    let strategy = |after: &str| {
+        format!(
+            "kubeFleetStaged: {{approvals: {{after: {after}}}, stages: [{{name: canary, labelSelector: {{matchLabels: \
+             {{ring: canary}}}}, maxConcurrency: 2, afterStageTasks: [{{type: Approval}}]}}, {{name: rest, \
+             labelSelector: {{matchLabels: {{ring: rest}}}}, maxConcurrency: 20%}}]}}"
+        )
+    };
+    let (_real, real) = experiment_with(&strategy("5m"), &[]);
+    let run = truth(&real, 3);
+    for after in ["2h", "never"] {
+        let (folder, expected) = experiment_with(&strategy(after), &[]);
+        let inputs = inputs(folder.path(), Exported::KubeFleet, &run, cut(&run, 0.5), 19);
+        let record = forecast(&Forecaster::new(&expected, 0, &inputs).expect("valid"));
+        assert!(record.hold.as_ref().is_none_or(|hold| hold.rule != "afterStageTasks"), "{after}: {record:?}");
+        assert!(interval(&record).1 < 3600.0, "{after}: {record:?}");
+    }
+}
+
+/// A canary of 2, 6, 6 and 24 instances, of which people have continued two or three steps within 7 minutes.
+#[test]
+fn a_canary_goes_on_from_the_step_that_the_deployment_shows() {
+    let strategy = "cloudFoundry: {strategy: canary, maxInFlight: 5, continueAfter: 10m, canarySteps: \
+                    [{instance_weight: 10}, {instance_weight: 25}, {instance_weight: 25}, {instance_weight: 100}]}";
+    let (folder, varied) = experiment_with(strategy, &[]);
+    let forecast_of = |reason: &str, step: u32, uptimes: &[Option<u32>]| {
+        let deployment = serde_json::json!({"strategy": "canary", "created_at": time(0.0), "status": {
+            "value": "ACTIVE", "reason": reason, "canary": {"steps": {"current": step, "total": 4}}}});
+        let instance = |(index, uptime): (usize, &Option<u32>)| {
+            let state = if uptime.is_some() { "RUNNING" } else { "STARTING" };
+            serde_json::json!({"index": index, "state": state, "routable": uptime.is_some(), "uptime": uptime})
+        };
+        let instances: Vec<serde_json::Value> = uptimes.iter().enumerate().map(instance).collect();
+        let stats = serde_json::json!({"resources": instances});
+        let files = [("deployment.json", deployment), ("stats.json", stats)].map(|(name, export)| {
+            std::fs::write(folder.path().join(name), export.to_string()).expect("written");
+            folder.path().join(name)
+        });
+        let inputs = ForecastInputs {
+            status: files.to_vec(),
+            now: Some(time(420.0)),
+            released: None,
+            clock: time(0.0),
+            draws: 19,
+        };
+        forecast(&Forecaster::new(&varied, 0, &inputs).unwrap_or_else(|error| panic!("{}", error.render(false))))
+    };
+    let six = [400, 395, 200, 200, 200, 200].map(Some);
+    let paused = forecast_of("PAUSED", 3, &six);
+    let hold = paused.hold.as_ref().expect("a user is waited for");
+    assert!(hold.rule == "canary" && hold.explanation.starts_with("step 3 of 4 (25 %)"), "{paused:?}");
+    let going_on = forecast_of("DEPLOYING", 4, &[&six[..], &[Some(15); 5], &[None; 5]].concat());
+    assert!(going_on.hold.as_ref().is_none_or(|hold| hold.rule != "canary"), "{going_on:?}");
+    assert!(interval(&going_on).1 < 1_000.0, "two more pauses would be 20 minutes: {going_on:?}");
 }
 
 #[test]
@@ -325,7 +455,7 @@ fn errors_in_exports_have_their_place_and_a_fix() {
     let folder = cut_folder(Exported::ArgoCd);
     let path = folder.path().join("status.json");
     let status = std::fs::read_to_string(&path).expect("written");
-    let cases: [(&str, String, &[&str]); 7] = [
+    let cases: [(&str, String, &[&str]); 8] = [
         (
             "lastTransitionTime",
             status.replacen("2026-03-01T15:00:00Z", "soon", 1),
@@ -335,6 +465,11 @@ fn errors_in_exports_have_their_place_and_a_fix() {
         ("names", status.replace("store-01", "shop-01"), &["the experiment has no `shop-01`"]),
         ("twice", status.replace("store-02", "store-01"), &["one object must show `store-01`, and several do"]),
         ("nothing", "{\"kind\": \"Pod\"}".to_owned(), &["no object shows a rollout; there are `Pod`"]),
+        (
+            "empty",
+            "{\"kind\": \"ApplicationSet\", \"status\": null}".to_owned(),
+            &["`status.applicationStatus` must list what is rolled out, and is empty", "strategy is `RollingSync`"],
+        ),
         ("cut off", status[..40].to_owned(), &["the JSON ends too early"]),
         ("start", status.replace("Waiting", "Progressing"), &["does not say when the rollout began", "--released"]),
     ];
