@@ -56,7 +56,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let all = (clusters.len(), groups.as_ref().map_or(0, Vec::len));
     let groups = groups.unwrap_or_default();
     let chosen = choose(&source, &clusters, groups, repo.as_ref(), sources.namespace.as_deref())?;
-    let Chosen { space, targets, groups, is_paused, unknown_group } = chosen;
+    let ChosenTargets { space, targets, groups, is_paused, unknown_group } = chosen;
     let origin = source.name.clone();
     let mut read = vec![format!("{origin}: {}", counted(all.0, "cluster"))];
     let mut notes = no_targets(&clusters, space, targets.len());
@@ -121,7 +121,7 @@ pub(super) fn object_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<S
 }
 
 /// The part of a workspace that is rolled out to.
-struct Chosen<'c> {
+struct ChosenTargets<'c> {
     space: &'c str,
     targets: Vec<&'c InventoryCluster>,
     groups: Vec<FleetGroup>,
@@ -138,7 +138,7 @@ fn choose<'c>(
     groups: Vec<GroupObject>,
     repo: Option<&Arc<Source>>,
     namespace: Option<&str>,
-) -> OrProblems<Chosen<'c>> {
+) -> OrProblems<ChosenTargets<'c>> {
     let of_workspace = |wanted: Option<&str>| {
         let found = inventory::of_workspace(clusters, wanted, "add `--namespace` with");
         found.map_err(|(message, help)| vec![Problem::of_file(&source.name, message).with_help(help)])
@@ -146,7 +146,7 @@ fn choose<'c>(
     let Some(repo) = repo else {
         let (space, targets) = of_workspace(namespace)?;
         let groups = inventory::groups_of_workspace(groups, space);
-        return Ok(Chosen { space, targets, groups, is_paused: false, unknown_group: None });
+        return Ok(ChosenTargets { space, targets, groups, is_paused: false, unknown_group: None });
     };
     let root = tree::parse(repo).map_err(|problem| vec![*problem])?;
     let mut files = Files::in_folder(".".into());
@@ -157,7 +157,7 @@ fn choose<'c>(
     let groups = inventory::groups_of_workspace(groups, space);
     let Some(targets) = read.targets(found, &groups, &mut context) else { return Err(context.problems) };
     let unknown_group = read.unknown_group(&groups).map(str::to_owned);
-    Ok(Chosen { space, targets, groups, is_paused: read.is_paused(), unknown_group })
+    Ok(ChosenTargets { space, targets, groups, is_paused: read.is_paused(), unknown_group })
 }
 
 /// The notes on clusters of other workspaces, and on those that the GitRepo does not select.

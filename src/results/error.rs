@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::PROVENANCE_FILE;
 use crate::units::counted;
 
 /// Why results could not be written or read.
@@ -84,7 +83,7 @@ pub enum ResultsError {
     #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", .0.display())]
     Changed(PathBuf),
     /// A table without a hash, so that nobody can tell whether it was modified.
-    #[error("{} is not listed in {PROVENANCE_FILE}, so it may be modified; run the experiment again", .0.display())]
+    #[error("{} is not listed in provenance.json, so it may be modified; run the experiment again", .0.display())]
     Unlisted(PathBuf),
     /// A table that is listed but not there.
     #[error("{} is missing; run `fleetsim reproduce {}` to create it again", path.display(), folder.display())]

@@ -9,7 +9,7 @@
 //! waits for a cache or cell; other time in which images are unpacked or written is `unpack`; and the rest is `start`:
 //! replacing pods, starting, probes, and waits after failures. Before an update, time in which a person was waited for
 //! is `people`, the rest is `rule`: limits, pauses of the strategy (also while a person is waited for), and the
-//! controller's own loop. `people` is also the time in which a person's stop keeps an instructed cluster from beginning.
+//! controller's own loop. While a person's stop keeps an instructed cluster from beginning, this is `people` too.
 //!
 //! Left out: that another target than the latest one may have freed the place. Both were needed.
 

@@ -185,7 +185,8 @@ mod tests {
             "`one` is not shown to meet the limit P(peak_pulls < 9000) >= 95%. For one variant, these runs are too few \
              to tell."
         );
-        let both = said(&[("one", 10), ("two", 20)], &[(share, None), ("peak_pulls < 15", None)]).expect("a sentence");
+        let both =
+            said(&[("one", 10), ("two", 500)], &[(share, None), ("peak_pulls < 100", None)]).expect("a sentence");
         assert_eq!(
             both,
             "None of the 2 variants is shown to meet both limits. For one variant, these runs are too few to tell."

@@ -93,10 +93,11 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
     let value = |row: &SummaryRow| in_unit(row.median.unwrap_or(f64::INFINITY), measure.unit);
     let row = rows[1];
     // The mean shows a change of a few runs; where a run never ends, there is a median alone.
+    let never = rows.iter().all(|row| row.median.is_none_or(f64::is_infinite));
     let (difference, low, high) = match row.diff_mean {
-        Some(mean) => (Some(mean), row.diff_mean_ci95_low, row.diff_mean_ci95_high),
         // Nothing is between never and never.
-        None if rows.iter().all(|row| row.median.is_none()) => (None, None, None),
+        _ if never => (None, None, None),
+        Some(mean) => (Some(mean), row.diff_mean_ci95_low, row.diff_mean_ci95_high),
         None => (row.diff_median, row.diff_median_ci95_low, row.diff_median_ci95_high),
     };
     // Sums of the same numbers in another order differ by their rounding.

@@ -155,8 +155,9 @@ fn gates(rules: RuleSet, found: &BundleExplanation, warnings: &mut Vec<String>) 
         ));
     } else if found.gates.iter().zip(partitions).all(is_open) {
         let is_all = rules == RuleSet::Shipped && *max_unavailable >= found.targets as i64;
-        let updated = found.targets - found.unpartitioned.len();
-        let all = format!("; an update goes to all {updated} clusters of the partitions in the first pass");
+        let all = if found.unpartitioned.is_empty() { "all " } else { "" };
+        let updated = text::count(found.targets - found.unpartitioned.len(), "cluster");
+        let all = format!("; an update goes to {all}{updated} in the first pass");
         warnings.push(format!(
             "every partition's maxUnavailable is all of its clusters, so no partition ever waits for another{}",
             if is_all { &all } else { "" }

@@ -72,7 +72,8 @@ fn cluster_groups_that_are_not_given_are_asked_for() {
 fn argo_clusters() -> String {
     let cluster = |(name, region): (&str, &str)| {
         serde_json::json!({"server": format!("https://{name}:6443"), "name": name,
-                           "labels": {"region": region, "ring": "rest"}})
+                           "labels": {"region": region, "ring": "rest"},
+                           "connectionState": {"status": "Successful"}})
     };
     json(&[("c1", "us"), ("c2", "eu"), ("c3", "us")].map(cluster).into())
 }
