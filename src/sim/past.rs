@@ -180,9 +180,10 @@ impl Sim<'_> {
 }
 
 impl Past<'_> {
-    /// An event is about to happen: the first one after now sees what holds the rollout.
+    /// An event is about to happen: the first one after now sees what holds the rollout. Exports tell times to the
+    /// second, and the controller hears of what happened by now a moment later.
     pub(super) fn reaches(&mut self, now: SimTime, controller: &dyn Controller) {
-        if !self.is_now && now > self.seen.now {
+        if !self.is_now && now > self.seen.now + SimDuration::from_secs(1) {
             (self.is_now, self.hold) = (true, controller.hold());
         }
     }
