@@ -26,6 +26,8 @@ const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPP
 pub struct Publication {
     staging: StagedFolder,
     provenance: Provenance,
+    /// Copies of inputs that renewed results list and do not have.
+    left_out: Vec<FileDigest>,
 }
 
 /// Comparison of published results to those that they replaced.
@@ -50,7 +52,7 @@ impl Publication {
     /// created beside it.
     pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
         let check = |target: &Path| check_replaceable(target, &provenance.experiment);
-        Ok(Self { staging: StagedFolder::begin(resolve(target)?, check)?, provenance })
+        Ok(Self { staging: StagedFolder::begin(resolve(target)?, check)?, provenance, left_out: Vec::new() })
     }
 
     /// Starts a folder that will replace the results in `target`, with the same tables, to redraw what is derived from
@@ -65,7 +67,9 @@ impl Publication {
         let is_copy = |path: &&String| *path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER);
         let inputs: Vec<String> = files_below(target)?.keys().filter(is_copy).cloned().collect();
         let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
-        let renewed = Self::begin(target, provenance)?;
+        let listed = provenance.files.iter().filter(|file| is_copy(&&file.path) && !inputs.contains(&file.path));
+        let left_out = listed.cloned().collect();
+        let renewed = Self { left_out, ..Self::begin(target, provenance)? };
         for copy in inputs {
             renewed.write(&copy, &read(target, &copy)?)?;
         }
@@ -149,6 +153,8 @@ impl Publication {
             let sha256 = sha256(&read(self.folder(), &path)?);
             self.provenance.files.push(FileDigest { path, sha256 });
         }
+        self.provenance.files.append(&mut self.left_out);
+        self.provenance.files.sort_by(|a, b| a.path.cmp(&b.path));
         write(&self.folder().join(PROVENANCE_FILE), &to_json(&self.provenance))?;
         check_replaceable(self.target(), &self.provenance.experiment)?;
         match self.staging.replaces() {

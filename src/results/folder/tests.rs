@@ -100,6 +100,13 @@ fn renewed_results_keep_copies_of_inputs_that_the_provenance_does_not_name() {
     publication.publish().expect("published");
     Publication::renew(&target).and_then(Publication::publish).expect("renewed");
     assert_eq!(fs::read(target.join("inputs/experiment.yaml")).expect("it is there"), b"name: waves");
+
+    // A copy that is left out of what is shared keeps its checksum.
+    let files = || Provenance::of_results(&target).expect("results").files;
+    let listed = files();
+    fs::remove_file(target.join("inputs/experiment.yaml")).expect("removed");
+    Publication::renew(&target).and_then(Publication::publish).expect("renewed");
+    assert_eq!((files(), listed.len()), (listed, 1));
 }
 
 #[test]
