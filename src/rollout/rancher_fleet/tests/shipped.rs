@@ -122,6 +122,24 @@ pass => create 3, deploy 3",
 }
 
 #[test]
+fn a_hold_names_the_unregistered_last_and_does_not_count_them_as_unavailable() {
+    let yaml = "{partitions: [{name: a, maxUnavailable: 1, clusterSelector: {matchLabels: {stage: a}}}]}";
+    let fleet = clusters(&[("a", 4), ("", 1)]);
+    let mut story = BundleStory::new(yaml, RuleSet::Shipped, Release::Update, fleet);
+    story.view.clusters[0].registered = false;
+    story.plays(
+        Show::All,
+        "unregistered",
+        "
+pass => deploy 1
+pass => hold maxUnavailable: in partition `a`, 1 cluster (c001) of 4 is unavailable, and maxUnavailable allows 1; 2 clusters (c002, c003) wait
+ready 1 => deploy 2
+ready 2 => deploy 3
+ready 3 => hold partitions: 1 cluster (c004) is in no partition, so no pass updates them; 1 cluster (c000) is not registered",
+    );
+}
+
+#[test]
 fn max_new_of_zero_creates_nothing_but_still_updates() {
     play(
         "{maxNew: 0}",
