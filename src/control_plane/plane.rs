@@ -41,7 +41,7 @@ pub(super) struct Record {
     pub(super) shows: bool,
 }
 
-/// What was seen of people's acts in a rollout in progress.
+/// The acts of people in a rollout in progress, as far as its export shows them.
 #[derive(Clone, Debug)]
 pub struct SeenActs {
     /// The time at which the rollout was seen.

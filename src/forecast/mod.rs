@@ -153,7 +153,7 @@ impl<'s> Forecaster<'s> {
             waiting: count(SeenState::Waiting),
             failed: count(SeenState::Failed),
         };
-        // What is over loads the registry no more.
+        // A rollout that is over loads the registry no more.
         let load = |of: fn(&DrawEnd) -> f64| {
             let drawn = draws.iter().map(|draw| of(&draw.end));
             estimate(is_over.then_some(0.0).into_iter().chain(drawn))

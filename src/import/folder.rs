@@ -74,7 +74,7 @@ impl ExperimentFolder {
             problem.file = own.unwrap_or_else(|| self.0.target().join(name(problem)).display().to_string());
         };
         let experiment = load(self.0.folder(), &Overrides::default()).map_err(|mut error| {
-            // What is wrong with the user's strategy is wrong with its variant too.
+            // An error of the user's strategy is one of its variant too.
             let in_own = |problem: &Problem| own_name(problem).is_some();
             if error.problems.iter().any(in_own) {
                 let variant = format!("strategies.{OTHER_PACE}.");

@@ -21,8 +21,8 @@ const STEPS: i32 = 4;
 /// Shades between paper and ink at the edge of a letter; few, so that a byte can name each colour of a chart.
 const SHADES: u8 = 16;
 
-/// What the charts of a run share: the memory that they are drawn in, since fresh memory for each costs as much as the
-/// drawing, and the letters drawn before.
+/// The memory that the charts of a run are drawn in, and the letters drawn before. Fresh memory for each chart costs as
+/// much as the drawing.
 #[derive(Debug, Default)]
 pub(super) struct Raster {
     pixels: Vec<u8>,

@@ -208,7 +208,7 @@ fn infinite<'h>(record: &StringRecord, header: &'h StringRecord, row: &impl Seri
     std::iter::once(first).chain(suspects).find(|column| is_null(&row, column))
 }
 
-/// What is wrong with a row, with its line and the name of the column.
+/// The error of a row, with its line and the name of the column.
 fn in_words(error: &csv::Error, header: &StringRecord) -> String {
     let csv::ErrorKind::Deserialize { pos: Some(at), err } = error.kind() else { return error.to_string() };
     let column = err.field().and_then(|index| header.get(index as usize));
