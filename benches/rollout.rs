@@ -43,7 +43,7 @@ fn world(clusters: usize) -> WorldSpec {
                 group: String::new(),
                 name: format!("store-{at:05}"),
                 labels: Arc::default(),
-                nodes: NODES,
+                nodes: NODES.into(),
                 downlink: BytesPerSec::from_mbit(if at % 10 == 0 { 10_000.0 } else { 100.0 }).into(),
                 rtt: calibration::RTT,
                 loss: Share::NONE,

@@ -8,7 +8,10 @@ use clap::Args;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, counted};
-use fleetsim::world::{ImageSpec, LayerSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel, WorldSpec};
+use fleetsim::world::{
+    ClusterSpec, FactorModel, ImageSpec, LayerSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel,
+    WorldSpec,
+};
 use itertools::Itertools;
 use serde_json::Value;
 
@@ -72,9 +75,11 @@ fn in_force(variants: &[Variant]) -> String {
 /// The fleet and the release in a few numbers.
 fn fleet(scenario: &Scenario, target: &str) -> String {
     let world = &scenario.world;
-    let nodes: u64 = world.clusters.iter().map(|cluster| u64::from(cluster.nodes)).sum();
+    let nodes = world.clusters.iter().map(|cluster| cluster.nodes.mean()).sum::<f64>().round() as u64;
+    let is_drawn = |cluster: &ClusterSpec| !matches!(cluster.nodes, FactorModel::Constant(_));
+    let about = if world.clusters.iter().any(is_drawn) { "about " } else { "" };
     let (targets, egress) = (world.clusters.len(), world.registry.egress);
-    let mut text = format!("fleet: {targets} {target}s, {nodes} nodes; registry egress {egress}\n");
+    let mut text = format!("fleet: {targets} {target}s, {about}{nodes} nodes; registry egress {egress}\n");
     for limit in registry_limits(&world.registry) {
         let _ = writeln!(text, "registry: {limit}");
     }

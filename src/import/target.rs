@@ -28,7 +28,7 @@ impl From<&InventoryCluster> for FleetTarget {
             name: cluster.name.clone(),
             namespace: cluster.namespace.clone(),
             labels: cluster.labels.clone(),
-            nodes: cluster.link.nodes,
+            nodes: cluster.link.nodes.as_ref().map(|nodes| nodes.typical().get() as u32),
             site: cluster.link.site,
             region: None,
             paused: cluster.paused,

@@ -21,16 +21,13 @@ use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{ClusterSpec, GapSpec, RateModel, RegionSpec};
-
-/// Kubernetes is tested with 5,000 nodes; beyond this a count is a mistake.
-const MOST_NODES: u32 = 10_000;
+use crate::world::{ClusterSpec, FactorModel, GapSpec, MOST_NODES, RateModel, RegionSpec};
 
 /// The shortest mean of gaps of a link, in seconds: each is an event.
 const SHORTEST_GAP: f64 = 0.01;
 
 /// Most nodes of a whole fleet, which limits a run's memory.
-const MOST_NODES_IN_ALL: u64 = 10_000_000;
+const MOST_NODES_IN_ALL: f64 = 1e7;
 
 /// An inventory, and settings that it does not contain.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -137,14 +134,14 @@ impl Checker<'_> {
             let message = format!("two clusters have the name `{}`", twice.name);
             self.report(&path, message, "let the names of groups and inventory differ");
         }
-        let nodes: u64 = clusters.iter().map(|cluster| u64::from(cluster.nodes)).sum();
+        let nodes: f64 = clusters.iter().map(|cluster| cluster.nodes.mean()).sum();
         if clusters.len() as u64 > MOST_NAMES {
             let message = format!("the fleet has {} clusters", clusters.len());
             self.report(&path, message, &format!("at most {MOST_NAMES} are simulated"));
         } else if nodes > MOST_NODES_IN_ALL {
             self.report(
                 &path,
-                format!("the fleet has {nodes} nodes"),
+                format!("the fleet has {nodes:.0} nodes"),
                 &format!("at most {MOST_NODES_IN_ALL} are simulated"),
             );
         }
@@ -167,22 +164,28 @@ impl Checker<'_> {
             };
             written.apply(&mut one);
         }
+        self.resolve(&path.key("nodes"), &mut one.nodes);
         self.resolve(&path.key("downlink"), &mut one.downlink);
         self.resolve(&path.key("rtt"), &mut one.rtt);
         if let Some(gaps) = &mut one.gaps {
             self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
         }
-        self.link(path, Some(one.nodes), Some(&one.downlink), Some(one.loss));
+        self.link(path, Some(&one.nodes), Some(&one.downlink), Some(one.loss));
         self.gaps(path, one.gaps.as_ref());
         one.region = self.region(path, one.region_name.as_deref(), regions);
         names.into_iter().map(|name| ClusterSpec { name, ..one.clone() }).collect()
     }
 
     /// Checks what a cluster is made of.
-    fn link(&mut self, path: &Path, nodes: Option<u32>, downlink: Option<&RateModel>, loss: Option<Share>) {
-        if let Some(nodes) = nodes.filter(|nodes| *nodes == 0 || *nodes > MOST_NODES) {
-            let message = format!("a cluster cannot have {nodes} nodes");
-            self.report(&path.key("nodes"), message, &format!("write 1 to {MOST_NODES}"));
+    fn link(&mut self, path: &Path, nodes: Option<&FactorModel>, downlink: Option<&RateModel>, loss: Option<Share>) {
+        let is_wrong = |nodes: &&FactorModel| match nodes {
+            FactorModel::Constant(count) if count.get().fract() != 0.0 => true,
+            nodes => !(1.0..=f64::from(MOST_NODES)).contains(&nodes.mean()),
+        };
+        if let Some(nodes) = nodes.filter(is_wrong) {
+            let message = format!("not a number of nodes: {nodes}");
+            let help = format!("write a whole number from 1 to {MOST_NODES}, or a distribution whose mean is");
+            self.report(&path.key("nodes"), message, &help);
         }
         if let Some(downlink) = downlink {
             self.positive_rate(&path.key("downlink"), downlink);
@@ -241,13 +244,16 @@ impl Checker<'_> {
     /// Checks the settings for clusters of an inventory.
     fn link_fields(&mut self, path: &Path, fields: &LinkFields, regions: &[String]) -> LinkFields {
         let mut fields = fields.clone();
+        if let Some(nodes) = &mut fields.nodes {
+            self.resolve(&path.key("nodes"), nodes);
+        }
         if let Some(downlink) = &mut fields.downlink {
             self.resolve(&path.key("downlink"), downlink);
         }
         if let Some(rtt) = &mut fields.rtt {
             self.resolve(&path.key("rtt"), rtt);
         }
-        self.link(path, fields.nodes, fields.downlink.as_ref(), fields.loss);
+        self.link(path, fields.nodes.as_ref(), fields.downlink.as_ref(), fields.loss);
         if let Some(gaps) = &mut fields.gaps {
             self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
         }

@@ -26,7 +26,10 @@ impl Checker<'_> {
         self.backoff(&path.key("imageBackoff"), &mut node.image_backoff, |max| max * 2);
         node.runtime = self.runtime(&path, node.version.spec());
         let disk = node.disk.get_or_insert_default();
-        *disk = self.over(&path.key("disk"), disk.class.spec(), &[]);
+        let disk_path = path.key("disk");
+        *disk = self.over(&disk_path, disk.class.spec(), &[]);
+        self.resolve(&disk_path.key("rate"), &mut disk.rate);
+        self.positive_rate(&disk_path.key("rate"), &disk.rate);
         self.without_effect(&Path::of("node"), &node);
         node
     }

@@ -357,12 +357,12 @@ impl<'s> Sim<'s> {
         clusters
             .zip(self.world.links())
             .zip(stages)
-            .map(|(((spec, facts), (downlink, rtt)), stage)| ClusterRow {
+            .map(|(((spec, facts), (downlink, rtt, nodes)), stage)| ClusterRow {
                 cluster: spec.name.clone(),
                 stage,
                 group: spec.group.clone(),
                 region: spec.region.map_or_else(String::new, |at| self.scenario.world.regions[at].name.clone()),
-                nodes: spec.nodes,
+                nodes,
                 downlink_bytes_per_s: downlink.get(),
                 rtt_s: rtt.as_secs_f64(),
                 offline: facts.offline,

@@ -308,7 +308,7 @@ impl<T> Notation<T> {
 pub fn parse_factor(value: &str) -> Result<Factor, UnitError> {
     match value.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(Factor::new(number)),
-        Ok(_) => Err(UnitError::out_of_range(value, "a factor", "greater than 0")),
+        Ok(_) => Err(UnitError::out_of_range(value, "the number", "greater than 0")),
         Err(_) => Err(UnitError::not_a_number(value, "a number greater than 0", "3")),
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         group: String::new(),
         name: format!("c{at:04}"),
         labels: std::sync::Arc::default(),
-        nodes: 1,
+        nodes: 1.into(),
         site: None,
         downlink: BytesPerSec::new(100e6).into(),
         rtt: nothing.clone(),

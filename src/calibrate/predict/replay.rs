@@ -183,7 +183,7 @@ pub(super) fn world(nodes: usize, images: Vec<ImageSpec>, is_parallel: bool, mod
     let none = SimDuration::ZERO;
     let cluster = ClusterSpec {
         name: "replay".to_owned(),
-        nodes: u32::try_from(nodes).unwrap_or(u32::MAX),
+        nodes: u32::try_from(nodes).unwrap_or(u32::MAX).into(),
         downlink: endless.into(),
         rtt: none.into(),
         ..ClusterSpec::default()

@@ -77,7 +77,7 @@ impl PullModel {
         }
         node.disk = self.disk.map(|(rate, buffer)| {
             let buffer = Bytes::new(buffer.max(0.0) as u64);
-            DiskSpec { rate: BytesPerSec::new(rate), buffer, ..DiskSpec::default() }
+            DiskSpec { rate: BytesPerSec::new(rate).into(), buffer, ..DiskSpec::default() }
         });
         if let Some(rate) = self.download_rate {
             registry.per_connection = Some(BytesPerSec::new(rate));

@@ -18,7 +18,7 @@ use crate::products::FleetGroup;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
-use crate::world::{ClusterSpec, DurationModel, GapSpec, RateModel, SiteKind};
+use crate::world::{ClusterSpec, DurationModel, FactorModel, GapSpec, MOST_NODES, RateModel, SiteKind};
 
 use super::object::{IgnoredPart, KubeObject, or_default};
 use super::objects::{self, ReadObject, name_problems};
@@ -147,8 +147,9 @@ impl InventoryCluster {
         let agent = object.status.agent.as_ref();
         let nodes = agent.and_then(|agent| match (agent.ready_nodes, agent.non_ready_nodes) {
             (None, None) => None,
-            (ready, not_ready) => Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))).filter(|&n| n > 0),
+            (ready, not_ready) => Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))),
         });
+        let nodes = nodes.filter(|nodes| (1..=MOST_NODES).contains(nodes)).map(FactorModel::from);
         Self {
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
@@ -166,8 +167,8 @@ impl InventoryCluster {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LinkFields {
-    /// Worker nodes of each cluster.
-    pub(crate) nodes: Option<u32>,
+    /// Worker nodes; drawn for each cluster, rounded, at least one.
+    pub(crate) nodes: Option<FactorModel>,
     /// The kind of site: the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub(crate) site: Option<SiteKind>,
     /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
@@ -288,7 +289,7 @@ mod tests {
             paused: true,
             registered: true,
             last_seen: None,
-            link: LinkFields { nodes: Some(3), ..LinkFields::default() },
+            link: LinkFields { nodes: Some(3.into()), ..LinkFields::default() },
         };
         for text in
             [format!("{{\"kind\": \"List\", \"items\": [{CLUSTER}]}}"), format!("[{CLUSTER}]"), CLUSTER.to_owned()]

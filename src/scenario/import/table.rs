@@ -14,16 +14,13 @@ use clap::builder::PossibleValue;
 use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, cell_at, unclosed_quote};
 use crate::document::problem::{Problem, Source, any_of, nearest};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
-use crate::world::SiteKind;
+use crate::world::{FactorModel, MOST_NODES, SiteKind};
 
 use super::inventory::{InventoryCluster, LinkFields};
 
 /// The columns that a table may have.
 pub(crate) const COLUMNS: [&str; 11] =
     ["name", "namespace", "labels", "nodes", "site", "downlink", "rtt", "loss", "region", "paused", "registered"];
-
-/// Most nodes of a cluster, as in `fleet`.
-const MOST_NODES: u32 = 10_000;
 
 /// Problems after which the rest of a table is not read.
 const MOST_PROBLEMS: usize = 100;
@@ -127,7 +124,8 @@ impl Table<'_> {
         let downlink = self.ranged(at, "downlink", downlink, positive, "bandwidth must be greater than 0");
         let loss = self.parsed(record, "loss", Share::parse);
         let loss = self.ranged(at, "loss", loss, |loss| loss.get() < 1.0, "must be less than 100%");
-        let node_count = |text: &str| text.parse().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes));
+        let node_count =
+            |text: &str| text.parse().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes)).map(FactorModel::from);
         let message = format!("it must be a whole number from 1 to {MOST_NODES}");
         let nodes = self.parsed(record, "nodes", |text| node_count(text).ok_or(&message));
         InventoryCluster {
@@ -229,11 +227,11 @@ mod tests {
             a,\"env=prod,ring=1\",5,50 Mbit/s,40 ms,eu,true,false\nb,<none>,,,,,,\n";
         let read = read(text).expect("a table");
         assert_eq!(read[0].labels.len(), 2);
-        assert_eq!((read[0].link.nodes, read[0].paused, read[0].registered), (Some(5), true, false));
+        assert_eq!((read[0].link.nodes.clone(), read[0].paused, read[0].registered), (Some(5.into()), true, false));
         assert_eq!(read[0].link.downlink, Some(BytesPerSec::from_mbit(50.0).into()));
         assert_eq!(read[0].link.rtt, Some(SimDuration::from_millis(40).into()));
         assert_eq!(read[0].link.region.as_deref(), Some("eu"));
-        assert_eq!((read[1].link.nodes, read[1].paused, read[1].registered), (None, false, true));
+        assert_eq!((read[1].link.nodes.clone(), read[1].paused, read[1].registered), (None, false, true));
         assert_eq!((&read[1].link, read[1].labels.len()), (&LinkFields::default(), 0));
     }
 

@@ -121,7 +121,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
         (
             "offline: {share: 3%}",
             "slow: {share: 3%, factor: 0}",
-            &["14:36: faults.slow.factor: `0` is out of range: a factor is greater than 0"],
+            &["14:36: faults.slow.factor: `0` is out of range: the number is greater than 0"],
         ),
         (
             "defect: {share: 0%}",
@@ -300,7 +300,20 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "replicates: 20\nclusters: 9000000",
             &["5:11: clusters: 9000000 clusters (help: at most 1000000 are simulated)"],
         ),
-        ("nodes: 20", "nodes: 0", &["8:60: fleet[1].nodes: a cluster cannot have 0 nodes (help: write 1 to 10000)"]),
+        (
+            "nodes: 20",
+            "nodes: 2.5",
+            &["8:60: fleet[1].nodes: not a number of nodes: 2.5 (help: write a whole number from 1 to 10000, or a \
+               distribution whose mean is)"],
+        ),
+        (
+            "nodes: 20",
+            "nodes: {median: 9000, sigma: 1}",
+            &[
+                "8:60: fleet[1].nodes: not a number of nodes: a median of 9000, sigma 1 (help: write a whole number from \
+               1 to 10000, or a distribution whose mean is)",
+            ],
+        ),
         (
             "egress: 10 Gbit/s",
             "egress: 0 Gbit/s",
@@ -455,7 +468,8 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             &[
                 "10:22: node.pullDeadline: must be greater than 0; write e.g. `10 s`",
                 "10:40: node.unpackSlots: must be greater than 0; write e.g. `1`",
-                "10:56: node.disk.rate: must be greater than 0; write e.g. `10 Mbit/s`",
+                "10:56: node.disk.rate: bandwidth must be greater than 0 (help: write e.g. `10 Mbit/s`; to cut clusters \
+                 off, use `faults: {offline: …}`)",
                 "10:80: node.syncFrequency: `syncFrequency` has no effect (help: write `requeue: atExpiry`, or \
                  remove `syncFrequency`)",
             ],

@@ -43,10 +43,13 @@ fn the_sketch_loads_with_every_value_in_its_place() {
     assert_eq!(world.clusters.len(), 1000);
     let (first, last) = (&world.clusters[0], &world.clusters[999]);
     assert_eq!(
-        (first.name.as_str(), first.nodes, first.downlink.clone()),
-        ("store-0001", 3, BytesPerSec::from_mbit(100.0).into())
+        (first.name.as_str(), first.nodes.clone(), first.downlink.clone()),
+        ("store-0001", 3.into(), BytesPerSec::from_mbit(100.0).into())
     );
-    assert_eq!((last.name.as_str(), last.nodes, last.rtt.clone()), ("dc-100", 20, SimDuration::from_millis(2).into()));
+    assert_eq!(
+        (last.name.as_str(), last.nodes.clone(), last.rtt.clone()),
+        ("dc-100", 20.into(), SimDuration::from_millis(2).into())
+    );
     assert_eq!(last.labels.get("env").map(String::as_str), Some("staging"));
     assert_eq!(
         world.registry.api.request_limit.map(|limit| (limit.rate.get() as u32, limit.burst)),
@@ -130,15 +133,18 @@ strategies:
 
     let experiment = load_in(&folder, &format!("name: all\n{text}")).unwrap_or_else(|error| panic!("{error}"));
     let Scenario { world, groups, control_loop, .. } = &experiment.variants[0].scenario;
-    let summary: Vec<_> =
-        world.clusters.iter().map(|c| (c.name.as_str(), c.nodes, c.region, c.paused, c.registered)).collect();
+    let summary: Vec<_> = world
+        .clusters
+        .iter()
+        .map(|c| (c.name.as_str(), c.nodes.typical().get(), c.region, c.paused, c.registered))
+        .collect();
     assert_eq!(
         summary,
         [
-            ("a", 2, None, false, true),
-            ("b", 9, Some(0), true, false),
-            ("x-1", 3, Some(0), true, false),
-            ("x-2", 3, Some(0), true, false),
+            ("a", 2.0, None, false, true),
+            ("b", 9.0, Some(0), true, false),
+            ("x-1", 3.0, Some(0), true, false),
+            ("x-2", 3.0, Some(0), true, false),
         ],
         "nodes of b by its rule, of a by default, of x by the built-in default"
     );
@@ -152,8 +158,9 @@ strategies:
         (secs(200), secs(600)),
         "twice the longest wait for pulls, ten minutes for crashes"
     );
-    let disk = DiskSpec { rate: BytesPerSec::new(130e6), buffer: Bytes::new(4_800_000_000), ..DiskSpec::default() };
-    assert_eq!((node.unpack_slots, node.disk), (4, Some(disk)));
+    let disk =
+        DiskSpec { rate: BytesPerSec::new(130e6).into(), buffer: Bytes::new(4_800_000_000), ..DiskSpec::default() };
+    assert_eq!((node.unpack_slots, node.disk.clone()), (4, Some(disk)));
     let members: Vec<usize> =
         clusters(experiment.variants[0].scenario.fleet()).iter().map(|c| c.groups.len()).collect();
     assert_eq!(members, [1, 0, 0, 0]);
@@ -218,7 +225,7 @@ fn the_first_experiment_loads() {
     assert_eq!(experiment.name, "01-max-unavailable");
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(world.clusters.len(), 1000);
-    assert!(world.clusters.iter().all(|cluster| cluster.nodes == 3 && cluster.registered && !cluster.paused));
+    assert!(world.clusters.iter().all(|cluster| cluster.nodes == 3.into() && cluster.registered && !cluster.paused));
     let sites = [SiteKind::Store, SiteKind::Branch, SiteKind::DataCentre];
     let counts = sites.map(|kind| world.clusters.iter().filter(|cluster| cluster.site == Some(kind)).count());
     assert_eq!(counts, [720, 240, 40], "stores, branches, data centres");

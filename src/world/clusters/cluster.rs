@@ -1,8 +1,8 @@
 //! The state of a cluster, the facts recorded about it, and the creation of it and its nodes.
 //!
-//! Links, rates and random properties are drawn once before the run: downlink and round trip for the cluster, one
-//! network card for all its nodes, the unpack speed for each node. Sources of the values:
-//! [`crate::world::calibration`].
+//! Links, rates and random properties are drawn once before the run: the number of nodes, downlink and round trip for
+//! the cluster, one network card and one disk's rate for all its nodes, the unpack speed for each node. Sources of the
+//! values: [`crate::world::calibration`].
 //!
 //! Left out: nodes that join a cluster later.
 
@@ -129,7 +129,7 @@ impl World<'_> {
         let downlink = slowed(usual, draws.slow);
         let unpack_rate = slowed(draw(&node.unpack_rate, "unpack rate"), draws.slow);
         let disk = node.disk.as_ref().and_then(DiskSpec::limit);
-        let disk = disk.map(|(rate, buffer)| (slowed(rate, draws.slow), buffer));
+        let disk = disk.map(|(rate, buffer)| (slowed(draw(rate, "disk rate"), draws.slow), buffer));
         let rtt = spec.rtt.draw(&self.streams, key, "rtt", 0);
         let rtt = spec.rtt.correlated(rtt, spec.downlink.score(usual), spec.rtt_correlation);
         let Transfers { links, network, .. } = &mut self.transfers;
@@ -137,7 +137,7 @@ impl World<'_> {
         let link = links.add_cluster(spec.region, regional_cache, downlink, network);
         let inside = caches.link(id, CachePlace::Cluster).unwrap_or(link);
         let first = self.nodes.len();
-        for at in 0..spec.nodes {
+        for at in 0..spec.draw_nodes(&self.streams, key) {
             let key = key.part(u64::from(at));
             let speed = dist::lognormal(&mut self.streams.stream(key, "unpack speed"), 1.0, node.unpack_spread);
             let unpack_rate = BytesPerSec::new(unpack_rate.get() * speed);
@@ -192,9 +192,9 @@ impl World<'_> {
         self.clusters[cluster.index()].nodes.clone()
     }
 
-    /// Each cluster's downlink without faults, and its round trip to the registry.
-    pub fn links(&self) -> impl Iterator<Item = (BytesPerSec, SimDuration)> {
-        self.clusters.iter().map(|cluster| (cluster.downlink, cluster.rtt))
+    /// Each cluster's downlink without faults, its round trip to the registry, and its nodes.
+    pub fn links(&self) -> impl Iterator<Item = (BytesPerSec, SimDuration, u32)> {
+        self.clusters.iter().map(|cluster| (cluster.downlink, cluster.rtt, cluster.nodes.len() as u32))
     }
 
     /// Facts recorded about each cluster.

@@ -96,7 +96,7 @@ mod tests {
     /// One cluster of ten nodes that creates so many pods.
     fn pods(count: u32) -> WorldSpec {
         let mut world = bare_world(1);
-        world.clusters[0].nodes = 10;
+        world.clusters[0].nodes = 10.into();
         world.images[0].layers.clear();
         if let WorkloadKind::Deployment { replicas, .. } = &mut world.workloads[0].kind {
             *replicas = count;
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_node_starts_its_pods_one_after_another() {
         let mut world = pods(6);
-        world.clusters[0].nodes = 2;
+        world.clusters[0].nodes = 2.into();
         world.pods.starts_per_second = Some(Factor::new(5.0));
         // Three pods on each node.
         assert_eq!(starts(&world), [0, 0, 200, 200, 400, 400]);

@@ -148,8 +148,9 @@ impl SiteKind {
 mod tests {
     use super::*;
     use crate::engine::EventQueue;
+    use crate::units::Factor;
     use crate::world::testing::bare_world;
-    use crate::world::{PlatformSpec, World};
+    use crate::world::{FactorModel, PlatformSpec, World};
 
     #[test]
     fn descriptions_have_the_values() {
@@ -191,7 +192,7 @@ mod tests {
         }
         let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
         let logarithms =
-            |(rate, rtt): (BytesPerSec, SimDuration)| (libm::log(rate.get()), libm::log(rtt.as_secs_f64()));
+            |(rate, rtt, _): (BytesPerSec, SimDuration, u32)| (libm::log(rate.get()), libm::log(rtt.as_secs_f64()));
         let scores: Vec<(f64, f64)> = world.links().map(logarithms).collect();
         let mean = |of: fn(&(f64, f64)) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
         let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
@@ -200,5 +201,20 @@ mod tests {
         // The standard error is (1 - r²) / sqrt(n) = 0.018.
         assert!((correlation + 0.46).abs() < 0.06, "{correlation}");
         assert!((sx.sqrt() - 1.1).abs() < 0.06 && (sy.sqrt() - 0.37).abs() < 0.02, "{} {}", sx.sqrt(), sy.sqrt());
+    }
+    #[test]
+    fn the_nodes_of_sites_are_drawn_rounded_and_at_least_one() {
+        let mut world = bare_world(2000);
+        for cluster in &mut world.clusters {
+            cluster.nodes = FactorModel::LogNormal { median: Factor::new(3.0), sigma: 1.0 };
+        }
+        let world = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut EventQueue::new());
+        let share = |at_most: u32| {
+            world.links().filter(|(_, _, nodes)| *nodes <= at_most).count() as f64 / world.clusters.len() as f64
+        };
+        // Phi(ln(x + 1/2) - ln 3), with a standard error of 0.011 at most.
+        for (at_most, expected) in [(0, 0.0), (1, 0.244), (2, 0.428), (3, 0.561), (9, 0.876)] {
+            assert!((share(at_most) - expected).abs() < 0.035, "{at_most}: {}", share(at_most));
+        }
     }
 }

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::engine::{EntityKey, Streams};
 use crate::units::serial::positive;
 use crate::units::{Share, SimDuration};
 use crate::world::calibration as default;
 use crate::world::clusters::site::{GapSpec, SiteKind, SiteLink};
-use crate::world::quantity::{CountOrPercent, DurationModel, RateModel};
+use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel, RateModel};
+
+/// Most worker nodes of a cluster: Kubernetes is tested with 5,000, and beyond this a count is a mistake.
+pub const MOST_NODES: u32 = 10_000;
 
 /// One Kubernetes cluster; in a file, a group of clusters that differ in their names only.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -31,8 +35,8 @@ pub struct ClusterSpec {
     #[serde(deserialize_with = "shared")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Worker nodes, at least one.
-    pub nodes: u32,
+    /// Worker nodes; drawn for each cluster, rounded, at least one.
+    pub nodes: FactorModel,
     /// The kind of site: the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub site: Option<SiteKind>,
     /// Total rate at which its nodes can receive from outside; drawn for each cluster.
@@ -67,6 +71,14 @@ impl ClusterSpec {
         (self.downlink, self.rtt, self.loss, self.gaps) = (downlink, rtt, loss, gaps);
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
+
+    /// The number of nodes of the cluster with this key.
+    pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
+        match &self.nodes {
+            FactorModel::Constant(count) => count.get() as u32,
+            drawn => drawn.draw(streams, cluster, "nodes", 0).get().round().clamp(1.0, f64::from(MOST_NODES)) as u32,
+        }
+    }
 }
 
 impl Default for ClusterSpec {
@@ -76,7 +88,7 @@ impl Default for ClusterSpec {
             group: String::new(),
             clusters: None,
             labels: Arc::default(),
-            nodes: default::NODES,
+            nodes: default::NODES.into(),
             site: None,
             downlink: default::DOWNLINK.into(),
             rtt: default::RTT,

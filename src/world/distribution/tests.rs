@@ -46,7 +46,7 @@ fn ready(played: &Played) -> f64 {
 /// One cluster whose nodes all pull 100 MB at once over a downlink of 100 MB/s.
 fn daemons(nodes: u32) -> WorldSpec {
     let mut world = bare_world(1);
-    world.clusters[0].nodes = nodes;
+    world.clusters[0].nodes = nodes.into();
     world.workloads[0].kind =
         WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(1), max_surge: CountOrPercent::Count(0) };
     world
@@ -421,7 +421,7 @@ fn a_lazy_start_takes_its_mount_and_an_image_that_is_not_prepared_is_pulled_whol
 #[test]
 fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
     let mut world = bare_world(1);
-    world.clusters[0].nodes = 400;
+    world.clusters[0].nodes = 400.into();
     world.workloads[0].kind =
         WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(1), max_surge: CountOrPercent::Count(0) };
     world.distribution = by(DistributionKind::Pieces(pieces()));

@@ -337,7 +337,7 @@ const NEVER: f64 = 1e6;
 
 fn two_pods() -> WorldSpec {
     let mut world = bare_world(1);
-    world.clusters[0].nodes = 2;
+    world.clusters[0].nodes = 2.into();
     world.release = ReleaseKind::Update;
     world.workloads[0].kind = WorkloadKind::Deployment {
         replicas: 2,
@@ -350,7 +350,7 @@ fn two_pods() -> WorldSpec {
 
 fn daemon_set(nodes: u32, budget: u32) -> WorldSpec {
     let mut world = bare_world(1);
-    world.clusters[0].nodes = nodes;
+    world.clusters[0].nodes = nodes.into();
     world.release = ReleaseKind::Update;
     world.workloads[0].kind =
         WorkloadKind::DaemonSet { max_unavailable: CountOrPercent::Count(budget), max_surge: CountOrPercent::Count(0) };

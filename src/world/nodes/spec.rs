@@ -140,15 +140,14 @@ pub enum Requeue {
 }
 
 /// A disk behind a page cache, which all layers are written to: downloads, and what is unpacked.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct DiskSpec {
     /// The class of the disk. It sets the defaults of the other fields.
     pub class: DiskClass,
-    /// Sustained writing rate.
-    #[serde(deserialize_with = "positive")]
-    pub rate: BytesPerSec,
+    /// Sustained writing rate; drawn for each cluster.
+    pub rate: RateModel,
     /// Bytes that may wait in memory to be written. While there is room, the disk does not slow unpacking down.
     pub buffer: Bytes,
 }
@@ -158,8 +157,8 @@ const UNLIMITED: f64 = 1e15;
 
 impl DiskSpec {
     /// Its rate and buffer, where it can be a limit.
-    pub(crate) fn limit(&self) -> Option<(BytesPerSec, Bytes)> {
-        (self.rate.get() < UNLIMITED).then_some((self.rate, self.buffer))
+    pub(crate) fn limit(&self) -> Option<(&RateModel, Bytes)> {
+        (self.rate.mean() < UNLIMITED).then_some((&self.rate, self.buffer))
     }
 }
 
@@ -211,6 +210,6 @@ impl DiskClass {
             Self::None => (UNLIMITED, 8.0),
         };
         let buffer = Bytes::new((0.15 * memory * 1e9) as u64);
-        DiskSpec { class: self, rate: BytesPerSec::new(rate), buffer }
+        DiskSpec { class: self, rate: BytesPerSec::new(rate).into(), buffer }
     }
 }

@@ -214,6 +214,12 @@ impl<T: Quantity> From<T> for Distribution<T> {
     }
 }
 
+impl From<u32> for FactorModel {
+    fn from(count: u32) -> Self {
+        Factor::new(f64::from(count)).into()
+    }
+}
+
 impl<T: Quantity> Distribution<T> {
     /// The Weibull distribution with this mean.
     #[must_use]

@@ -287,7 +287,7 @@ mod tests {
             let error = read_one::<DurationModel>(text).expect_err(text);
             assert!(error.starts_with(message), "{text}: {error}");
         }
-        assert_eq!(read_one::<FactorModel>("-2"), Err("`-2` is out of range: a factor is greater than 0".to_owned()));
+        assert_eq!(read_one::<FactorModel>("-2"), Err("`-2` is out of range: the number is greater than 0".to_owned()));
         let error = read_one::<SizeModel>("30").expect_err("no unit");
         assert!(error.starts_with("`30` has no unit"), "{error}");
     }

@@ -269,7 +269,7 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
     world.clusters[0].downlink = BytesPerSec::new(1e12).into();
     world.node.unpack_rate = BytesPerSec::new(300e6).into();
     world.node.disk =
-        Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(200_000_000), ..DiskSpec::default() });
+        Some(DiskSpec { rate: BytesPerSec::new(100e6).into(), buffer: Bytes::new(200_000_000), ..DiskSpec::default() });
     // Nothing to download.
     let unpacked =
         |name, bytes| LayerSpec { uncompressed: Uncompressed::Size(Bytes::new(bytes).into()), ..layer(name, 1) };
@@ -302,7 +302,7 @@ fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
     assert_near(unpacked(2, None), 2.0 * 1.5, 0.01, "two at once");
     assert_near(unpacked(9, None), 1.5, 0.01, "all at once");
     // Two at once, 50 MB/s each.
-    let slow = Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::ZERO, ..DiskSpec::default() });
+    let slow = Some(DiskSpec { rate: BytesPerSec::new(100e6).into(), buffer: Bytes::ZERO, ..DiskSpec::default() });
     assert_near(unpacked(2, slow), 2.0 * 2.5, 0.01, "one disk");
 }
 
@@ -313,7 +313,7 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
     world.node.unpack_slots = 3;
     world.node.unpack_rate = BytesPerSec::new(100e6).into();
     world.node.disk =
-        Some(DiskSpec { rate: BytesPerSec::new(100e6), buffer: Bytes::new(50_000_000), ..DiskSpec::default() });
+        Some(DiskSpec { rate: BytesPerSec::new(100e6).into(), buffer: Bytes::new(50_000_000), ..DiskSpec::default() });
     world.images[0].layers = vec![layer("a", 90_000_000), layer("b", 1_000_000), layer("c", 2_000_000)];
     let longer = [&world.images[0].layers[..], &[layer("d", 1_000_000)]].concat();
     add_cart(&mut world, longer);

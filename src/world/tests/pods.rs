@@ -26,7 +26,7 @@ fn a_pod_is_ready_at_the_first_probe_it_can_answer() {
 #[test]
 fn a_daemon_set_updates_one_node_after_the_other() {
     let mut world = bare_world(1);
-    world.clusters[0].nodes = 3;
+    world.clusters[0].nodes = 3.into();
     world.release = ReleaseKind::Update;
     world.workloads[0].termination = fixed(secs(2.0));
     world.workloads[0].kind =
@@ -46,7 +46,7 @@ fn a_daemon_set_updates_one_node_after_the_other() {
 #[test]
 fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
     let mut world = bare_world(1);
-    world.clusters[0].nodes = 8;
+    world.clusters[0].nodes = 8.into();
     world.release = ReleaseKind::Update;
     world.workloads[0].kind = deployment(8);
     world.workloads[0].readiness =

@@ -82,7 +82,7 @@ fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
     }
     if luck.chance(0.3) {
         let buffer = Bytes::new(u64::from(luck.number(0, 50)) * 1_000_000);
-        node.disk = Some(DiskSpec { rate: luck.rate(1e6, 1e9), buffer, ..DiskSpec::default() });
+        node.disk = Some(DiskSpec { rate: luck.rate(1e6, 1e9).into(), buffer, ..DiskSpec::default() });
     }
     if luck.chance(0.2) {
         node.pull_deadline = Some(SimDuration::from_secs(u64::from(luck.number(5, 300))));
@@ -104,7 +104,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 group: String::new(),
                 name: format!("c{at:02}"),
                 labels: labels(at).into(),
-                nodes: luck.number(1, 4),
+                nodes: luck.number(1, 4).into(),
                 site: None,
                 rtt_correlation: 0.0,
                 gaps: None,

@@ -56,7 +56,7 @@ const MISSED: [(&str, &str); 15] = [
 
 fn through(distribution: &DistributionSpec, row: &Row) -> Played {
     let mut world = storm::world(row);
-    world.clusters[0].nodes = row.number("pods") as u32;
+    world.clusters[0].nodes = (row.number("pods") as u32).into();
     world.distribution = distribution.clone();
     // A seed fetches its pieces side by side.
     world.registry.per_connection = None;

@@ -21,7 +21,7 @@ use super::worlds::{DAY, base, play};
 /// One cluster of so many nodes that creates pods whose image is there.
 fn cluster(nodes: u32, pods: u32) -> WorldSpec {
     let mut world = base();
-    world.clusters[0].nodes = nodes;
+    world.clusters[0].nodes = nodes.into();
     world.images[0].layers.clear();
     world.workloads[0].readiness = None;
     world.workloads[0].kind = WorkloadKind::Deployment {

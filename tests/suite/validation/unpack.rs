@@ -139,7 +139,7 @@ fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     world.node.unpack_rate = BytesPerSec::new(347e6).into();
     // The buffer is 15 % of 32 GB, where the kernel begins to slow writers down.
     world.node.disk =
-        Some(DiskSpec { rate: BytesPerSec::new(GP2), buffer: Bytes::new(4_800_000_000), ..DiskSpec::default() });
+        Some(DiskSpec { rate: BytesPerSec::new(GP2).into(), buffer: Bytes::new(4_800_000_000), ..DiskSpec::default() });
     title("EKS c5a.4xlarge, nine layers, s", "1 (347 MB/s); the disk's two are what the machine suggests");
     let mut errors = Vec::new();
     for (gb, published) in EKS {
@@ -182,7 +182,7 @@ fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_with
         title(&format!("EKS c5a.4xlarge, `disk: {{rate: 134 MB/s}}`, 32 GB, {rate_text}, s"), set);
         let mut missed = Vec::new();
         for (gb, published) in EKS {
-            let disk = DiskSpec { rate: BytesPerSec::new(GP2), ..DiskSpec::default() };
+            let disk = DiskSpec { rate: BytesPerSec::new(GP2).into(), ..DiskSpec::default() };
             let (name, ours) = (format!("{gb} GB"), with_disk(disk, 32.0, rate, 9, (gb * 1e9) as u64));
             if compare(&name, ours, published).abs() > tolerance {
                 missed.push(name);
