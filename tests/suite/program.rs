@@ -519,3 +519,20 @@ fn guessed_links_and_columns_without_room_are_mentioned() {
     );
     assert!(guessed.contains("note: `rtt` of 30 of 30 clusters is a guess, 30 ms; set it in `fleet`\n"), "{guessed}");
 }
+
+#[test]
+fn a_start_that_no_probe_waits_for_is_mentioned() {
+    let check = |written: &str| {
+        let experiment = EXPERIMENT.replace("readiness: {period: 10 s}", written);
+        let files = [
+            ("experiment.yaml", experiment.as_str()),
+            ("shop-v1.json", &manifest('1')),
+            ("shop-v2.json", &manifest('2')),
+        ];
+        let output = fleetsim(folder_with(&files).path()).args(["check", "."]).output().expect("run");
+        text(&output.stdout).replace("\n  ", " ")
+    };
+    let note = "has no effect without `readiness`: its pods are ready once started";
+    assert!(check("start: 20 s").contains(note));
+    assert!(!check("start: 20 s, readiness: {period: 5 s}").contains(note));
+}

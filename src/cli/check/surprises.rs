@@ -4,11 +4,13 @@
 //! program that decides does not exist, or the code that ships does something else for this fleet than the
 //! documentation describes. The difference is found by explaining the strategy by both sets of rules; differences that
 //! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
-//! about the world. A text that several variants share is printed once.
+//! about the world, and starts that nothing waits for. A text that several variants share is printed once.
 
 use fleetsim::report::wrapped;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Variant};
+use fleetsim::world::WorkloadSpec;
+use fleetsim::world::calibration::START;
 use itertools::Itertools;
 
 /// Most warnings and notes, unless all are asked for.
@@ -28,7 +30,8 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
         let place = named(&labels(&variants, &experiment.variants));
         wrapped(&format!("warning: {place}: {warning}"), width, INDENT)
     });
-    let notes = experiment.guesses.iter().map(|guess| wrapped(&format!("note: {}", guess.text), width, INDENT));
+    let notes = experiment.guesses.iter().map(|guess| guess.text.clone()).chain(idle_starts(experiment));
+    let notes = notes.map(|note| wrapped(&format!("note: {note}"), width, INDENT));
     let texts: Vec<String> = warnings.chain(differences(experiment, width)).chain(notes).collect();
     let shown = if all { texts.len() } else { SHOWN };
     let mut text = texts[..texts.len().min(shown)].concat();
@@ -36,6 +39,19 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
         text.push_str(&format!("{} more; `fleetsim check --all` prints them\n", texts.len() - shown));
     }
     text
+}
+
+/// Workloads whose experiment states a start that no probe waits for.
+fn idle_starts(experiment: &Experiment) -> Vec<String> {
+    let workloads = experiment.variants.iter().flat_map(|variant| &variant.scenario.world.workloads);
+    let is_idle = |workload: &&WorkloadSpec| {
+        workload.readiness.is_none() && workload.start != START && workload.start.mean() > 0.0
+    };
+    let text = |workload: &WorkloadSpec| {
+        let name = &workload.name;
+        format!("`start` of the workload `{name}` has no effect without `readiness`: its pods are ready once started")
+    };
+    workloads.filter(is_idle).map(text).unique().collect()
 }
 
 /// The strategies of these variants where they are all of their strategies' variants; otherwise the variants.
