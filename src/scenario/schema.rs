@@ -153,9 +153,15 @@ pub(super) mod tests {
         let written = std::fs::read_to_string(path).unwrap_or_default();
         let released: std::collections::BTreeSet<String> = written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
-        // Whatever is a rate is a rate or `unlimited`, too, and a duration is one or `off`.
+        // Whatever is a rate is a rate or `unlimited`, too, and a duration is one or `off`. A value is a distribution.
+        let widened = [
+            (": Rate", "RateLimit"),
+            (": Rate", "RateDistribution"),
+            (": Duration", "Timeout"),
+            (": integer", "FactorDistribution"),
+        ];
         let is_wider = |line: &&String| {
-            [(": Rate", "RateLimit"), (": Duration", "Timeout")].iter().any(|(narrow, wide)| {
+            widened.iter().any(|(narrow, wide)| {
                 line.strip_suffix(narrow).is_some_and(|field| now.contains(&format!("{field}: {wide}")))
             })
         };

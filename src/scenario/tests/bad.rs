@@ -310,7 +310,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "nodes: 20",
             "nodes: {median: 9000, sigma: 1}",
             &[
-                "8:60: fleet[1].nodes: not a number of nodes: a median of 9000, sigma 1 (help: write a whole number from \
+                "8:53: fleet[1].nodes: not a number of nodes: a median of 9000, sigma 1 (help: write a whole number from \
                1 to 10000, or a distribution whose mean is)",
             ],
         ),

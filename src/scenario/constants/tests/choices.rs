@@ -26,14 +26,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
         reason: "the study itself: its question and its runs",
     },
     UserSetting {
-        paths: &[
-            "clusters",
-            "fleet[*].clusters",
-            "fleet[*].nodes",
-            "inventory.links[*].nodes",
-            "inventory.default.nodes",
-            "regions[*].bandwidth",
-        ],
+        paths: &["clusters", "fleet[*].clusters", "regions[*].bandwidth"],
         reason: "the user's fleet, which is known or can be counted",
     },
     UserSetting {
