@@ -233,25 +233,15 @@ pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool)
 }
 
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
-    let heat = |((world, strategy), variants): (_, Vec<usize>)| {
-        let candidates = variants.len();
-        let rules = rules(experiment, plan, candidates);
-        let rank = |variant: &usize| plan.objective.rank(&experiment.variants[*variant].settings);
-        let race = match variants.iter().map(rank).collect() {
-            Some(ranks) => Race::of_settings(ranks, rules),
-            None => Race::new(candidates, rules),
-        };
+    let heat = |((world, strategy), all): (_, Vec<usize>)| {
+        let race = Race::new(all.len(), plan.tries.is_some(), rules(experiment, plan, all.len()));
+        let (variants, runs, rounds) = (Vec::new(), Vec::new(), Vec::new());
+        let mut heat = Heat { world, strategy, variants, tuner: None, race, runs, rounds };
         match plan.tries {
-            Some(tries) => {
-                let (variants, tuner) = tuner(experiment, plan, variants, tries);
-                let (race, tuner) = (race.emptied(), Some((variants, tuner)));
-                Heat { world, strategy, variants: Vec::new(), tuner, race, runs: Vec::new(), rounds: Vec::new() }
-            }
-            None => {
-                let (runs, rounds) = (vec![Vec::new(); candidates], vec![0; candidates]);
-                Heat { world, strategy, variants, tuner: None, race, runs, rounds }
-            }
+            Some(tries) => heat.tuner = Some(tuner(experiment, plan, all, tries)),
+            None => all.into_iter().for_each(|variant| heat.add(variant, experiment, plan)),
         }
+        heat
     };
     grouped(experiment.variants.iter().map(|variant| race_of(variant, plan)).zip(0..)).into_iter().map(heat).collect()
 }

@@ -136,9 +136,10 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of candidates without runs.
+    /// A race before any of its candidates has entered. With `same_is_equal`, settings count as equal whose runs are the
+    /// same in every one of at least ten replicates.
     #[must_use]
-    pub fn new(candidates: usize, rules: RaceRules) -> Self {
+    pub fn new(candidates: usize, same_is_equal: bool, rules: RaceRules) -> Self {
         let errors = Errors::of(&rules, candidates);
         let ranks = |over: Statistic, low: f64, high: f64| match over {
             Statistic::Quantile(p) => Some(QuantileRanks::new(p, low, high, rules.most)),
@@ -147,41 +148,27 @@ impl Race {
         Self {
             errors,
             candidates,
-            same_is_equal: false,
-            runs: vec![Vec::new(); candidates],
+            same_is_equal,
+            runs: Vec::new(),
             ranks: ranks(rules.objective, errors.low, errors.high),
             paired_ranks: match rules.objective {
                 Statistic::Quantile(p) => Some(paired_ranks(p, errors.paired, rules.most)),
                 Statistic::Every | Statistic::Mean => None,
             },
             limit_ranks: rules.demands.iter().map(|&over| ranks(over, errors.exclude, errors.confirm)).collect(),
-            bounds: vec![(f64::NEG_INFINITY, f64::INFINITY); candidates],
-            settings: None,
+            bounds: Vec::new(),
+            settings: Some(Vec::new()),
             rules,
         }
     }
 
-    /// A race for the candidate with the least of these values that meets all limits.
-    #[must_use]
-    pub fn of_settings(values: Vec<f64>, rules: RaceRules) -> Self {
-        let race = Self::new(values.len(), rules);
-        Self { settings: Some(values), ..race }
-    }
-
-    /// The race before any of its candidates has entered. In it, settings count as equal whose runs are the same in
-    /// every one of at least ten replicates.
-    #[must_use]
-    pub fn emptied(self) -> Self {
-        let settings = self.settings.map(|_| Vec::new());
-        Self { runs: Vec::new(), bounds: Vec::new(), settings, same_is_equal: true, ..self }
-    }
-
-    /// Adds a candidate to an emptied race, with the value of the setting to minimise.
+    /// Adds a candidate, with the value of the setting to minimise. `None`: the objective is a measure.
     pub fn enter(&mut self, setting: Option<f64>) {
         self.runs.push(Vec::new());
         self.bounds.push((f64::NEG_INFINITY, f64::INFINITY));
-        if let (Some(settings), Some(setting)) = (&mut self.settings, setting) {
-            settings.push(setting);
+        match (&mut self.settings, setting) {
+            (Some(settings), Some(setting)) => settings.push(setting),
+            _ => self.settings = None,
         }
     }
 
@@ -205,8 +192,8 @@ impl Race {
     }
 
     /// The number of limits.
-    #[must_use]
-    pub fn limits(&self) -> usize {
+    #[cfg(test)]
+    pub(super) const fn limits(&self) -> usize {
         self.rules.demands.len()
     }
 
