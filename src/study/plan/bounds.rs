@@ -88,18 +88,11 @@ impl QuantileRanks {
 fn place_above(runs: usize, p: f64, spending: &mut Spending, look: usize) -> Option<usize> {
     let available = spending.available(look);
     // The value at a place is below the quantile only if more than `place` values are.
-    let mut places = (0, runs);
-    while places.0 < places.1 {
-        let middle = usize::midpoint(places.0, places.1);
-        if at_least(middle + 1, runs, p) <= available {
-            places.1 = middle;
-        } else {
-            places.0 = middle + 1;
-        }
-    }
-    (places.0 < runs).then(|| {
-        spending.spent += at_least(places.0 + 1, runs, p);
-        places.0
+    let places: Vec<usize> = (0..runs).collect();
+    let place = places.partition_point(|place| at_least(place + 1, runs, p) > available);
+    (place < runs).then(|| {
+        spending.spent += at_least(place + 1, runs, p);
+        place
     })
 }
 
