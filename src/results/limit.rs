@@ -81,7 +81,9 @@ impl Statistic {
         match self {
             Self::Every => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Self::Quantile(p) => quantile(values, p),
+            Self::Quantile(p) => {
+                stats::quantile_of_sorted(&stats::ordered(values), p).expect("a limit is compared with values")
+            }
         }
     }
 }
@@ -372,12 +374,6 @@ pub struct MeasureError {
     pub message: String,
     /// The fix.
     pub help: String,
-}
-
-/// The quantile of values that may be infinite: linear between finite ones, and infinite if it depends on an infinite
-/// one.
-fn quantile(values: &[f64], p: f64) -> f64 {
-    stats::quantile_of_sorted(&stats::ordered(values), p).expect("a limit is compared with values")
 }
 
 /// The measure and the statistic of a name.

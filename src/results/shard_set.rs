@@ -10,6 +10,8 @@ use std::fs;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
+
 use super::journal::decode_runs;
 use super::provenance::sha256;
 use super::rows::RunRecord;
@@ -129,9 +131,7 @@ impl ShardSet {
         let set = Self { shards };
         let (last_round, _) = *set.shards.last_key_value().ok_or_else(|| ShardError::None(folders[0].clone()))?.0;
         set.check_complete(if rounds == u32::MAX { last_round } else { rounds })?;
-        for shard in set.shards.values() {
-            shard.check_files()?;
-        }
+        set.shards.values().try_for_each(FoundShard::check_files)?;
         Ok(set)
     }
 
@@ -168,11 +168,7 @@ impl ShardSet {
     /// # Errors
     /// When a file with runs is damaged.
     pub fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
-        let mut runs = Vec::new();
-        for shard in self.shards.values().rev() {
-            runs.extend(shard.runs()?);
-        }
-        Ok(runs)
+        self.shards.values().rev().map(FoundShard::runs).flatten_ok().collect()
     }
 
     fn first(&self) -> &FoundShard {
@@ -255,10 +251,8 @@ impl FoundShard {
 
     /// Compares every file but the runs, which are compared when they are read, with its hash.
     fn check_files(&self) -> Result<(), ShardError> {
-        for file in self.provenance.files.iter().filter(|file| file.path != SHARD_RUNS_FILE) {
-            self.bytes(&file.path)?;
-        }
-        Ok(())
+        let mut files = self.provenance.files.iter().filter(|file| file.path != SHARD_RUNS_FILE);
+        files.try_for_each(|file| self.bytes(&file.path).map(drop))
     }
 
     /// The bytes of a file, as they were written.
@@ -266,11 +260,8 @@ impl FoundShard {
         let listed = self.provenance.files.iter().find(|file| file.path == name);
         let listed = listed.ok_or_else(|| self.damaged(PROVENANCE_FILE, "does not list all files"))?;
         let bytes = read_below(&self.folder, name).map_err(|_| self.damaged(name, "is missing or unreadable"))?;
-        if sha256(&bytes) == listed.sha256 {
-            Ok(bytes)
-        } else {
-            Err(self.damaged(name, "has other bytes than were written"))
-        }
+        let is_as_written = sha256(&bytes) == listed.sha256;
+        is_as_written.then_some(bytes).ok_or_else(|| self.damaged(name, "has other bytes than were written"))
     }
 
     fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
