@@ -13,7 +13,7 @@ use crate::report::data::{Results, VariantResults};
 use crate::report::format::in_unit;
 use crate::report::limits::AssertedLimit;
 use crate::report::style::CurveStyle;
-use crate::results::{Measure, SummaryRow};
+use crate::results::SummaryRow;
 
 /// The names of the two variants: as the experiment has it, and with the change.
 pub const EXPLORED: [&str; 2] = ["before", "after"];
@@ -84,7 +84,7 @@ fn of_limit(limit: &AssertedLimit, before: &VariantResults<'_>, after: &VariantR
 
 /// `None` where the measure says nothing: it is 0 before and after, or all clusters can be updated.
 fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResults<'_>) -> Option<ExploredRow> {
-    let measure = Measure::named(column.measure).expect("a measure of the table");
+    let measure = column.defined();
     let rows = [before.summary(measure.name)?, after.summary(measure.name)?];
     let is_whole = before.reach().is_whole() && after.reach().is_whole();
     if rows.iter().all(|row| row.max == Some(0.0)) || column.measure == REACHABLE && is_whole {
@@ -105,12 +105,10 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
     let plain = |value: f64| if value.abs() <= noise { 0.0 } else { value };
     let signed = |value: f64| {
         let value = plain(value);
-        let sign = if value < 0.0 {
-            "−"
-        } else if value > 0.0 {
-            "+"
-        } else {
-            "±"
+        let sign = match value {
+            ..0.0 => "−",
+            0.0 => "±",
+            _ => "+",
         };
         format!("{sign}{}", in_unit(value.abs(), measure.unit))
     };

@@ -28,8 +28,9 @@ pub(super) fn table(
     limits: &[AssertedLimit],
     best: &[Best],
 ) -> String {
-    let (shown, identical_ones): (Vec<FilledColumn<'_>>, Vec<FilledColumn<'_>>) =
-        FilledColumn::all(variants).into_iter().partition(|column| column.is_main() || column.shared().is_none());
+    let (shown, identical_ones): (Vec<FilledColumn<'_>>, Vec<FilledColumn<'_>>) = FilledColumn::all(variants)
+        .into_iter()
+        .partition(|filled| filled.column.rank == 0 || filled.shared().is_none());
     // Where every run completed, the room is better used.
     let all_done = variants.iter().all(VariantResults::is_whole);
     let columns = ordered(&shown, limits, all_done);

@@ -18,7 +18,7 @@ use super::answer::path::{PARTS, PathPart};
 use super::answer::sentence::{differences_of, mean_of};
 use super::columns::{Column, FilledColumn};
 use super::data::{Results, VariantResults};
-use crate::results::{Measure, READY_TIME};
+use crate::results::READY_TIME;
 use crate::stats;
 use pairs::Paired;
 pub use settings::SettingChange;
@@ -200,7 +200,7 @@ fn stages(variant: &VariantResults<'_>) -> u64 {
 
 impl MeasureReview {
     fn of(column: &'static Column, old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
-        let measure = Measure::named(column.measure).expect("columns show measures");
+        let measure = column.defined();
         let value = |run: &_| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
         let median = |variant: &VariantResults<'_>| {
             let values: Vec<f64> = variant.runs.iter().filter_map(|run| value(run)).collect();
