@@ -84,9 +84,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let mut canvas = page_of_run(results, &head, bottom + 62.0 + FOOTER);
     let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) { "" } else { " (no run pulls an image)" };
     let note = format!("concurrent image pulls{pulls}; above each panel: median peak · median completion time");
-    for (at, line) in in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2).iter().enumerate() {
-        write(&mut canvas, line, (MARGIN, TOP - 2.0 + 15.0 * at as f64), SMALL, INK, Align::Left);
-    }
+    let lines = in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2);
+    write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
     if !grid.title.is_empty() {
         write(&mut canvas, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
         for (at, column) in grid.columns.iter().enumerate() {

@@ -5,6 +5,7 @@
 
 use crate::report::charts::over_time::panel_time;
 use crate::report::prelude::*;
+use crate::results::ClusterRow;
 
 /// Most stages of a variant that is shown, and most variants.
 const STAGES_MAX: usize = 12;
@@ -24,7 +25,7 @@ const KEY: [(&str, Colour); 3] = [
 ];
 
 /// One stage of the displayed run, in seconds of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct StageSpan {
     name: String,
     clusters: usize,
@@ -56,28 +57,25 @@ impl StageSpan {
     }
 }
 
-/// The stages in the order in which they began; those that never did last, in the order of their clusters.
+/// The stages in the order in which they began; those that never did last, in the order of their clusters. None where
+/// there are more than anyone would read.
 fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
-    let mut stages: Vec<StageSpan> = Vec::new();
-    for cluster in variant.clusters.iter().filter(|cluster| !cluster.stage.is_empty()) {
-        let place = stages.iter().position(|stage| stage.name == cluster.stage).unwrap_or(stages.len());
-        if place == stages.len() {
-            if place > STAGES_MAX {
-                break;
-            }
-            stages.push(StageSpan { name: cluster.stage.clone(), ..StageSpan::default() });
-        }
-        let stage = &mut stages[place];
-        stage.clusters += 1;
-        if let Some(at) = cluster.told_s {
-            stage.told = Some(stage.told.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
-        }
-        if let Some(at) = cluster.ready_s {
-            (stage.ready, stage.last_ready) = (stage.ready + 1, stage.last_ready.max(at));
-        }
+    let clusters = || variant.clusters.iter().filter(|cluster| !cluster.stage.is_empty());
+    if clusters().map(|cluster| &cluster.stage).unique().nth(STAGES_MAX).is_some() {
+        return Vec::new();
     }
-    stages.sort_by(|a, b| a.begin().total_cmp(&b.begin()));
-    stages
+    let span = |(name, clusters): (&String, Vec<&&ClusterRow>)| {
+        let ready: Vec<f64> = clusters.iter().filter_map(|cluster| cluster.ready_s).collect();
+        StageSpan {
+            name: name.clone(),
+            clusters: clusters.len(),
+            ready: ready.len(),
+            told: clusters.iter().filter_map(|cluster| cluster.told_s).minmax_by(f64::total_cmp).into_option(),
+            last_ready: ready.into_iter().fold(0.0, f64::max),
+        }
+    };
+    let stages = grouped(clusters().map(|cluster| (&cluster.stage, cluster))).into_iter().map(span);
+    stages.sorted_by(|a, b| a.begin().total_cmp(&b.begin())).collect()
 }
 
 /// Draws the chart. `None` where no variant has stages, or too many have them.

@@ -29,15 +29,11 @@ const PANELS: usize = 4;
 /// The charts with the names of their files.
 pub(super) fn charts(record: &SensitivityRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let mut charts = Vec::new();
-    for (measure, unit) in &record.measures {
+    for (measure, _) in &record.measures {
         let panels = panels(record, measure, PANELS);
-        charts.extend(
-            tornado::draw(record, sheet, (measure, unit), &panels).map(|canvas| (format!("tornado-{measure}"), canvas)),
-        );
-        charts.extend(
-            screening::draw(record, sheet, (measure, unit), &panels)
-                .map(|canvas| (format!("morris-{measure}"), canvas)),
-        );
+        let (tornado, morris) = (tornado::draw(record, sheet, &panels), screening::draw(record, sheet, &panels));
+        let drawn = [("tornado", tornado), ("morris", morris)];
+        charts.extend(drawn.into_iter().filter_map(|(kind, canvas)| Some((format!("{kind}-{measure}"), canvas?))));
     }
     charts.extend(decisions::draw(record, sheet).map(|canvas| ("decisions".to_owned(), canvas)));
     charts
