@@ -48,11 +48,7 @@ fn extremes<'r>(
 ) -> Option<(NamedValue, NamedValue)> {
     let named = names::in_short(variants).into_iter().zip(variants);
     let values = named.filter_map(|(name, variant)| Some((name, of(variant)?)));
-    match values.minmax_by(|a, b| a.1.total_cmp(&b.1)) {
-        itertools::MinMaxResult::NoElements => None,
-        itertools::MinMaxResult::OneElement(only) => Some((only.clone(), only)),
-        itertools::MinMaxResult::MinMax(low, high) => Some((low, high)),
-    }
+    values.minmax_by(|a, b| a.1.total_cmp(&b.1)).into_option()
 }
 
 /// The name of a variant, or the number of variants whose value reads the same.
@@ -76,7 +72,6 @@ fn alike(low: f64, high: f64) -> bool {
 fn unfinished(variants: &[VariantResults<'_>]) -> String {
     match variants.iter().filter(|variant| variant.ready_time().is_none()).count() {
         0 => String::new(),
-        1 => format!("; most runs of 1 of {} variants do not finish", variants.len()),
         some => format!("; most runs of {some} of {} variants do not finish", variants.len()),
     }
 }

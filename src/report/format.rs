@@ -2,6 +2,7 @@
 
 use crate::results::RunOutcome;
 use crate::stats::Interval;
+use crate::units::in_thousands;
 
 /// A time that is not reached.
 const NEVER: &str = "never";
@@ -14,15 +15,8 @@ pub(super) fn count(value: f64) -> String {
 
 /// A number rounded to a whole one, with thousands separators.
 pub(super) fn whole(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::from(if value <= -0.5 { "-" } else { "" });
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let sign = if value <= -0.5 { "-" } else { "" };
+    format!("{sign}{}", in_thousands(&format!("{:.0}", value.abs())))
 }
 
 /// A number with about three digits that count, and thousands separators: `0.0123`, `1.23`, `45.6`, `1,234`.
@@ -140,11 +134,11 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{} {}", if seconds == 0.0 { "0" } else { &number }, unit.short)
 }
 
-/// A time with its interval in its unit and with its decimals: `12.3 min [11.9–12.8]`.
+/// A time with its interval in its unit and with its decimals: `12.3 min [11.9–12.8]`; alone where the ends are equal.
 pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
     let unit = TimeUnit::for_span(middle.abs());
-    let [_, low, high] = alike([middle, low, high].map(|time| time / unit.seconds));
-    format!("{} [{low}–{high}]", time(middle))
+    let [_, from, to] = alike([middle, low, high].map(|time| time / unit.seconds));
+    if low < high { format!("{} [{from}–{to}]", time(middle)) } else { time(middle) }
 }
 
 /// A data rate in the unit that makes it a short number.

@@ -96,17 +96,13 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<(String, f6
         variant.draws.iter().map(|run| (run.replicate, run.reachable_ready_s.unwrap_or(f64::INFINITY))).collect();
     let constants = results.constants.iter().map(|drawn| (drawn.constant.as_str(), drawn)).into_group_map();
     let matters = least_correlation(variant.draws.len(), constants.len());
-    let mut found: Vec<(String, f64)> = constants
-        .into_iter()
-        .filter_map(|(name, drawn)| {
-            // Values of groups or products move together: one of a draw stands for all.
-            let own = drawn.iter().unique_by(|drawn| drawn.draw);
-            let pairs: Vec<(f64, f64)> = own.filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?))).collect();
-            Some((name.to_owned(), spearman(&pairs)?)).filter(|(_, correlation)| correlation.abs() >= matters)
-        })
-        .collect();
-    found.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
-    found
+    let found = constants.into_iter().filter_map(|(name, drawn)| {
+        // Values of groups or products move together: one of a draw stands for all.
+        let own = drawn.iter().unique_by(|drawn| drawn.draw);
+        let pairs: Vec<(f64, f64)> = own.filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?))).collect();
+        Some((name.to_owned(), spearman(&pairs)?)).filter(|(_, correlation)| correlation.abs() >= matters)
+    });
+    found.sorted_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0))).collect()
 }
 
 /// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a

@@ -7,18 +7,9 @@ use crate::io::printable;
 
 /// `text` as it may stand in HTML and in its attributes.
 pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in printable(text).chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(letter),
-        }
-    }
-    escaped
+    // The letter of all escapes comes first.
+    let escapes = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
+    escapes.iter().fold(printable(text).into_owned(), |text, (letter, escape)| text.replace(*letter, escape))
 }
 
 /// The weight of a text.

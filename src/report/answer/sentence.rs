@@ -10,6 +10,11 @@ use crate::stats;
 /// Most names in one list.
 const NAMED: usize = 3;
 
+/// Names in backticks.
+pub(in crate::report) fn quoted<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    names.into_iter().map(|name| format!("`{name}`")).collect()
+}
+
 /// `a, b and c`.
 pub(in crate::report) fn listed(items: &[String]) -> String {
     match items {

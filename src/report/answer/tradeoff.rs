@@ -48,38 +48,34 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
     let unit = RateUnit::for_max(link);
     let link_text = unit.text(link);
     let chosen = roomy.iter().min_by(by_time).copied();
-    match chosen {
+    sentences.push(match chosen {
         Some(at) if roomy.len() < order.len() => {
-            let variant = ranked[at].variant;
-            let (runs, all) = (variant.runs.iter().filter(|run| has_room(run)).count(), variant.runs.len());
-            sentences.push(format!(
+            let (runs, all) = (&ranked[at].variant.runs, ranked[at].variant.runs.len());
+            format!(
                 "`{}` is the fastest setting that leaves room on the registry's {link_text} link: its busiest minute \
-                 takes {} (room in {runs} of {all} runs). {}, with a peak of {}.{}",
+                 takes {} (room in {} of {all} runs). {}, with a peak of {}.{}",
                 ranked[at].label,
                 unit.text(minute(at)),
+                runs.iter().filter(|run| has_room(run)).count(),
                 completes(&ranked[at], "It completes"),
                 pulls(ranked[at].peak),
                 missing(&ranked[at])
-            ));
-            sentences.extend(in_draws(variant, "it leaves room on the link", has_room));
+            )
         }
-        Some(at) => {
-            let most = order.iter().map(|&at| minute(at)).fold(0.0, f64::max);
-            sentences.push(format!(
-                "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. \
-                 `{}` is the fastest: {}.{}",
-                unit.text(most),
-                ranked[at].label,
-                completes(&ranked[at], "it completes"),
-                missing(&ranked[at])
-            ));
-            sentences.extend(in_draws(ranked[at].variant, "it leaves room on the link", has_room));
-        }
-        None => sentences.push(format!(
+        Some(at) => format!(
+            "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. `{}` \
+             is the fastest: {}.{}",
+            unit.text(order.iter().map(|&at| minute(at)).fold(0.0, f64::max)),
+            ranked[at].label,
+            completes(&ranked[at], "it completes"),
+            missing(&ranked[at])
+        ),
+        None => format!(
             "Every setting fills the registry's {link_text} link for a minute, or for half of its time.{}",
             missing(&ranked[fastest])
-        )),
-    }
+        ),
+    });
+    sentences.extend(chosen.and_then(|at| in_draws(ranked[at].variant, "it leaves room on the link", has_room)));
     sentences.extend(steps(ranked, &order));
     chosen
 }

@@ -2,9 +2,9 @@
 
 use itertools::Itertools;
 
-use super::markup::{escaped, isolated, swatch};
+use super::markup::{escaped, isolated, section, swatch};
 use super::table::VariantLabel;
-use crate::report::data::{DisplayedRun, Results, VariantResults, links};
+use crate::report::data::{DisplayedRun, Results, VariantResults, links, range_of};
 use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 use crate::units::counted;
@@ -31,11 +31,9 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         counts.extend((late > 0).then(|| format!("<strong>{late} timed out</strong>")));
         let unfinished = variant.runs.iter().filter(|run| !run.is_done());
         let left = unfinished.map(|run| run.reachable_targets - run.targets_done).minmax();
-        let (low, high) = left.into_option().unwrap_or_default();
+        let shown = range_of(left.into_option().unwrap_or_default());
         let targets = variant.runs.iter().map(|run| run.reachable_targets).max().unwrap_or(0);
         let reachable = if variant.reach().is_whole() { "" } else { "reachable " };
-        let shown =
-            if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
         let held = held(variant);
         let runs = counted(variant.runs.len(), "run");
         let rules = held.iter().filter(|(run, _)| !run.held_detail.is_empty()).map(|(run, _)| run.held_by.as_str());
@@ -71,18 +69,16 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
     } else {
         ""
     };
-    format!(
-        "<section id=\"unfinished\" aria-labelledby=\"unfinished-title\"><h2 id=\"unfinished-title\">Unfinished variants and the rules that block them</h2>\n{note}<div class=\"boxes\">{boxes}</div></section>\n"
-    )
+    let boxes = format!("{note}<div class=\"boxes\">{boxes}</div>");
+    section("unfinished", "Unfinished variants and the rules that block them", &boxes)
 }
 
 /// A run for each distinct reason that blocked one, with its number of runs; the most common first.
 fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r RunRow, usize)> {
     let blocked = |run: &&&RunRow| !run.is_done() && !run.held_by.is_empty();
     let reasons = grouped(variant.runs.iter().filter(blocked).map(|run| ((&run.held_by, &run.held_detail), *run)));
-    let mut held: Vec<(&RunRow, usize)> = reasons.into_iter().map(|(_, runs)| (runs[0], runs.len())).collect();
-    held.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
-    held
+    let held = reasons.into_iter().map(|(_, runs)| (runs[0], runs.len()));
+    held.sorted_by_key(|(_, runs)| std::cmp::Reverse(*runs)).collect()
 }
 
 /// The rule's name in bold, and the detail; readers look for the rule.

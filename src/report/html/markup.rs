@@ -13,6 +13,12 @@ pub(super) fn marked(text: &str) -> String {
     html
 }
 
+/// A section of the page with its title.
+pub(super) fn section(id: &str, title: &str, body: &str) -> String {
+    let title = format!("<h2 id=\"{id}-title\">{title}</h2>");
+    format!("<section id=\"{id}\" aria-labelledby=\"{id}-title\">{title}\n{body}</section>\n")
+}
+
 /// The end of a box with a wide table, and the hint that the scripts show where columns are out of sight.
 pub(super) const WIDE_END: &str =
     "</div></div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";

@@ -5,7 +5,7 @@
 
 use itertools::Itertools;
 
-use super::markup::escaped;
+use super::markup::{self, escaped};
 use crate::report::data::Results;
 use crate::report::format::{count, time};
 use crate::results::StatusRow;
@@ -24,11 +24,9 @@ pub(super) fn section(results: &Results) -> String {
     if tables.is_empty() {
         return tables;
     }
-    format!(
-        "<section id=\"statuses\" aria-labelledby=\"statuses-title\"><h2 id=\"statuses-title\">Statuses</h2>\n\
-         <p class=\"note\">The words in which each product showed the rollout to its users, in the run that the curves \
-         show. All changes are in <a href=\"statuses.csv\">statuses.csv</a>.</p>\n{tables}</section>\n"
-    )
+    let note = "<p class=\"note\">The words in which each product showed the rollout to its users, in the run that the \
+                curves show. All changes are in <a href=\"statuses.csv\">statuses.csv</a>.</p>\n";
+    markup::section("statuses", "Statuses", &format!("{note}{tables}"))
 }
 
 /// The link to the section; empty without one.

@@ -1,6 +1,6 @@
 //! Both kinds of interval on the page: a table for each headline measure, with the intervals drawn in each row.
 
-use super::markup::{WIDE_END, escaped, marked};
+use super::markup::{self, WIDE_END, escaped, marked};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
 use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, range};
@@ -12,28 +12,21 @@ const WIDTH: f64 = 220.0;
 /// The section; empty where constants were not drawn.
 pub(super) fn section(results: &Results, guesses: &str) -> String {
     let measures = headline(results);
-    let guesses = if guesses.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(guesses)) };
-    let Some(first) = measures.first().map(|measure| measure.rows[0]) else {
-        return match guesses.as_str() {
-            "" => guesses,
-            guesses => format!(
-                "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 \
-                 id=\"uncertainty-title\">Uncertainty</h2>\n{guesses}</section>\n"
-            ),
-        };
-    };
-    let tables: String = measures.iter().map(table).collect();
-    format!(
-        "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 id=\"uncertainty-title\">Uncertainty</h2>\n{guesses}\
-         <p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random numbers, with \
-         every constant of the model at its value. Total, with {} (thin): also other constants, drawn {} times from \
-         their ranges, the same for all variants in a draw. Least: share of the draws in which no variant of the same \
-         world has less. All measures are in <a href=\"uncertainty.csv\">uncertainty.csv</a>, the drawn constants in \
-         <a href=\"constants.csv\">constants.csv</a>.</p>\n{tables}</section>\n",
-        level(first.luck_level),
-        level(first.total_level),
-        first.draws,
-    )
+    let mut body = if guesses.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(guesses)) };
+    if let Some(first) = measures.first().map(|measure| measure.rows[0]) {
+        body.push_str(&format!(
+            "<p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random numbers, \
+             with every constant of the model at its value. Total, with {} (thin): also other constants, drawn {} times \
+             from their ranges, the same for all variants in a draw. Least: share of the draws in which no variant of \
+             the same world has less. All measures are in <a href=\"uncertainty.csv\">uncertainty.csv</a>, the drawn \
+             constants in <a href=\"constants.csv\">constants.csv</a>.</p>\n",
+            level(first.luck_level),
+            level(first.total_level),
+            first.draws,
+        ));
+        body.extend(measures.iter().map(table));
+    }
+    if body.is_empty() { body } else { markup::section("uncertainty", "Uncertainty", &body) }
 }
 
 fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
