@@ -29,9 +29,7 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
             percent((first.longer_than * 1000.0).floor() / 1000.0)
         ));
     }
-    if let Some(hold) = &forecast.hold {
-        lines.push(format!("Held by `{}`: {}", hold.rule, hold.explanation));
-    }
+    lines.extend(forecast.hold.iter().map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)));
     if forecast.seen.failed > 0 {
         lines.push(format!(
             "Failed: {}. The forecast takes them to stay failed, and counts the others.",

@@ -11,7 +11,7 @@ use itertools::Itertools;
 use super::answer::PageAnswer;
 use super::answer::sentence::some_of;
 use super::data::{Results, VariantResults};
-use crate::results::{ConstantRange, SensitivityRecord};
+use crate::results::{ConstantRange, DecisionEnd, DecisionRecord, SensitivityRecord};
 use crate::stats::t_quantile;
 
 /// Most names in one sentence.
@@ -62,21 +62,16 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
 /// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for decision in &record.decisions {
-        for end in decision.ends.iter().filter(|end| end.changes.is_some()) {
-            let (constant, at) = (&end.constant, &end.end);
-            sentences.push(match decision.answer.as_str() {
-                "holds" | "is exceeded" => {
-                    format!("`{constant}` is a guess and decides here: at {at}, {} {}.", decision.decision, end.answer)
-                }
-                answer => format!(
-                    "`{constant}` is a guess and decides here: at {at}, `{}` has the {}, not `{answer}`.",
-                    end.answer, decision.decision
-                ),
-            });
-        }
-    }
+    let ends = record.decisions.iter().flat_map(|decision| decision.ends.iter().map(move |end| (decision, end)));
+    let sentence = |(decision, end): (&DecisionRecord, &DecisionEnd)| {
+        let (question, there) = (&decision.decision, &end.answer);
+        let what = match decision.answer.as_str() {
+            "holds" | "is exceeded" => format!("{question} {there}"),
+            answer => format!("`{there}` has the {question}, not `{answer}`"),
+        };
+        format!("`{}` is a guess and decides here: at {}, {what}.", end.constant, end.end)
+    };
+    let mut sentences: Vec<String> = ends.filter(|(_, end)| end.changes.is_some()).map(sentence).collect();
     if sentences.is_empty() && !record.constants.is_empty() {
         let range = |range: &ConstantRange| format!("`{}` from {} to {}", range.constant, range.low, range.high);
         let ranges = record.constants.iter().map(range).join(" and ");

@@ -55,12 +55,7 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
 
 /// Logical pixels of a unit of the font, in a text of this size.
 pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
-    size / em_of(weight)
-}
-
-/// Units of the font in an em.
-fn em_of(weight: Weight) -> f64 {
-    f64::from(face(weight).units_per_em().expect("a scalable font says its em"))
+    size / f64::from(face(weight).units_per_em().expect("a scalable font says its em"))
 }
 
 /// `text`, cut with an ellipsis where it is wider than `width`.

@@ -119,7 +119,7 @@ impl ShardSet {
         for folder in folders {
             for found in shards_in(folder)?.into_iter().filter(|found| found.info.round <= rounds) {
                 if let Some((_, first)) = shards.first_key_value() {
-                    first.check_same(&found)?;
+                    found.check(&first.facts(), &first.folder.display().to_string())?;
                 }
                 let key = (found.info.round, found.info.shard.number);
                 if let Some(other) = shards.get(&key) {
@@ -233,10 +233,6 @@ impl FoundShard {
 
     fn facts(&self) -> Facts {
         Facts::of(&self.provenance, &self.info.program_sha256, &self.info.whole_command, self.info.shard.of)
-    }
-
-    fn check_same(&self, other: &Self) -> Result<(), ShardError> {
-        other.check(&self.facts(), &self.folder.display().to_string())
     }
 
     fn check(&self, wanted: &Facts, place: &str) -> Result<(), ShardError> {

@@ -27,6 +27,7 @@ use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded, of_single_runs};
 use crate::results::{Limit, RunRow, Setting, contenders, distinct, grouped, share_below, share_below_at};
+use crate::stats::in_turn;
 use crate::units::counted;
 
 /// The answer to an experiment's question.
@@ -224,10 +225,7 @@ fn compared(
     sentences: &mut Vec<String>,
 ) -> Best {
     let order = |by: fn(&RankedVariant<'_, '_>) -> [f64; 2]| {
-        move |a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>| {
-            let (a, b) = (by(a), by(b));
-            a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
-        }
+        move |a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>| in_turn(by(a), by(b))
     };
     let by_time = order(|ranked| [ranked.completion_s, ranked.peak]);
     let by_peak = order(|ranked| [ranked.peak, ranked.completion_s]);

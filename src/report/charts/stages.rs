@@ -78,22 +78,21 @@ fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
     stages.sorted_by(|a, b| a.begin().total_cmp(&b.begin())).collect()
 }
 
+/// A variant with its stages.
+type Staged<'v> = (&'v VariantResults<'v>, Vec<StageSpan>);
+
 /// Draws the chart. `None` where no variant has stages, or too many have them.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
-    let variants: Vec<(VariantResults<'_>, Vec<StageSpan>)> = results
-        .variants()
-        .into_iter()
-        .map(|variant| (stages(&variant), variant))
-        .filter(|(stages, _)| (2..=STAGES_MAX).contains(&stages.len()))
-        .map(|(stages, variant)| (variant, stages))
-        .collect();
+    let all = results.variants();
+    let staged = all.iter().map(|variant| (variant, stages(variant)));
+    let variants: Vec<Staged<'_>> = staged.filter(|(_, stages)| (2..=STAGES_MAX).contains(&stages.len())).collect();
     if variants.is_empty() || variants.len() > PANELS_MAX {
         return None;
     }
     let sheet = results.sheet();
     let columns = if sheet.is_narrow() { 1 } else { variants.len().min(2) };
     let width = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
-    let left_out = match results.variants().len() - variants.len() {
+    let left_out = match all.len() - variants.len() {
         0 => String::new(),
         1 => format!("; left out: 1 variant without 2 to {STAGES_MAX} stages"),
         some => format!("; left out: {some} variants without 2 to {STAGES_MAX} stages"),
@@ -101,13 +100,9 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let head = Head {
         subject: "Stages over time",
         findings: finding(&variants),
-        note: extent(&results.variants())
-            + &results.replicate_of("shown")
-            + "; time axes differ between panels"
-            + &left_out,
+        note: extent(&all) + &results.replicate_of("shown") + "; time axes differ between panels" + &left_out,
     };
-    let lines =
-        |row: &[(VariantResults<'_>, Vec<StageSpan>)]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
+    let lines = |row: &[Staged<'_>]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
     let heights = variants.chunks(columns).map(|row| HEADING + ROW * lines(row) as f64 + AXIS).collect_vec();
     let top = TOP + if sheet.is_narrow() { 42.0 } else { 26.0 };
     let mut canvas = page_of_run(results, &head, top + heights.iter().sum::<f64>() + FOOTER);
@@ -157,7 +152,7 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
 }
 
 /// Whether stages overlap.
-fn finding(variants: &[(VariantResults<'_>, Vec<StageSpan>)]) -> Vec<String> {
+fn finding(variants: &[Staged<'_>]) -> Vec<String> {
     let overlaps = |pair: &[StageSpan]| {
         let [before, next] = pair else { return false };
         next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
@@ -193,9 +188,9 @@ mod tests {
         assert_eq!((canary.told, canary.last_ready), (Some((10.0, 14.0)), 70.0));
         assert_eq!((rest.told, rest.end()), (Some((100.0, 104.0)), 160.0));
         assert!(canary.label().ends_with(" ready)") && !rest.label().contains("ready"), "{}", canary.label());
-        let open = finding(&[(variants[0].clone(), stages(&variants[0]))]);
+        let open = finding(&[(&variants[0], stages(&variants[0]))]);
         assert_eq!(open, ["Stages begin before the one before is ready"], "the canary never is");
-        let ready = finding(&[(variants[1].clone(), stages(&variants[1]))]);
+        let ready = finding(&[(&variants[1], stages(&variants[1]))]);
         assert_eq!(ready, ["No stage begins before the one before it is ready"]);
         for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
             results.width = width;

@@ -3,7 +3,6 @@
 use itertools::Itertools;
 
 use super::markup::{escaped, isolated, section, swatch};
-use super::table::VariantLabel;
 use crate::report::data::{DisplayedRun, Results, VariantResults, links, range_of};
 use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
@@ -15,7 +14,7 @@ const HELD_SHOWN: usize = 3;
 const OPEN: usize = 3;
 
 /// A line for each variant with runs that did not complete, which opens to the full texts; empty when all did.
-pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
+pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> String {
     let mut boxes = String::new();
     let missing = variants.iter().filter(|variant| !variant.is_whole()).count();
     let open = if missing <= OPEN { " open" } else { "" };
@@ -39,8 +38,8 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         let rules = held.iter().filter(|(run, _)| !run.held_detail.is_empty()).map(|(run, _)| run.held_by.as_str());
         boxes.push_str(&format!(
             "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs}</span> <span>{}</span></summary>\n<p>Of {runs}: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
-            swatch(name.style),
-            escaped(&name.label),
+            swatch(variant.style),
+            escaped(name),
             stalled + late,
             escaped(&rules.unique().join(", ")),
             counts.join(", "),
@@ -101,10 +100,10 @@ pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -
 }
 
 /// For pre-pulls: where the release came later than the start, times of curves count from the start.
-pub(super) fn released(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
-    let of = |(variant, name): (&VariantResults<'_>, &VariantLabel)| {
+pub(super) fn released(variants: &[VariantResults<'_>], names: &[String]) -> String {
+    let of = |(variant, name): (&VariantResults<'_>, &String)| {
         let release = variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
-        (release > 0.0).then(|| format!("{} after {}", escaped(&name.label), time(release)))
+        (release > 0.0).then(|| format!("{} after {}", escaped(name), time(release)))
     };
     let notes = variants.iter().zip(names).filter_map(of).join("; ");
     if notes.is_empty() {

@@ -6,7 +6,6 @@
 use serde::Serialize;
 
 use super::markup::{escaped, filled};
-use super::table::VariantLabel;
 use super::{OVER_TIME, PageData, SCRIPTS, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log, script_json};
 use crate::report::columns::{COLUMNS, Column, REACHABLE};
 use crate::report::data::{Results, VariantResults};
@@ -53,11 +52,8 @@ struct ExploredRow {
 pub fn explored(results: &Results) -> serde_json::Value {
     let variants = results.variants();
     let [before, after] = variants.as_slice() else { panic!("two variants have runs") };
-    let called: Vec<VariantLabel> = variants
-        .iter()
-        .map(|variant| VariantLabel { label: variant.name().to_owned(), style: variant.style })
-        .collect();
-    let mut page = PageData::of(results, &variants, &called, [0, 1]);
+    let names = [before, after].map(|variant| variant.name().to_owned());
+    let mut page = PageData::of(results, &variants, &names, [0, 1]);
     let alone = CurveStyle::of(&[vec![0]], &[after.product()])[0];
     page.variants[0].colours = GREY.map(str::to_owned);
     page.variants[1].colours = [alone.colour().css(), alone.colour_on_dark().css()];

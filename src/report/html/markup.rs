@@ -5,12 +5,8 @@ pub(super) use crate::report::text::escaped;
 
 /// Text with names in backticks, as HTML.
 pub(super) fn marked(text: &str) -> String {
-    let mut html = String::new();
-    for (at, part) in text.split('`').enumerate() {
-        let part = escaped(part);
-        html.push_str(&if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part });
-    }
-    html
+    let parts = text.split('`').map(escaped).enumerate();
+    parts.map(|(at, part)| if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part }).collect()
 }
 
 /// A section of the page with its title.

@@ -11,20 +11,12 @@ use crate::report::columns::{EXPOSED, FilledColumn, SharedPhrase, identical};
 use crate::report::data::VariantResults;
 use crate::report::format::percents;
 use crate::report::limits::{AssertedLimit, mark};
-use crate::report::style::CurveStyle;
 use crate::results::READY_TIME;
-
-/// A variant's name and line style on the page.
-#[derive(Clone, Debug)]
-pub(super) struct VariantLabel {
-    pub(super) label: String,
-    pub(super) style: CurveStyle,
-}
 
 /// The table, and the sentence of what all variants have in common.
 pub(super) fn table(
     variants: &[VariantResults<'_>],
-    names: &[VariantLabel],
+    names: &[String],
     limits: &[AssertedLimit],
     best: &[Best],
 ) -> String {
@@ -38,20 +30,16 @@ pub(super) fn table(
         "<div class=\"wide\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n",
     );
     html.push_str(&heading("variant", "", "strategy and setting", "name"));
-    for column in &columns {
-        html.push_str(&column.heading());
-    }
+    html.extend(columns.iter().map(TableColumn::heading));
     html.push_str("</tr></thead>\n<tbody>\n");
     for (at, variant) in variants.iter().enumerate() {
         html.push_str(&format!(
             "<tr data-variant=\"{at}\"><th scope=\"row\" data-sort=\"{at}\"><label title=\"{}\"><input type=\"checkbox\" checked> {} <span>{}</span></label></th>",
             escaped(variant.name()),
-            swatch(names[at].style),
-            escaped(&names[at].label),
+            swatch(variant.style),
+            escaped(&names[at]),
         ));
-        for column in &columns {
-            html.push_str(&column.cell(at, variant, best));
-        }
+        html.extend(columns.iter().map(|column| column.cell(at, variant, best)));
         html.push_str("</tr>\n");
     }
     html.push_str(&format!("</tbody></table>{WIDE_END}"));

@@ -269,9 +269,8 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
         counted(plan.replicates, "replicate"),
         counted(plan.exhaustive_runs, "run"),
     );
-    if let Some(most) = plan.stopped_at {
-        text.push_str(&format!(" The search stopped at its budget of {} runs.", count(most as f64)));
-    }
+    let stop = |most| format!(" The search stopped at its budget of {} runs.", count(most as f64));
+    text.extend(plan.stopped_at.map(stop));
     let is_open = |question: &Question| question.best.is_some() && !question.is_decided();
     if let Some(tuned) = &plan.tuned {
         let tried: usize = plan.questions.iter().map(|question| question.candidates.len()).sum();
@@ -287,9 +286,7 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
              `plan.indifference` if the difference does not matter."
         ));
     }
-    if let Some(found) = &plan.exhaustive {
-        text.push_str(&agreement(plan, found));
-    }
+    text.extend(plan.exhaustive.iter().map(|found| agreement(plan, found)));
     wrapped(&text, width, "")
 }
 

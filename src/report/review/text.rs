@@ -140,9 +140,8 @@ impl Review {
         let line =
             |change: &SettingChange| format!("{}: {} → {}", change.setting, value(&change.old), value(&change.new));
         let mut lines: Vec<String> = self.settings.iter().take(SETTINGS_MAX).map(line).collect();
-        if let Some(more) = self.settings.len().checked_sub(SETTINGS_MAX).filter(|more| *more > 0) {
-            lines.push(format!("{more} more settings"));
-        }
+        let more = self.settings.len().checked_sub(SETTINGS_MAX).filter(|more| *more > 0);
+        lines.extend(more.map(|more| format!("{more} more settings")));
         lines
     }
 
@@ -182,9 +181,7 @@ pub fn review_text(review: &Review, width: usize) -> String {
         if !rows.is_empty() {
             let heads = ["", "before", "after", "difference [95% CI]"];
             let columns = [0, 1, 2, 3].map(|at| column(heads[at], &rows, |row| row[at].clone()));
-            for line in side_by_side(&columns, 1) {
-                text.push_str(&format!("  {}\n", line.trim_end()));
-            }
+            text.extend(side_by_side(&columns, 1).iter().map(|line| format!("  {}\n", line.trim_end())));
         }
         if !unchanged.is_empty() {
             text.push_str(&format!("  {}", wrapped(&unchanged, width.saturating_sub(2), "  ")));

@@ -98,14 +98,12 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
 
 /// The constants that move each measure most, by variant.
 fn tables(record: &SensitivityRecord) -> String {
-    let mut text = String::new();
-    for (measure, unit) in &record.measures {
-        for panel in panels(record, measure, VARIANTS) {
-            text.push_str(&format!("\n{measure} of {}: {}\n", panel.variant, value(panel.rows[0].at_value, unit)));
-            text.push_str(&table(&panel, unit));
-        }
-    }
-    text
+    let panels = record.measures.iter().flat_map(|(measure, _)| panels(record, measure, VARIANTS));
+    let text = |panel: Panel<'_>| {
+        let EffectRow { measure, unit, at_value, .. } = panel.rows[0];
+        format!("\n{measure} of {}: {}\n{}", panel.variant, value(*at_value, unit), table(&panel, unit))
+    };
+    panels.map(text).collect()
 }
 
 /// Number of variants that were analysed.

@@ -132,9 +132,7 @@ pub fn table(results: &Results, width: usize) -> String {
         let target = target_of(&results.provenance.variants);
         notes.push_str(&format!(" A run is complete when all reachable {target}s are ready."));
     }
-    if let Some(note) = names.note() {
-        notes.push_str(&format!(" {note}."));
-    }
+    notes.extend(names.note().map(|note| format!(" {note}.")));
     if let Some(run) = results.displayed() {
         notes.push_str(&format!(" Charts show replicate {} of every variant: {}.", run.replicate, run.conditions()));
     }

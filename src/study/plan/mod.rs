@@ -23,6 +23,7 @@ use super::queue::in_order;
 use super::{StudyError, row_of};
 use crate::results::{Journal, Limit, PlanRecord, RunRow, Setting, Statistic, TunedPlan, grouped};
 use crate::scenario::{Experiment, FIRST_RUNS, Plan, Variant};
+use crate::stats::in_turn;
 
 pub use race::{Race, RaceRules, Sample};
 pub use tuner::Tuner;
@@ -89,12 +90,8 @@ impl Heat {
         };
         let value =
             |rows: &[RunRow]| plan.objective.over().of(&rows.iter().map(|row| value(plan, row)).collect::<Vec<_>>());
-        let order = |at: &usize| (beyond(&self.runs[*at]), value(&self.runs[*at]));
-        let by_order = |a: &usize, b: &usize| {
-            let ((a, time_a), (b, time_b)) = (order(a), order(b));
-            a.total_cmp(&b).then(time_a.total_cmp(&time_b))
-        };
-        let sorted: Vec<usize> = (0..self.runs.len()).sorted_by(by_order).collect();
+        let order = |at: &usize| [beyond(&self.runs[*at]), value(&self.runs[*at])];
+        let sorted: Vec<usize> = (0..self.runs.len()).sorted_by(|a, b| in_turn(order(a), order(b))).collect();
         let front = sorted.iter().copied().skip(1).filter(|at| optimal[*at]);
         sorted.first().copied().into_iter().chain(front).collect()
     }

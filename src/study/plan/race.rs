@@ -31,6 +31,7 @@ use super::bounds::{
 };
 use super::means;
 use crate::results::{CandidateStatus, Statistic};
+use crate::stats::in_turn;
 
 /// Runs of a candidate by default, beyond those of the experiment, up to which a bound of a limit is waited for: enough
 /// for a 99th percentile.
@@ -301,12 +302,10 @@ impl Race {
             let beyond =
                 |limit: usize| (self.rules.demands[limit].of(&self.excess(at, limit)) / scales[limit]).max(0.0);
             let sum: f64 = (0..self.rules.demands.len()).map(beyond).sum();
-            (unfinished as f64 / self.runs[at].len() as f64, sum)
+            [unfinished as f64 / self.runs[at].len() as f64, sum]
         };
-        (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty()).min_by(|&a, &b| {
-            let ((a, sum_a), (b, sum_b)) = (distance(a), distance(b));
-            a.total_cmp(&b).then(sum_a.total_cmp(&sum_b))
-        })
+        let with_runs = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty());
+        with_runs.min_by(|&a, &b| in_turn(distance(a), distance(b)))
     }
 
     /// Difference of a candidate's objective from another's over common replicates, with the least and the greatest

@@ -151,17 +151,11 @@ pub fn sensitivity(
 }
 
 fn one_at_a_time(sampler: &mut Sampler<'_>, replicates: u32, constants: &[usize]) -> Result<OneAtATime, StudyError> {
-    let mut levels = vec![Vec::new()];
-    for &at in constants {
-        levels.extend([-1.0, 1.0].map(|share| vec![(at, Level::Toward(share))]));
-    }
+    let ends = constants.iter().flat_map(|&at| [-1.0, 1.0].map(|share| vec![(at, Level::Toward(share))]));
+    let levels: Vec<_> = [Vec::new()].into_iter().chain(ends).collect();
     let mut samples = sampler.samples(&levels, 0..replicates)?.into_iter();
     let base = samples.next().expect("the values in force come first");
-    let mut ends = Vec::new();
-    while let (Some(low), Some(high)) = (samples.next(), samples.next()) {
-        ends.push([low, high]);
-    }
-    Ok(OneAtATime { base, ends })
+    Ok(OneAtATime { base, ends: samples.tuples().map(|(low, high)| [low, high]).collect() })
 }
 
 /// The quantities that are looked at: measures, the objective and the limits.

@@ -74,9 +74,7 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
     let loads = load_limit.iter().map(|(most, text)| (y.at(*most), text, true));
     let edges: Vec<(f64, &String, bool)> =
         loads.chain(time_limit.iter().map(|(most, text)| (x.at(*most), text, false))).collect();
-    for &(at, _, is_load) in &edges {
-        plot.taken.push(shade(canvas, area, at, is_load));
-    }
+    plot.taken.extend(edges.iter().map(|&(at, _, is_load)| shade(canvas, area, at, is_load)));
     let placed: Vec<(Position, &Mark)> =
         panel.marks.iter().filter_map(|mark| Some((plot.place(mark)?, mark))).collect();
     let best = pareto_front(&panel.marks);
@@ -153,10 +151,8 @@ fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
 fn staircase(canvas: &mut Canvas, best: impl Iterator<Item = Position>) -> Vec<[f64; 4]> {
     let mut points: Vec<Position> = Vec::new();
     for at in best {
-        if let Some(&(_, before)) = points.last() {
-            points.push((at.0, before));
-        }
-        points.push(at);
+        let level = points.last().map(|&(_, before)| (at.0, before));
+        points.extend(level.into_iter().chain([at]));
     }
     let boxes = points.windows(2).map(|ends| {
         let [(x0, y0), (x1, y1)] = [ends[0], ends[1]];
