@@ -141,7 +141,7 @@ impl<'v> FilledColumn<'v> {
         let values = [median, low, high].map(|value| value / size);
         let [number, low, high] = match self.column.defined().unit {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
-            "s" => apart(values[0], values[1], values[2]),
+            "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
             // Percentiles lie between counts anyway.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],

@@ -196,6 +196,11 @@ impl ReachRange {
         let reasons = some.map(|(range, reason)| format!("{} {reason}", range_of(*range))).join(", ");
         format!("{} cannot be updated: {reasons}", range_of(self.missing))
     }
+
+    /// The same as a further sentence; empty where all can be updated.
+    pub(super) fn note(&self) -> String {
+        if self.is_whole() { String::new() } else { format!(" {}.", self.missing()) }
+    }
 }
 
 /// `5`, or `3–7`.

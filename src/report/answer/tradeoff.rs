@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 
+use itertools::Itertools;
+
 use super::RankedVariant;
 use super::certainty::in_draws;
 use super::sentence::{completion, listed, pulls};
@@ -59,7 +61,7 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
                 runs.iter().filter(|run| has_room(run)).count(),
                 completes(&ranked[at], "It completes"),
                 pulls(ranked[at].peak),
-                missing(&ranked[at])
+                ranked[at].variant.reach().note()
             )
         }
         Some(at) => format!(
@@ -68,11 +70,11 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
             unit.text(order.iter().map(|&at| minute(at)).fold(0.0, f64::max)),
             ranked[at].label,
             completes(&ranked[at], "it completes"),
-            missing(&ranked[at])
+            ranked[at].variant.reach().note()
         ),
         None => format!(
             "Every setting fills the registry's {link_text} link for a minute, or for half of its time.{}",
-            missing(&ranked[fastest])
+            ranked[fastest].variant.reach().note()
         ),
     });
     sentences.extend(chosen.and_then(|at| in_draws(ranked[at].variant, "it leaves room on the link", has_room)));
@@ -88,11 +90,6 @@ fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
     } else {
         format!("{} {}s are ready after {took}", reach.of_all(), target_of([ranked.variant.info]))
     }
-}
-
-fn missing(ranked: &RankedVariant<'_, '_>) -> String {
-    let reach = ranked.variant.reach();
-    if reach.is_whole() { String::new() } else { format!(" {}.", reach.missing()) }
 }
 
 /// The savings and the costs of each step of the setting, from the lowest peak upwards.
@@ -135,16 +132,10 @@ pub(super) fn bounds(bounds: &[(&str, &VariantResults<'_>)], own: &[&VariantResu
         }
     };
     let product = &first.info.product;
-    let mut others: Vec<&str> = own.iter().map(|variant| variant.info.product.as_str()).collect();
-    others.retain(|other| other != product && !other.is_empty());
-    others.dedup();
-    let differing = match others.len() {
-        0 => String::new(),
-        _ => format!(
-            "; those of {} differ",
-            listed(&others.iter().map(|other| (*other).to_owned()).collect::<Vec<String>>())
-        ),
-    };
+    let others = own.iter().map(|variant| &variant.info.product);
+    let others = others.filter(|other| *other != product && !other.is_empty()).dedup().cloned();
+    let others = listed(&others.collect::<Vec<String>>());
+    let differing = if others.is_empty() { others } else { format!("; those of {others} differ") };
     let whose = match product.as_str() {
         "" => String::new(),
         product => format!(" They have the agents and the control loop of {product}{differing}."),

@@ -111,10 +111,7 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
             percent_down(kept.share_at_least),
         ));
     }
-    if !answer.reach.is_whole() {
-        text.push_str(&format!(" {}.", answer.reach.missing()));
-    }
-    text + &doubts(plan, question, answer)
+    text + &answer.reach.note() + &doubts(plan, question, answer)
 }
 
 /// The candidates of a strategy.

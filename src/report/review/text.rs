@@ -66,10 +66,7 @@ fn with_unit(value: f64, unit: &str) -> String {
 fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
     let scaled = |size: f64| values.map(|value| value / size);
     match unit {
-        "s" => {
-            let [middle, low, high] = scaled(TimeUnit::for_span(values[0].abs()).seconds);
-            apart(middle, low, high)
-        }
+        "s" => apart(scaled(TimeUnit::for_span(values[0].abs()).seconds)),
         "bytes/s" => scaled(RateUnit::for_max(values[0].abs()).bytes_per_s).map(number),
         "bytes" => scaled(1e9).map(number),
         "1" => scaled(0.01).map(number),

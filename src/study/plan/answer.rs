@@ -117,7 +117,6 @@ fn answer(
     let candidates = (0..heat.variants.len()).map(|at| {
         let variant = &experiment.variants[heat.variants[at]];
         let rows = &heat.runs[at];
-        let references: Vec<&RunRow> = rows.iter().collect();
         let (time, over) = time_of(plan);
         let times: Vec<f64> = rows.iter().map(|row| (time.of)(row).unwrap_or(f64::INFINITY)).collect();
         let values: Vec<f64> = rows.iter().map(|row| plan.objective.of(row)).collect();
@@ -130,7 +129,7 @@ fn answer(
         let unfinished = rows.iter().filter(never).map(|row| row.held_by.clone()).counts();
         let unfinished = unfinished.into_iter().map(|(rule, runs)| (rule, runs as u64)).sorted().collect();
         let blocked = rows.iter().find(|row| super::value(plan, row).is_infinite());
-        let verdicts = plan.limits.iter().map(|limit| limit.judge(&references));
+        let verdicts = plan.limits.iter().map(|limit| limit.judge(rows));
         let difference = leader.filter(|leader| *leader != at).and_then(|leader| heat.race.difference(leader, at));
         let is_own = |setting: &Setting| setting.is_of_strategy() || plan.objective.is_setting(setting);
         Candidate {
@@ -188,9 +187,9 @@ pub(super) fn exhaustive(
         plan.objective.over().of(&values)
     };
     let keeps = |rows: &[RunRow]| {
-        let rows: Vec<&RunRow> = rows.iter().take(most).collect();
+        let rows = &rows[..rows.len().min(most)];
         rows.iter().all(|row| super::value(plan, row).is_finite())
-            && plan.limits.iter().all(|limit| limit.judge(&rows).holds)
+            && plan.limits.iter().all(|limit| limit.judge(rows).holds)
     };
     let label = |heat: &Heat, at: usize| experiment.variants[heat.variants[at]].label.clone();
     // Answers are in the order of the worlds, heats in that of the variants.
