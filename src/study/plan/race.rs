@@ -30,7 +30,7 @@ use super::bounds::{
     FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks, share_at_least,
 };
 use super::means;
-use crate::results::{CandidateStatus, Statistic};
+use crate::results::{CandidateStatus, Estimate, Statistic, WithinLimits};
 use crate::stats::in_turn;
 
 /// Runs of a candidate by default, beyond those of the experiment, up to which a bound of a limit is waited for: enough
@@ -275,7 +275,7 @@ impl Race {
     /// share of all runs that do. The error is split over the candidates, as any of them might meet the limits by
     /// chance.
     #[must_use]
-    pub fn kept(&self, candidate: usize) -> (usize, usize, f64) {
+    pub fn kept(&self, candidate: usize) -> WithinLimits {
         let runs = &self.runs[candidate];
         let keeps = |run: &&Sample| run.value.is_finite() && run.excess.iter().all(|excess| *excess <= 0.0);
         let kept = runs.iter().filter(keeps).count();
@@ -283,7 +283,8 @@ impl Race {
         // A limit on every run ends with the first run that exceeds it, so n of n runs are a single look.
         let looks = looks_to(self.rules.most).filter(|look| *look <= runs.len()).count().max(1) as f64;
         let error = if kept == runs.len() { error } else { error / (looks * (looks + 1.0)) };
-        (kept, runs.len(), share_at_least(kept, runs.len(), error))
+        let share_at_least = share_at_least(kept, runs.len(), error);
+        WithinLimits { kept: kept as u64, runs: runs.len() as u64, share_at_least }
     }
 
     /// Whether a candidate met all limits in the required number of runs, and is shown to meet those on means and
@@ -311,7 +312,7 @@ impl Race {
     /// Difference of a candidate's objective from another's over common replicates, with the least and the greatest
     /// difference of a replicate. `None` for an unfinished run, and where the objective is a setting.
     #[must_use]
-    pub fn difference(&self, base: usize, other: usize) -> Option<(f64, f64, f64)> {
+    pub fn difference(&self, base: usize, other: usize) -> Option<Estimate> {
         let pairs = self.runs(base).min(self.runs(other));
         let (base, other) = (self.values(base, pairs), self.values(other, pairs));
         let differences = || base.iter().zip(&other).map(|(base, other)| other - base);
@@ -319,8 +320,7 @@ impl Race {
             return None;
         }
         let value = self.rules.objective.of(&other) - self.rules.objective.of(&base);
-        let low = differences().fold(value, f64::min);
-        Some((value, low, differences().fold(value, f64::max)))
+        Some(Estimate { value, low: differences().fold(value, f64::min), high: differences().fold(value, f64::max) })
     }
 
     /// The first limit that a candidate demonstrably exceeds.
@@ -404,10 +404,7 @@ impl Race {
     fn is_greater(&self, base: &[f64], other: &[f64]) -> bool {
         match &self.paired_ranks {
             Some(ranks) => is_greater_in_pairs(base, other, ranks, self.errors.paired),
-            None => {
-                let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
-                means::is_above_zero(&differences, base[0], self.errors.paired)
-            }
+            None => means::is_greater_in_pairs(base, other, self.errors.paired),
         }
     }
 
