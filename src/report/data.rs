@@ -16,7 +16,7 @@ use crate::results::{
 use crate::stats;
 
 /// Everything that a report reads: the files of one results folder.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// The provenance of the results.
     pub provenance: Provenance,
@@ -84,8 +84,7 @@ impl Results {
     /// Results that are in no folder: without drawn constants, and without settings that are guesses.
     #[must_use]
     pub fn in_memory(provenance: Provenance, tables: Tables) -> Self {
-        let (uncertainty, draws, constants, guesses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { provenance, tables, uncertainty, draws, constants, guesses, width: ChartWidth::default() }
+        Self { provenance, tables, ..Self::default() }
     }
 
     /// The page of a chart.

@@ -211,8 +211,7 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
         sentences.extend(unfinished(&own));
         sentences.extend(reach(&own));
     }
-    let named: Vec<(&str, &VariantResults<'_>)> = bounds.iter().map(|(_, label, bound)| (*label, *bound)).collect();
-    sentences.extend(tradeoff::bounds(&named, &own.iter().map(|(_, _, variant)| *variant).collect::<Vec<_>>()));
+    sentences.extend(tradeoff::bounds(&bounds, &own));
     sentences.extend(unfinished(if is_first { &bounds } else { all }));
     best
 }

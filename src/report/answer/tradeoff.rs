@@ -10,8 +10,9 @@ use itertools::Itertools;
 
 use super::RankedVariant;
 use super::certainty::in_draws;
+use super::groups::Named;
 use super::sentence::{completion, listed, pulls};
-use crate::report::data::{VariantResults, target_of};
+use crate::report::data::target_of;
 use crate::report::format::{RateUnit, count, time};
 use crate::results::RunRow;
 
@@ -122,9 +123,9 @@ fn steps(ranked: &[RankedVariant<'_, '_>], order: &[usize]) -> Option<String> {
 }
 
 /// The bounds of what any pacing can do, after the user's own strategies, and whose constants they have.
-pub(super) fn bounds(bounds: &[(&str, &VariantResults<'_>)], own: &[&VariantResults<'_>]) -> Option<String> {
-    let first = bounds.first()?.1;
-    let bound = |(label, variant): &(&str, &VariantResults<'_>)| {
+pub(super) fn bounds(bounds: &[Named<'_, '_>], own: &[Named<'_, '_>]) -> Option<String> {
+    let (_, _, first) = bounds.first()?;
+    let bound = |(_, label, variant): &Named<'_, '_>| {
         let peak = variant.median("peak_pulls").map_or_else(String::new, |peak| format!(" (peak {})", count(peak)));
         match variant.ready_time() {
             Some(ready) => format!("`{label}` completes after {}{peak}", time(ready)),
@@ -132,7 +133,7 @@ pub(super) fn bounds(bounds: &[(&str, &VariantResults<'_>)], own: &[&VariantResu
         }
     };
     let product = &first.info.product;
-    let others = own.iter().map(|variant| &variant.info.product);
+    let others = own.iter().map(|(_, _, variant)| &variant.info.product);
     let others = others.filter(|other| *other != product && !other.is_empty()).dedup().cloned();
     let others = listed(&others.collect::<Vec<String>>());
     let differing = if others.is_empty() { others } else { format!("; those of {others} differ") };

@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 
-use super::markup::{escaped, isolated, section, swatch};
+use super::markup::{escaped, isolated, plain_table, section, swatch};
 use crate::report::data::{DisplayedRun, Results, VariantResults, links, range_of};
 use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
@@ -194,12 +194,7 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
         format!("<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>", escaped(path), escaped(sha256))
     };
     let inputs = provenance.inputs.iter().map(input).join("\n");
-    let inputs = if inputs.is_empty() {
-        String::new()
-    } else {
-        format!(
-            "<h3>Inputs</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"inputs\"><table class=\"plain\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">SHA-256</th></tr></thead><tbody>{inputs}</tbody></table></div>\n"
-        )
-    };
+    let table = plain_table("inputs", &["file", "SHA-256"], &inputs);
+    let inputs = if inputs.is_empty() { String::new() } else { format!("<h3>Inputs</h3>{table}\n") };
     format!("<dl>{rows}</dl>\n{inputs}")
 }

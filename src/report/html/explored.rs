@@ -29,7 +29,7 @@ const STYLE_OF_CONTROLS: &str = include_str!("../../../assets/page/explore.css")
 const SCRIPT: &str = include_str!("../../../assets/page/explore.js");
 
 /// One measure or limit, before and after, in words.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct ExploredRow {
     heading: String,
     note: &'static str,
@@ -72,9 +72,7 @@ fn of_limit(limit: &AssertedLimit, before: &VariantResults<'_>, after: &VariantR
         note: "limit of the experiment",
         holds: Some([verdicts[0].holds, verdicts[1].holds]),
         values: verdicts.map(|verdict| limit.value(verdict)),
-        difference: String::new(),
-        interval: String::new(),
-        sign: 0,
+        ..ExploredRow::default()
     })
 }
 

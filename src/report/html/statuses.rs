@@ -5,7 +5,7 @@
 
 use itertools::Itertools;
 
-use super::markup::{self, escaped};
+use super::markup::{self, escaped, plain_table};
 use crate::report::data::Results;
 use crate::report::format::{count, time};
 use crate::results::StatusRow;
@@ -51,12 +51,9 @@ fn table(variant: &str, rows: &[&StatusRow]) -> String {
         let lines = |rows: &[&StatusRow]| rows.iter().map(|row| line(row)).join("");
         format!("{}{between}{}", lines(start), lines(end))
     };
-    format!(
-        "<details><summary>{name}: {changes} changes</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
-         aria-label=\"statuses of {name}\"><table class=\"plain\"><thead><tr><th scope=\"col\">time</th>\
-         <th scope=\"col\">object</th><th scope=\"col\">condition</th><th scope=\"col\">status</th>\
-         <th scope=\"col\">reason and message</th></tr></thead><tbody>{shown}</tbody></table></div></details>\n"
-    )
+    let columns = ["time", "object", "condition", "status", "reason and message"];
+    let table = plain_table(&format!("statuses of {name}"), &columns, &shown);
+    format!("<details><summary>{name}: {changes} changes</summary>{table}</details>\n")
 }
 
 fn line(row: &StatusRow) -> String {

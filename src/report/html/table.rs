@@ -42,7 +42,7 @@ pub(super) fn table(
         html.extend(columns.iter().map(|column| column.cell(at, variant, best)));
         html.push_str("</tr>\n");
     }
-    html.push_str(&format!("</tbody></table>{WIDE_END}"));
+    html.push_str(&format!("</tbody></table></div>{WIDE_END}"));
     let all_complete = || SharedPhrase { text: "all runs complete".to_owned(), is_of_every_run: true };
     let mut phrases: Vec<SharedPhrase> = all_done.then(all_complete).into_iter().collect();
     phrases.extend(identical_ones.iter().filter_map(FilledColumn::shared));

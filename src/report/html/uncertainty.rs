@@ -1,6 +1,6 @@
 //! Both kinds of interval on the page: a table for each headline measure, with the intervals drawn in each row.
 
-use super::markup::{self, WIDE_END, escaped, marked};
+use super::markup::{self, WIDE_END, escaped, marked, plain_table};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
 use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, range};
@@ -33,15 +33,10 @@ fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
     let ends = rows.iter().flat_map(|row| [row.luck_low, row.luck_high, row.total_low, row.total_high]).flatten();
     let most = ends.fold(0.0, f64::max);
     let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
-    format!(
-        "<h3>{}</h3><div class=\"wide\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"uncertainty of {}\">\
-         <table class=\"plain\"><thead><tr><th scope=\"col\">variant</th><th scope=\"col\">median (luck)</th>\
-         <th scope=\"col\">luck alone</th><th scope=\"col\">median (total)</th><th scope=\"col\">total</th><th scope=\"col\">0 to {}</th>\
-         <th scope=\"col\">least</th></tr></thead><tbody>{lines}</tbody></table>{WIDE_END}",
-        heading(measure),
-        heading(measure),
-        escaped(&in_unit(most, unit)),
-    )
+    let (name, scale) = (heading(measure), format!("0 to {}", escaped(&in_unit(most, unit))));
+    let columns = ["variant", "median (luck)", "luck alone", "median (total)", "total", &scale, "least"];
+    let table = plain_table(&format!("uncertainty of {name}"), &columns, &lines);
+    format!("<h3>{name}</h3><div class=\"wide\">{table}{WIDE_END}")
 }
 
 fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {

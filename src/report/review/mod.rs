@@ -10,8 +10,9 @@ mod pairs;
 mod settings;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::answer::path::{PARTS, PathPart};
@@ -118,13 +119,12 @@ impl Review {
         let [olds, news] = [old, new].map(|side| side.results.variants());
         let Paired { pairs, only_old, only_new } = pairs::paired(&olds, &news);
         if pairs.is_empty() {
-            let names = |names: &[String]| names.join(", ");
             return Err(format!(
                 "the versions have no variant in common: {} has {}, {} has {}; give the strategy the same name in both",
                 old.name,
-                names(&only_old),
+                only_old.join(", "),
                 new.name,
-                names(&only_new)
+                only_new.join(", ")
             ));
         }
         Ok(Self {
@@ -193,9 +193,7 @@ fn in_both<'r>(variant: &VariantResults<'r>, other: &VariantResults<'_>) -> Vari
 
 /// Number of stages of the displayed run.
 fn stages(variant: &VariantResults<'_>) -> u64 {
-    let stages: BTreeSet<&str> =
-        variant.clusters.iter().map(|cluster| cluster.stage.as_str()).filter(|stage| !stage.is_empty()).collect();
-    stages.len() as u64
+    variant.clusters.iter().map(|cluster| &cluster.stage).filter(|stage| !stage.is_empty()).unique().count() as u64
 }
 
 impl MeasureReview {
