@@ -15,11 +15,11 @@ pub(super) fn section(results: &Results, guesses: &str) -> String {
     let mut body = if guesses.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(guesses)) };
     if let Some(first) = measures.first().map(|measure| measure.rows[0]) {
         body.push_str(&format!(
-            "<p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random numbers, \
-             with every constant of the model at its value. Total, with {} (thin): also other constants, drawn {} times \
-             from their ranges, the same for all variants in a draw. Least: share of the draws in which no variant of \
-             the same world has less. All measures are in <a href=\"uncertainty.csv\">uncertainty.csv</a>, the drawn \
-             constants in <a href=\"constants.csv\">constants.csv</a>.</p>\n",
+            "<p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random \
+             numbers, with every constant of the model at its value. Total, with {} (thin): also other constants, drawn \
+             {} times from their ranges, the same for all variants in a draw. Least: share of the draws in which \
+             no variant of the same world has less. All measures are in <a href=\"uncertainty.csv\">uncertainty.csv</a>, \
+             the drawn constants in <a href=\"constants.csv\">constants.csv</a>.</p>\n",
             level(first.luck_level),
             level(first.total_level),
             first.draws,

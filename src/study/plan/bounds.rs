@@ -66,8 +66,8 @@ impl QuantileRanks {
     }
 }
 
-/// The least place (from 0) of `runs` sorted values that is an upper bound of the `p`-quantile, as the error allows that
-/// looks share, of which earlier ones have `spent` a part. `look` counts from 1.
+/// The least place (from 0) of `runs` sorted values that is an upper bound of the `p`-quantile, as the error allows
+/// that looks share, of which earlier ones have `spent` a part. `look` counts from 1.
 fn place_above(runs: usize, p: f64, (error, spent): (f64, &mut f64), look: usize) -> Option<usize> {
     let available = error * look as f64 / (look as f64 + 1.0) - *spent;
     // The value at a place is below the quantile only if more than `place` values are.

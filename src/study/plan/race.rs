@@ -137,8 +137,8 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race before any of its candidates has entered. With `same_is_equal`, settings count as equal whose runs are the
-    /// same in every one of at least ten replicates.
+    /// A race before any of its candidates has entered. With `same_is_equal`, settings count as equal whose runs are
+    /// the same in every one of at least ten replicates.
     #[must_use]
     pub fn new(candidates: usize, same_is_equal: bool, rules: RaceRules) -> Self {
         let errors = Errors::of(&rules, candidates);
