@@ -81,9 +81,7 @@ impl Canvas {
         if stroke.dash.is_empty() {
             self.shapes.push(Shape::Path(points, stroke));
         } else {
-            for piece in dashes(&points, stroke.dash) {
-                self.shapes.push(Shape::Path(piece, stroke));
-            }
+            self.shapes.extend(dashes(&points, stroke.dash).into_iter().map(|piece| Shape::Path(piece, stroke)));
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Column {
     /// The phrase for a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
     phrase: &'static str,
     range: Range,
-    /// Columns with the greatest rank are left out first where there is no room; those of rank 0 never are.
+    /// Columns with the greatest rank are left out first where there is no room; those of rank 0 are always shown.
     pub(super) rank: u32,
 }
 
@@ -34,74 +34,24 @@ enum Range {
 }
 
 pub(super) const COLUMNS: [Column; 11] = [
-    Column {
-        measure: EXPOSED,
-        heading: "exposed clusters",
-        phrase: "{} exposed cluster{s}",
-        range: Range::Percentiles,
-        rank: 0,
-    },
-    Column {
-        measure: READY_TIME,
-        heading: "completion",
-        phrase: "complete after {}",
-        range: Range::Confidence,
-        rank: 0,
-    },
-    Column {
-        measure: REACHABLE,
-        heading: "reachable",
-        phrase: "{} reachable cluster{s}",
-        range: Range::Percentiles,
-        rank: 1,
-    },
-    Column {
-        measure: "peak_pulls",
-        heading: "peak pulls",
-        phrase: "{} concurrent pull{s} at peak",
-        range: Range::Percentiles,
-        rank: 0,
-    },
-    Column {
-        measure: "peak_registry_downloads",
-        heading: "open downloads",
-        phrase: "{} open download{s} at peak",
-        range: Range::None,
-        rank: 2,
-    },
-    Column {
-        measure: "egress_peak_1s_bytes_per_s",
-        heading: "peak egress",
-        phrase: "{} peak egress",
-        range: Range::None,
-        rank: 1,
-    },
-    Column { measure: "egress_busy_s", heading: "link full", phrase: "link full for {}", range: Range::None, rank: 5 },
-    Column { measure: "egress_bytes", heading: "pulled", phrase: "{} pulled", range: Range::None, rank: 4 },
-    Column {
-        measure: "failed_pulls",
-        heading: "failed pulls",
-        phrase: "{} failed pull{s}",
-        range: Range::None,
-        rank: 3,
-    },
-    Column {
-        measure: "responses_429",
-        heading: "HTTP 429",
-        phrase: "{} HTTP 429 response{s}",
-        range: Range::None,
-        rank: 6,
-    },
-    Column {
-        measure: "peak_not_ready",
-        heading: "not ready",
-        phrase: "{} cluster{s} not ready at peak",
-        range: Range::None,
-        rank: 2,
-    },
+    Column::new(EXPOSED, "exposed clusters", "{} exposed cluster{s}", Range::Percentiles, 0),
+    Column::new(READY_TIME, "completion", "complete after {}", Range::Confidence, 0),
+    Column::new(REACHABLE, "reachable", "{} reachable cluster{s}", Range::Percentiles, 1),
+    Column::new("peak_pulls", "peak pulls", "{} concurrent pull{s} at peak", Range::Percentiles, 0),
+    Column::new("peak_registry_downloads", "open downloads", "{} open download{s} at peak", Range::None, 2),
+    Column::new("egress_peak_1s_bytes_per_s", "peak egress", "{} peak egress", Range::None, 1),
+    Column::new("egress_busy_s", "link full", "link full for {}", Range::None, 5),
+    Column::new("egress_bytes", "pulled", "{} pulled", Range::None, 4),
+    Column::new("failed_pulls", "failed pulls", "{} failed pull{s}", Range::None, 3),
+    Column::new("responses_429", "HTTP 429", "{} HTTP 429 response{s}", Range::None, 6),
+    Column::new("peak_not_ready", "not ready", "{} cluster{s} not ready at peak", Range::None, 2),
 ];
 
 impl Column {
+    const fn new(measure: &'static str, heading: &'static str, phrase: &'static str, range: Range, rank: u32) -> Self {
+        Self { measure, heading, phrase, range, rank }
+    }
+
     /// The measure, whose definition is the column's.
     pub(super) fn defined(&self) -> &'static Measure {
         Measure::named(self.measure).expect("a measure of the table")
@@ -117,9 +67,8 @@ fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
             return units.all(|unit| unit == first).then_some((first.seconds, first.short));
         }
         "bytes/s" => {
-            let mut sorted = values.to_vec();
-            sorted.sort_by(f64::total_cmp);
-            let unit = RateUnit::for_max(sorted.get(sorted.len() / 2).copied().unwrap_or(0.0));
+            let middle = values.iter().copied().sorted_by(f64::total_cmp).nth(values.len() / 2);
+            let unit = RateUnit::for_max(middle.unwrap_or(0.0));
             (unit.bytes_per_s, unit.name)
         }
         "bytes" => (1e9, "GB"),
@@ -192,7 +141,7 @@ impl<'v> FilledColumn<'v> {
         let values = [median, low, high].map(|value| value / size);
         let [number, low, high] = match self.column.defined().unit {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
-            "s" => apart(values[0], values[1], values[2]),
+            "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
             // Percentiles lie between counts anyway.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],
@@ -214,17 +163,11 @@ impl<'v> FilledColumn<'v> {
     pub(super) fn heading_unit(&self) -> String {
         let has_range = (0..self.rows.len()).any(|at| self.cell(at).is_some_and(|cell| cell.range.is_some()));
         let range = match self.column.range {
-            _ if !has_range => "",
-            Range::None => "",
-            Range::Confidence => "[95% CI]",
-            Range::Percentiles => "[p5–p95]",
+            Range::Confidence if has_range => "[95% CI]",
+            Range::Percentiles if has_range => "[p5–p95]",
+            _ => "",
         };
         format!("{} {range}", self.unit.unwrap_or("")).trim().to_owned()
-    }
-
-    /// Whether it is always shown as a column.
-    pub(super) fn is_main(&self) -> bool {
-        matches!(self.column.measure, READY_TIME | "peak_pulls" | EXPOSED)
     }
 
     /// The value that all variants share, as a phrase: `8 failed pulls`. `None` where they differ or have none.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use itertools::Itertools;
 
-use super::format::count;
+use super::format::{count, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::io::read_below;
@@ -16,7 +16,7 @@ use crate::results::{
 use crate::stats;
 
 /// Everything that a report reads: the files of one results folder.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// The provenance of the results.
     pub provenance: Provenance,
@@ -84,8 +84,7 @@ impl Results {
     /// Results that are in no folder: without drawn constants, and without settings that are guesses.
     #[must_use]
     pub fn in_memory(provenance: Provenance, tables: Tables) -> Self {
-        let (uncertainty, draws, constants, guesses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { provenance, tables, uncertainty, draws, constants, guesses, width: ChartWidth::default() }
+        Self { provenance, tables, ..Self::default() }
     }
 
     /// The page of a chart.
@@ -196,10 +195,15 @@ impl ReachRange {
         let reasons = some.map(|(range, reason)| format!("{} {reason}", range_of(*range))).join(", ");
         format!("{} cannot be updated: {reasons}", range_of(self.missing))
     }
+
+    /// The same as a further sentence; empty where all can be updated.
+    pub(super) fn note(&self) -> String {
+        if self.is_whole() { String::new() } else { format!(" {}.", self.missing()) }
+    }
 }
 
 /// `5`, or `3–7`.
-fn range_of((low, high): (u64, u64)) -> String {
+pub(super) fn range_of((low, high): (u64, u64)) -> String {
     let from = if low < high { format!("{}–", count(low as f64)) } else { String::new() };
     format!("{from}{}", count(high as f64))
 }
@@ -249,6 +253,13 @@ impl<'r> VariantResults<'r> {
         self.median(READY_TIME)
     }
 
+    /// The same with its interval: `12.3 min [11.9–12.8]`.
+    pub(super) fn ready_text(&self) -> Option<String> {
+        let median = self.ready_time()?;
+        let (low, high) = self.median_interval(READY_TIME).unwrap_or((median, median));
+        Some(time_with_interval(median, low, high))
+    }
+
     /// Runs in which all reachable targets were ready.
     pub(super) fn finished(&self) -> usize {
         self.runs.iter().filter(|run| run.is_done()).count()
@@ -286,12 +297,8 @@ impl<'r> VariantResults<'r> {
     /// The unfinished runs by outcome and rule that blocked them, the most frequent first.
     pub(super) fn ends(&self) -> Vec<Vec<&'r RunRow>> {
         let unfinished = self.runs.iter().filter(|run| !run.is_done());
-        let mut ends: Vec<Vec<&'r RunRow>> = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by), run)))
-            .into_iter()
-            .map(|(_, runs)| runs)
-            .collect();
-        ends.sort_by_key(|runs| std::cmp::Reverse(runs.len()));
-        ends
+        let ends = grouped(unfinished.map(|&run| ((run.outcome, &run.held_by), run)));
+        ends.into_iter().map(|(_, runs)| runs).sorted_by_key(|runs| std::cmp::Reverse(runs.len())).collect()
     }
 
     /// The end of the last bin in which the value, or the upper end of its band, is greater than 0; at least one bin.
@@ -321,11 +328,8 @@ pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>)
 
 /// The distinct capacities of the registry's link, the least first.
 pub(super) fn links<'v, 'r: 'v>(variants: impl IntoIterator<Item = &'v VariantResults<'r>>) -> Vec<f64> {
-    let mut links: Vec<f64> =
-        variants.into_iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s).collect();
-    links.sort_by(f64::total_cmp);
-    links.dedup();
-    links
+    let links = variants.into_iter().filter_map(|variant| variant.info.registry_egress_bytes_per_s);
+    links.sorted_by(f64::total_cmp).dedup().collect()
 }
 
 /// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range. `297 of 301 clusters reachable`

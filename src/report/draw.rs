@@ -64,12 +64,7 @@ pub fn draw_all(folder: &Path, results: &Results, mut begins: impl FnMut(&str)) 
 /// # Errors
 /// When the folder has no plan, or the file system fails.
 pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, ResultsError> {
-    draw_record(
-        (folder, width),
-        PlanRecord::read(folder)?,
-        front::charts,
-        (PLAN_TEXT_FILE, plan_text as fn(&_, _) -> _),
-    )
+    draw_record(folder, width, PlanRecord::read(folder)?, front::charts, PLAN_TEXT_FILE, plan_text)
 }
 
 /// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
@@ -77,8 +72,8 @@ pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, Results
 /// # Errors
 /// When the folder has no such analysis, or the file system fails.
 pub fn draw_sensitivity(folder: &Path, width: ChartWidth) -> Result<SensitivityRecord, ResultsError> {
-    let text = (SENSITIVITY_TEXT_FILE, sensitivity_text as fn(&_, _) -> _);
-    draw_record((folder, width), SensitivityRecord::read(folder)?, sensitivity::charts, text)
+    let record = SensitivityRecord::read(folder)?;
+    draw_record(folder, width, record, sensitivity::charts, SENSITIVITY_TEXT_FILE, sensitivity_text)
 }
 
 /// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
@@ -86,16 +81,18 @@ pub fn draw_sensitivity(folder: &Path, width: ChartWidth) -> Result<SensitivityR
 /// # Errors
 /// When the folder has no calibration, or the file system fails.
 pub fn draw_calibration(folder: &Path, width: ChartWidth) -> Result<CalibrationRecord, ResultsError> {
-    let text = (CALIBRATION_TEXT_FILE, calibration_text as fn(&_, _) -> _);
-    draw_record((folder, width), CalibrationRecord::read(folder)?, calibration::charts, text)
+    let record = CalibrationRecord::read(folder)?;
+    draw_record(folder, width, record, calibration::charts, CALIBRATION_TEXT_FILE, calibration_text)
 }
 
 /// Draws the charts of a record, and writes it in words to a file. Returns the record.
 fn draw_record<Record>(
-    (folder, width): (&Path, ChartWidth),
+    folder: &Path,
+    width: ChartWidth,
     record: Record,
     charts: impl Fn(&Record, Sheet<'_>) -> Vec<(String, Canvas)>,
-    (file, text): (&str, fn(&Record, usize) -> String),
+    file: &str,
+    text: impl Fn(&Record, usize) -> String,
 ) -> Result<Record, ResultsError> {
     let (charts_folder, mut raster) = (folder.join(CHARTS_FOLDER), Raster::default());
     let provenance = &Provenance::of_results(folder)?;

@@ -11,6 +11,7 @@ use super::format::{RateUnit, count, in_unit, number, rate, time};
 use super::names;
 use super::sheet::Sheet;
 use crate::results::READY_TIME;
+use crate::stats::in_turn;
 
 /// A link whose peak is at least this share of its capacity is full.
 pub(super) const FULL: f64 = 0.98;
@@ -48,11 +49,7 @@ fn extremes<'r>(
 ) -> Option<(NamedValue, NamedValue)> {
     let named = names::in_short(variants).into_iter().zip(variants);
     let values = named.filter_map(|(name, variant)| Some((name, of(variant)?)));
-    match values.minmax_by(|a, b| a.1.total_cmp(&b.1)) {
-        itertools::MinMaxResult::NoElements => None,
-        itertools::MinMaxResult::OneElement(only) => Some((only.clone(), only)),
-        itertools::MinMaxResult::MinMax(low, high) => Some((low, high)),
-    }
+    values.minmax_by(|a, b| a.1.total_cmp(&b.1)).into_option()
 }
 
 /// The name of a variant, or the number of variants whose value reads the same.
@@ -76,7 +73,6 @@ fn alike(low: f64, high: f64) -> bool {
 fn unfinished(variants: &[VariantResults<'_>]) -> String {
     match variants.iter().filter(|variant| variant.ready_time().is_none()).count() {
         0 => String::new(),
-        1 => format!("; most runs of 1 of {} variants do not finish", variants.len()),
         some => format!("; most runs of {some} of {} variants do not finish", variants.len()),
     }
 }
@@ -134,17 +130,15 @@ pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
         .filter_map(|variant| Some((variant.info.registry_egress_bytes_per_s?, peak(variant)?)))
         .collect();
     let capacities: Vec<f64> = linked.iter().map(|(link, _)| *link).dedup().collect();
+    let full = linked.iter().filter(|(link, peak)| *peak >= FULL * link).count();
     let link = match capacities.as_slice() {
         [only] => format!("the {} link", rate(*only)),
+        _ if full == variants.len() => "its link".to_owned(),
         _ => "their links".to_owned(),
     };
-    let full = linked.iter().filter(|(link, peak)| *peak >= FULL * link).count();
     match (variants.len(), full) {
         _ if high <= 0.0 => vec!["The registry sends nothing".to_owned()],
         (1, 1) => vec![format!("The rollout fills {link} for a second or longer")],
-        (all, full) if full == all && capacities.len() > 1 => {
-            vec!["Every variant fills its link for a second or longer".to_owned()]
-        }
         (1, _) => vec![format!("The registry sends at most {to}")],
         (all, full) if full == all => vec![format!("Every variant fills {link} for a second or longer")],
         (all, 1..) => vec![
@@ -195,11 +189,8 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
     let [time_of, peak_of] = [READY_TIME, "peak_pulls"]
         .map(|measure| move |variant: &VariantResults<'_>| variant.median(measure).unwrap_or(f64::INFINITY));
     let by = |first: &dyn Fn(&VariantResults<'_>) -> f64, second: &dyn Fn(&VariantResults<'_>) -> f64| {
-        let order = |a: &usize, b: &usize| {
-            let (a, b) = (&finished[*a], &finished[*b]);
-            first(a).total_cmp(&first(b)).then(second(a).total_cmp(&second(b)))
-        };
-        (0..finished.len()).min_by(order)
+        let key = |at: &usize| [first(&finished[*at]), second(&finished[*at])];
+        (0..finished.len()).min_by(|a, b| in_turn(key(a), key(b)))
     };
     let Some((fast, low)) = by(&time_of, &peak_of).zip(by(&peak_of, &time_of)) else { return completion(variants) };
     if finished.len() < 2 {

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use super::answer::sentence::listed;
+use super::answer::sentence::{listed, quoted};
 use super::format::{count, in_unit, number, percent, rate, time};
 use super::wrap::wrapped;
 use crate::results::{ForecastEstimate, ForecastRecord, ForecastSpan, ForecastTime};
+use crate::units::counted;
 
 /// The text for a terminal.
 #[must_use]
@@ -20,22 +21,19 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         lines.push(format!("Next: {what}, at {}.", span(&next.begins, forecast)));
     }
     if let [first, ..] = &forecast.slow[..] {
-        let names: Vec<String> = forecast.slow.iter().map(|slow| format!("`{}`", slow.name)).collect();
-        let verb = if names.len() == 1 { "is" } else { "are" };
+        let verb = if forecast.slow.len() == 1 { "is" } else { "are" };
         lines.push(format!(
             "Slow: {} {verb} not ready; the first has been updating for {}, longer than {} of the updates.",
-            listed(&names),
+            listed(&quoted(forecast.slow.iter().map(|slow| slow.name.as_str()))),
             time(first.for_s),
             percent((first.longer_than * 1000.0).floor() / 1000.0)
         ));
     }
-    if let Some(hold) = &forecast.hold {
-        lines.push(format!("Held by `{}`: {}", hold.rule, hold.explanation));
-    }
+    lines.extend(forecast.hold.iter().map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)));
     if forecast.seen.failed > 0 {
         lines.push(format!(
             "Failed: {}. The forecast takes them to stay failed, and counts the others.",
-            of_targets(forecast.seen.failed, forecast)
+            counted(forecast.seen.failed, &forecast.target)
         ));
     }
     if is_over(forecast) {
@@ -86,7 +84,7 @@ fn seen(forecast: &ForecastRecord) -> String {
         clock(&forecast.now, &forecast.released),
         time(forecast.now.s),
         count(seen.ready as f64),
-        of_targets(seen.targets, forecast)
+        counted(seen.targets, &forecast.target)
     );
     for (number, what) in [(seen.updating, "updating"), (seen.waiting, "waiting"), (seen.failed, "failed")] {
         if number > 0 {
@@ -94,11 +92,6 @@ fn seen(forecast: &ForecastRecord) -> String {
         }
     }
     text + "."
-}
-
-/// `1,000 clusters`
-fn of_targets(number: usize, forecast: &ForecastRecord) -> String {
-    format!("{} {}{}", count(number as f64), forecast.target, if number == 1 { "" } else { "s" })
 }
 
 /// `16:40 UTC (90%: 16:25 to 17:30)`

@@ -2,6 +2,7 @@
 
 use crate::results::RunOutcome;
 use crate::stats::Interval;
+use crate::units::in_thousands;
 
 /// A time that is not reached.
 const NEVER: &str = "never";
@@ -14,15 +15,8 @@ pub(super) fn count(value: f64) -> String {
 
 /// A number rounded to a whole one, with thousands separators.
 pub(super) fn whole(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::from(if value <= -0.5 { "-" } else { "" });
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let sign = if value <= -0.5 { "-" } else { "" };
+    format!("{sign}{}", in_thousands(&format!("{:.0}", value.abs())))
 }
 
 /// A number with about three digits that count, and thousands separators: `0.0123`, `1.23`, `45.6`, `1,234`.
@@ -63,9 +57,9 @@ fn fixed(value: f64, decimals: usize) -> String {
 
 /// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would
 /// read the same: `22.30`, `22.28`, `22.32`.
-pub(super) fn apart(middle: f64, low: f64, high: f64) -> [String; 3] {
-    let usual = decimals(middle.abs());
-    let with = |decimals: usize| [middle, low, high].map(|value| fixed(value, decimals));
+pub(super) fn apart(values: [f64; 3]) -> [String; 3] {
+    let usual = decimals(values[0].abs());
+    let with = |decimals: usize| values.map(|value| fixed(value, decimals));
     let told_apart = |texts: &[String; 3]| texts[1] != texts[2];
     (usual..=usual + 2).map(with).find(told_apart).unwrap_or_else(|| with(usual))
 }
@@ -140,11 +134,11 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{} {}", if seconds == 0.0 { "0" } else { &number }, unit.short)
 }
 
-/// A time with its interval in its unit and with its decimals: `12.3 min [11.9–12.8]`.
+/// A time with its interval in its unit and with its decimals: `12.3 min [11.9–12.8]`; alone where the ends are equal.
 pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
     let unit = TimeUnit::for_span(middle.abs());
-    let [_, low, high] = alike([middle, low, high].map(|time| time / unit.seconds));
-    format!("{} [{low}–{high}]", time(middle))
+    let [_, from, to] = alike([middle, low, high].map(|time| time / unit.seconds));
+    if low < high { format!("{} [{from}–{to}]", time(middle)) } else { time(middle) }
 }
 
 /// A data rate in the unit that makes it a short number.
@@ -209,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_end_between_minus_one_and_zero_keeps_its_sign() {
-        assert_eq!(apart(0.441, -0.475, 2.143), ["0.441", "-0.475", "2.143"]);
+        assert_eq!(apart([0.441, -0.475, 2.143]), ["0.441", "-0.475", "2.143"]);
         assert_eq!(alike([1.5, -0.001, -1.5]), ["1.50", "0.00", "-1.50"]);
     }
 
@@ -251,14 +245,14 @@ mod tests {
         // As many decimals inside as outside, even where an end is round or has another number of digits.
         assert_eq!(time_with_interval(486.0, 480.0, 606.0), "8.10 min [8.00–10.10]");
         assert_eq!(time_with_interval(739.0, 700.0, f64::INFINITY), "12.3 min [11.7–never]");
-        assert_eq!(apart(22.3, 21.9, f64::INFINITY), ["22.3", "21.9", "never"]);
+        assert_eq!(apart([22.3, 21.9, f64::INFINITY]), ["22.3", "21.9", "never"]);
         assert_eq!(alike([9.25, 6.18, 10.0]), ["9.25", "6.18", "10.00"]);
         assert_eq!(alike([1999.0, 1997.4, 2000.0]), ["1,999", "1,997", "2,000"]);
         // As many decimals as it takes to see how sure it is.
-        assert_eq!(apart(22.3, 21.9, 22.8), ["22.3", "21.9", "22.8"]);
-        assert_eq!(apart(22.3, 22.283, 22.317), ["22.30", "22.28", "22.32"]);
-        assert_eq!(apart(1343.2, 1343.14, 1343.26), ["1,343.2", "1,343.1", "1,343.3"]);
-        assert_eq!(apart(22.3, 22.3, 22.3), ["22.3", "22.3", "22.3"]);
+        assert_eq!(apart([22.3, 21.9, 22.8]), ["22.3", "21.9", "22.8"]);
+        assert_eq!(apart([22.3, 22.283, 22.317]), ["22.30", "22.28", "22.32"]);
+        assert_eq!(apart([1343.2, 1343.14, 1343.26]), ["1,343.2", "1,343.1", "1,343.3"]);
+        assert_eq!(apart([22.3, 22.3, 22.3]), ["22.3", "22.3", "22.3"]);
         assert_eq!(RateUnit::for_max(1.25e9).text(1.25e9), "10 Gbit/s");
         assert_eq!(RateUnit::for_max(1e7).text(1e7), "80 Mbit/s");
         assert_eq!(RateUnit::for_max(0.0).text(0.0), "0 kbit/s");

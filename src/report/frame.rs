@@ -55,6 +55,20 @@ pub(super) fn write_fitted(canvas: &mut Canvas, text: &str, at: Position, size: 
     write(canvas, &fitted(text, size, Weight::Regular, width), at, size, colour, Align::Left);
 }
 
+/// Writes lines from their left end, the first at a place and each of the others `step` below the one before.
+pub(super) fn write_lines(
+    canvas: &mut Canvas,
+    lines: &[String],
+    (x, y): Position,
+    step: f64,
+    size: f64,
+    colour: Colour,
+) {
+    for (at, line) in lines.iter().enumerate() {
+        write(canvas, line, (x, y + step * at as f64), size, colour, Align::Left);
+    }
+}
+
 /// Writes a bold text from its left end.
 pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f64, colour: Colour) {
     canvas.text(Label { text: text.to_owned(), at, size, weight: Weight::Bold, colour, align: Align::Left });
@@ -64,24 +78,23 @@ pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, size: f6
 pub(super) fn page_of_run(results: &Results, head: &Head<'_>, height: f64) -> Canvas {
     let named = |run: DisplayedRun| format!(" · replicate {}: {}", run.replicate, run.conditions());
     let run = results.displayed().map_or_else(String::new, named);
-    let (title, subtitle) = head.on(results.sheet());
-    page_with_footer(results.sheet(), title, &subtitle, &run, height)
+    page_with_footer(results.sheet(), head, &run, height)
 }
 
 /// A page with title, subtitle and footer.
 pub(super) fn page(sheet: Sheet<'_>, head: &Head<'_>, height: f64) -> Canvas {
-    let (title, subtitle) = head.on(sheet);
-    page_with_footer(sheet, title, &subtitle, "", height)
+    page_with_footer(sheet, head, "", height)
 }
 
 /// A page with `height` for what is neither a further line of the title, of the subtitle nor of the footer. All that is
 /// drawn later stands below those lines.
-fn page_with_footer(sheet: Sheet<'_>, title: &str, subtitle: &str, more: &str, height: f64) -> Canvas {
+fn page_with_footer(sheet: Sheet<'_>, head: &Head<'_>, more: &str, height: f64) -> Canvas {
+    let (title, subtitle) = head.on(sheet);
     let Provenance { experiment, program, program_version, seed, .. } = sheet.provenance;
     let footer = format!("{experiment} · {program} {program_version} · seed {seed}{more}");
     let narrow = sheet.is_narrow();
     let (size, titles) = sheet.title_lines(title);
-    let notes = in_lines(subtitle, SUBTITLE, Weight::Regular, sheet.inner(), if narrow { 7 } else { 2 });
+    let notes = in_lines(&subtitle, SUBTITLE, Weight::Regular, sheet.inner(), if narrow { 7 } else { 2 });
     let footers = in_lines(&footer, SMALL, Weight::Regular, sheet.inner(), if narrow { 4 } else { 1 });
     let title_step = size + 4.0;
     let of_title = title_step * titles.len().saturating_sub(1) as f64;
@@ -91,12 +104,8 @@ fn page_with_footer(sheet: Sheet<'_>, title: &str, subtitle: &str, more: &str, h
     for (at, line) in titles.iter().enumerate() {
         write_bold(&mut canvas, line, (MARGIN, 36.0 + title_step * at as f64), size, INK);
     }
-    for (at, line) in notes.iter().enumerate() {
-        write(&mut canvas, line, (MARGIN, 59.0 + of_title + 17.0 * at as f64), SUBTITLE, MUTED, Align::Left);
-    }
-    for (at, line) in footers.iter().enumerate() {
-        write(&mut canvas, line, (MARGIN, height + down - 16.0 + 15.0 * at as f64), SMALL, MUTED, Align::Left);
-    }
+    write_lines(&mut canvas, &notes, (MARGIN, 59.0 + of_title), 17.0, SUBTITLE, MUTED);
+    write_lines(&mut canvas, &footers, (MARGIN, height + down - 16.0), 15.0, SMALL, MUTED);
     canvas.down = down;
     canvas
 }
@@ -160,31 +169,21 @@ fn height_below(entry: &KeyEntry) -> f64 {
 /// line each.
 pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
-    if is_narrow(canvas.width) {
-        let mut top = area.bottom + 52.0;
-        for entry in &entries {
-            canvas.line((area.left, top + 6.0), (area.left + 24.0, top + 6.0), Stroke::solid(entry.colour, 2.6));
-            let width = area.right - area.left - 32.0;
-            let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
-            write_bold(canvas, &name, (area.left + 32.0, top + 10.5), LABEL, INK);
-            write_fitted(canvas, &entry.detail, (area.left + 32.0, top + 26.5), SMALL, MUTED, width);
-            top += height_below(entry);
-        }
-        return;
-    }
-    let left = area.right + 26.0;
-    let text_left = area.right + KEY_INDENT;
-    let width = (right - text_left) * 6.0 / 7.0 + 0.5;
+    let narrow = is_narrow(canvas.width);
+    let (left, text_left) =
+        if narrow { (area.left, area.left + 32.0) } else { (area.right + 26.0, area.right + KEY_INDENT) };
+    let width = if narrow { area.right - area.left - 32.0 } else { (right - text_left) * 6.0 / 7.0 + 0.5 };
     let step = ((area.bottom - area.top + 30.0) / entries.len().max(1) as f64).min(50.0);
+    let mut below = area.bottom + 52.0;
     for (at, entry) in entries.iter().enumerate() {
-        let top = area.top + at as f64 * step;
-        let stroke = Stroke::solid(entry.colour, 2.6);
-        canvas.line((left, top + 6.0), (left + 24.0, top + 6.0), stroke);
+        let (top, detail) = if narrow { (below, 26.5) } else { (area.top + at as f64 * step, 27.5) };
+        canvas.line((left, top + 6.0), (left + 24.0, top + 6.0), Stroke::solid(entry.colour, 2.6));
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
         write_bold(canvas, &name, (text_left, top + 10.5), LABEL, INK);
-        if step >= 32.0 {
-            write_fitted(canvas, &entry.detail, (text_left, top + 27.5), SMALL, MUTED, width);
+        if narrow || step >= 32.0 {
+            write_fitted(canvas, &entry.detail, (text_left, top + detail), SMALL, MUTED, width);
         }
+        below += height_below(entry);
     }
 }
 

@@ -11,7 +11,7 @@ use itertools::Itertools;
 use super::answer::PageAnswer;
 use super::answer::sentence::some_of;
 use super::data::{Results, VariantResults};
-use crate::results::{ConstantRange, SensitivityRecord};
+use crate::results::{ConstantRange, DecisionEnd, DecisionRecord, SensitivityRecord};
 use crate::stats::t_quantile;
 
 /// Most names in one sentence.
@@ -62,21 +62,16 @@ pub(super) fn sentences(results: &Results, variants: &[VariantResults<'_>], answ
 /// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for decision in &record.decisions {
-        for end in decision.ends.iter().filter(|end| end.changes.is_some()) {
-            let (constant, at) = (&end.constant, &end.end);
-            sentences.push(match decision.answer.as_str() {
-                "holds" | "is exceeded" => {
-                    format!("`{constant}` is a guess and decides here: at {at}, {} {}.", decision.decision, end.answer)
-                }
-                answer => format!(
-                    "`{constant}` is a guess and decides here: at {at}, `{}` has the {}, not `{answer}`.",
-                    end.answer, decision.decision
-                ),
-            });
-        }
-    }
+    let ends = record.decisions.iter().flat_map(|decision| decision.ends.iter().map(move |end| (decision, end)));
+    let sentence = |(decision, end): (&DecisionRecord, &DecisionEnd)| {
+        let (question, there) = (&decision.decision, &end.answer);
+        let what = match decision.answer.as_str() {
+            "holds" | "is exceeded" => format!("{question} {there}"),
+            answer => format!("`{there}` has the {question}, not `{answer}`"),
+        };
+        format!("`{}` is a guess and decides here: at {}, {what}.", end.constant, end.end)
+    };
+    let mut sentences: Vec<String> = ends.filter(|(_, end)| end.changes.is_some()).map(sentence).collect();
     if sentences.is_empty() && !record.constants.is_empty() {
         let range = |range: &ConstantRange| format!("`{}` from {} to {}", range.constant, range.low, range.high);
         let ranges = record.constants.iter().map(range).join(" and ");
@@ -96,17 +91,13 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<(String, f6
         variant.draws.iter().map(|run| (run.replicate, run.reachable_ready_s.unwrap_or(f64::INFINITY))).collect();
     let constants = results.constants.iter().map(|drawn| (drawn.constant.as_str(), drawn)).into_group_map();
     let matters = least_correlation(variant.draws.len(), constants.len());
-    let mut found: Vec<(String, f64)> = constants
-        .into_iter()
-        .filter_map(|(name, drawn)| {
-            // Values of groups or products move together: one of a draw stands for all.
-            let own = drawn.iter().unique_by(|drawn| drawn.draw);
-            let pairs: Vec<(f64, f64)> = own.filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?))).collect();
-            Some((name.to_owned(), spearman(&pairs)?)).filter(|(_, correlation)| correlation.abs() >= matters)
-        })
-        .collect();
-    found.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
-    found
+    let found = constants.into_iter().filter_map(|(name, drawn)| {
+        // Values of groups or products move together: one of a draw stands for all.
+        let own = drawn.iter().unique_by(|drawn| drawn.draw);
+        let pairs: Vec<(f64, f64)> = own.filter_map(|drawn| Some((drawn.drawn, *time.get(&drawn.draw)?))).collect();
+        Some((name.to_owned(), spearman(&pairs)?)).filter(|(_, correlation)| correlation.abs() >= matters)
+    });
+    found.sorted_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0))).collect()
 }
 
 /// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a

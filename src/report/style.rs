@@ -13,6 +13,12 @@ use ab_glyph::FontRef;
 pub(super) struct Colour(pub(super) u8, pub(super) u8, pub(super) u8);
 
 impl Colour {
+    /// The colour of such a number: `0x1F2937`.
+    const fn of(rgb: u32) -> Self {
+        let [_, red, green, blue] = rgb.to_be_bytes();
+        Self(red, green, blue)
+    }
+
     /// As CSS and SVG write it.
     pub(super) fn css(self) -> String {
         let Self(red, green, blue) = self;
@@ -33,32 +39,11 @@ const BLACK: Colour = Colour(0x00, 0x00, 0x00);
 /// The ground.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
-/// Number of distinct colours.
-const SERIES_COLOURS: usize = 8;
-
-/// One hue for each product, and the series of charts that show no variants.
-const SERIES: [Colour; SERIES_COLOURS] = [
-    Colour(0x00, 0x72, 0xB2),
-    Colour(0xD5, 0x5E, 0x00),
-    Colour(0x00, 0x9E, 0x73),
-    Colour(0xCC, 0x79, 0xA7),
-    Colour(0xE6, 0x9F, 0x00),
-    Colour(0x56, 0xB4, 0xE9),
-    Colour(0x00, 0x00, 0x00),
-    Colour(0x66, 0x66, 0x66),
-];
+/// One hue for each product, and the series of charts that show no variants; as red, green, blue.
+const SERIES: [u32; 8] = [0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x000000, 0x666666];
 
 /// The same on a dark ground.
-const SERIES_DARK: [Colour; SERIES_COLOURS] = [
-    Colour(0x4C, 0xA3, 0xE0),
-    Colour(0xF2, 0x8A, 0x3C),
-    Colour(0x2F, 0xBF, 0x92),
-    Colour(0xE0, 0x93, 0xBE),
-    Colour(0xF2, 0xC1, 0x4E),
-    Colour(0x9B, 0xD8, 0xFA),
-    Colour(0xF3, 0xF4, 0xF6),
-    Colour(0xA3, 0xAB, 0xB5),
-];
+const SERIES_DARK: [u32; 8] = [0x4CA3E0, 0xF28A3C, 0x2FBF92, 0xE093BE, 0xF2C14E, 0x9BD8FA, 0xF3F4F6, 0xA3ABB5];
 
 /// Lengths of ink and gap in turn; empty for a solid line. They tell worlds apart on the page, where all share a plot.
 const DASHES: [&[f64]; 4] = [&[], &[9.0, 4.0], &[2.5, 3.0], &[12.0, 3.5, 2.5, 3.5]];
@@ -107,7 +92,7 @@ impl CurveStyle {
 
     /// The colour on a dark ground.
     pub(super) fn colour_on_dark(self) -> Colour {
-        self.shaded(SERIES_DARK[self.product], 0.3)
+        self.shaded(Colour::of(SERIES_DARK[self.product]), 0.3)
     }
 
     /// From dark for the first, with this share of black, to light for the last; the colour itself in the middle, and
@@ -125,7 +110,7 @@ impl CurveStyle {
 
 /// The `index`-th colour of series.
 pub(super) const fn series_colour(index: usize) -> Colour {
-    SERIES[index % SERIES.len()]
+    Colour::of(SERIES[index % SERIES.len()])
 }
 
 /// States of clusters over time, from the bottom of the stack.
@@ -137,20 +122,13 @@ pub(super) const STATES: [(&str, Colour); 4] = [
 ];
 
 /// Anchors of [`shade`], evenly apart in lightness.
-const SHADES: [Colour; 5] = [
-    Colour(0xF1, 0xF6, 0xFB),
-    Colour(0xB6, 0xCF, 0xE6),
-    Colour(0x74, 0xA3, 0xCC),
-    Colour(0x2F, 0x76, 0xAE),
-    Colour(0x0D, 0x42, 0x74),
-];
+const SHADES: [u32; 5] = [0xF1F6FB, 0xB6CFE6, 0x74A3CC, 0x2F76AE, 0x0D4274];
 
 /// From light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the same in grey.
 pub(super) fn shade(share: f64) -> Colour {
     let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
-    let (a, b) = (SHADES[below], SHADES[below + 1]);
-    mixed(a, b, at - below as f64)
+    mixed(Colour::of(SHADES[below]), Colour::of(SHADES[below + 1]), at - below as f64)
 }
 
 /// The colour that has this share of `b`, the rest of `a`.

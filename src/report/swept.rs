@@ -207,11 +207,12 @@ fn quantities(
         return (Some(found.into_iter().map(|(_, place)| place).collect()), subject.to_owned(), None);
     }
     let all = |parse: &dyn Fn(&str) -> Option<f64>| texts.iter().map(|text| parse(text)).collect::<Option<Vec<f64>>>();
+    let targets = |variant: &'_ VariantResults<'_>| variant.runs.iter().map(|run| run.targets).collect_vec();
     let targets_of = |text: &str| -> Option<u64> {
         let with = |variant: &&VariantResults<'_>| setting(variant, path).is_some_and(|setting| setting.value == text);
-        one(variants.iter().filter(with).flat_map(|variant| variant.runs.iter().map(|run| run.targets)))
+        variants.iter().filter(with).flat_map(targets).all_equal_value().ok()
     };
-    let everywhere = one(variants.iter().flat_map(|variant| variant.runs.iter().map(|run| run.targets)));
+    let everywhere = variants.iter().flat_map(targets).all_equal_value().ok();
     if let Some(targets) = everywhere.filter(|targets| *targets > 0)
         && let Some(places) = all(&|text| number(text).or_else(|| share(text).map(|share| share * targets as f64)))
     {
@@ -222,20 +223,10 @@ fn quantities(
         return (Some(places), title, None);
     }
     let sizes = all(&|text| targets_of(text).map(|targets| targets as f64));
-    let distinct = |sizes: &Vec<f64>| {
-        let mut sorted = sizes.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.windows(2).all(|pair| pair[0] < pair[1])
-    };
-    if let Some(sizes) = sizes.filter(distinct).filter(|_| !path.starts_with("strategies.")) {
+    let are_distinct = |sizes: &Vec<f64>| sizes.iter().map(|size| size.to_bits()).all_unique();
+    if let Some(sizes) = sizes.filter(are_distinct).filter(|_| !path.starts_with("strategies.")) {
         let labels = sizes.iter().map(|size| count(*size)).collect();
         return (Some(sizes), "number of clusters".to_owned(), Some(labels));
     }
     (None, subject.to_owned(), None)
-}
-
-/// The value that all have. `None` when they differ, or there is none.
-fn one(mut values: impl Iterator<Item = u64>) -> Option<u64> {
-    let first = values.next()?;
-    values.all(|value| value == first).then_some(first)
 }

@@ -7,18 +7,9 @@ use crate::io::printable;
 
 /// `text` as it may stand in HTML and in its attributes.
 pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in printable(text).chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(letter),
-        }
-    }
-    escaped
+    // The letter of all escapes comes first.
+    let escapes = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
+    escapes.iter().fold(printable(text).into_owned(), |text, (letter, escape)| text.replace(*letter, escape))
 }
 
 /// The weight of a text.
@@ -64,12 +55,7 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
 
 /// Logical pixels of a unit of the font, in a text of this size.
 pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
-    size / em_of(weight)
-}
-
-/// Units of the font in an em.
-fn em_of(weight: Weight) -> f64 {
-    f64::from(face(weight).units_per_em().expect("a scalable font says its em"))
+    size / f64::from(face(weight).units_per_em().expect("a scalable font says its em"))
 }
 
 /// `text`, cut with an ellipsis where it is wider than `width`.

@@ -39,7 +39,7 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
             }
         }
         (Some(low), Some(high)) => {
-            let [_, from, to] = apart(high, low, high);
+            let [_, from, to] = apart([high, low, high]);
             let number = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
             if from.contains('.') { format!("{}–{}", number(&from), number(&to)) } else { format!("{from}–{to}") }
         }

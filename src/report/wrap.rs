@@ -25,6 +25,11 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     lines
 }
 
+/// As [`wrapped`]; nothing of an empty text.
+pub(super) fn paragraph(text: &str, width: usize) -> String {
+    if text.is_empty() { String::new() } else { wrapped(text, width, "") }
+}
+
 /// `text` without its middle where it has more than `max` characters: settings stand at the end of a name.
 pub(super) fn shortened(text: &str, max: usize) -> String {
     if letters(text) <= max {
@@ -42,10 +47,16 @@ type ColumnOf<'c, Row> = (&'c str, &'c dyn Fn(&Row) -> String);
 
 /// A table with a line for each row below the headings. The first `left` columns are aligned at the left.
 pub(super) fn text_table<Row>(rows: &[Row], left: usize, columns: &[ColumnOf<'_, Row>]) -> String {
-    let column = |(head, cell): &ColumnOf<'_, Row>| -> Vec<String> {
-        std::iter::once((*head).to_owned()).chain(rows.iter().map(cell)).collect()
-    };
-    joined(&columns.iter().map(column).collect::<Vec<_>>(), left)
+    joined(&columns.iter().map(|(heading, cell)| column(heading, rows, cell)).collect::<Vec<_>>(), left)
+}
+
+/// A column of a table: its heading, and a cell for each row.
+pub(super) fn column<'r, Row: 'r>(
+    heading: &str,
+    rows: impl IntoIterator<Item = &'r Row>,
+    cell: impl Fn(&'r Row) -> String,
+) -> Vec<String> {
+    std::iter::once(heading.to_owned()).chain(rows.into_iter().map(cell)).collect()
 }
 
 /// As [`side_by_side`], in one text.

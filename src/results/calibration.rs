@@ -334,18 +334,9 @@ impl CalibrationRecord {
     pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
         let fits = self.samples.iter().flat_map(|sample| {
             sample.fits.iter().map(move |fit| {
-                (
-                    &sample.name,
-                    sample.count,
-                    &fit.distribution,
-                    &fit.expression,
-                    fit.ks,
-                    fit.ks_p,
-                    fit.ad,
-                    fit.ad_p,
-                    &fit.verdict,
-                    fit.distribution == sample.chosen,
-                )
+                let FitRecord { distribution, expression, ks, ks_p, ad, ad_p, verdict, .. } = fit;
+                let is_chosen = *distribution == sample.chosen;
+                (&sample.name, sample.count, distribution, expression, ks, ks_p, ad, ad_p, verdict, is_chosen)
             })
         });
         let images = self.rates.iter().flat_map(|rates| &rates.images);

@@ -29,11 +29,9 @@ fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<
 
 /// The name of the setting with the most values; among equals the first.
 fn most_varied(settings: &[&[Setting]]) -> String {
-    let most = |best: Option<(String, usize)>, (name, values): (String, Vec<String>)| match best {
-        Some(best) if best.1 >= values.len() => Some(best),
-        _ => Some((name, values.len())),
-    };
-    distinct(settings).into_iter().fold(None, most).map_or_else(String::new, |(name, _)| name)
+    // Of equals, the last one counts.
+    let most = distinct(settings).into_iter().rev().max_by_key(|(_, values)| values.len());
+    most.map_or_else(String::new, |(name, _)| name)
 }
 
 /// Every setting's name with its values, both in order of first appearance.

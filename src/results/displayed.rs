@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::{RunRow, VariantRecord};
+use crate::stats::ordered;
 
 /// One rank; a multiple of most numbers of runs, so that equal distances stay equal when divided.
 const RANK: u64 = 5_354_228_880;
@@ -17,42 +18,28 @@ const RANK: u64 = 5_354_228_880;
 /// The replicate that all `variants` with runs show. `None` without runs, or without a replicate that all of them have.
 #[must_use]
 pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
-    let mut common: BTreeMap<u32, u64> = BTreeMap::new();
     let with_runs = variants.iter().filter(|variant| !variant.runs.is_empty());
-    for (at, variant) in with_runs.enumerate() {
-        let own = distances(variant);
-        if at == 0 {
-            common = own;
-        } else {
-            common.retain(|replicate, sum| {
-                let found = own.get(replicate);
-                *sum += found.copied().unwrap_or(0);
-                found.is_some()
-            });
-        }
-    }
+    let in_both = |common: BTreeMap<u32, u64>, own: BTreeMap<u32, u64>| {
+        common.into_iter().filter_map(|(replicate, sum)| Some((replicate, sum + own.get(&replicate)?))).collect()
+    };
+    let common = with_runs.map(distances).reduce(in_both)?;
     common.into_iter().min_by_key(|&(replicate, sum)| (sum, replicate)).map(|(replicate, _)| replicate)
 }
 
 /// Each replicate of a variant with the distance of its ranks from the median rank.
 fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
-    let ready = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
-    let measures: [&dyn Fn(&RunRow) -> f64; 2] = [&ready, &|run| run.peak_pulls as f64];
-    let mut sums = vec![0; variant.runs.len()];
-    for measure in measures {
-        let values: Vec<f64> = variant.runs.iter().map(|run| measure(&run.run)).collect();
-        for (sum, distance) in sums.iter_mut().zip(rank_distances(&values)) {
-            *sum += distance;
-        }
-    }
+    let of = |measure: fn(&RunRow) -> f64| {
+        rank_distances(&variant.runs.iter().map(|run| measure(&run.run)).collect::<Vec<f64>>())
+    };
+    let ready = of(|run| run.reachable_ready_s.unwrap_or(f64::INFINITY));
+    let sums = ready.into_iter().zip(of(|run| run.peak_pulls as f64)).map(|(ready, pulls)| ready + pulls);
     variant.runs.iter().map(|run| run.run.replicate).zip(sums).collect()
 }
 
 /// The distance of each value's rank from the middle, as a share of all ranks, in units of 1/(2 [`RANK`]). Equal values
 /// share the mean of their ranks.
 fn rank_distances(values: &[f64]) -> Vec<u64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = ordered(values);
     let runs = values.len() as u64;
     let distance = |value: &f64| {
         let below = sorted.partition_point(|other| other.total_cmp(value).is_lt()) as u64;

@@ -101,8 +101,7 @@ impl Publication {
     /// # Errors
     /// When the file system fails.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
-        write(&self.folder().join(name), bytes)?;
-        write(&self.folder().join(PROVENANCE_FILE), &to_json(&self.provenance))
+        self.write_with(name, |out| out.write_all(bytes))
     }
 
     /// Writes a file piece by piece.
@@ -246,15 +245,16 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
 /// The checksum of every file of a results folder; that of the provenance without the build. A file that is not there
 /// counts as the provenance lists it, because bulky files are often left out of what is shared.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
-    let listed = Provenance::read(folder)?.map_or_else(Vec::new, |provenance| provenance.files);
-    let mut checksums: BTreeMap<String, String> = listed.into_iter().map(|file| (file.path, file.sha256)).collect();
+    let known = Provenance::read(folder)?;
+    let listed = known.iter().flat_map(|provenance| &provenance.files);
+    let mut checksums: BTreeMap<String, String> = listed.map(|file| (file.path.clone(), file.sha256.clone())).collect();
     for path in files_below(folder)?.into_keys() {
-        let is_provenance = path == PROVENANCE_FILE;
-        let known = if is_provenance { Provenance::read(folder)? } else { None };
-        let bytes = match known {
+        let bytes = match &known {
             // Another build may give the same results.
-            Some(known) => to_json(&Provenance { build: BuildInfo::default(), ..known }),
-            None => read(folder, &path)?,
+            Some(known) if path == PROVENANCE_FILE => {
+                to_json(&Provenance { build: BuildInfo::default(), ..known.clone() })
+            }
+            _ => read(folder, &path)?,
         };
         checksums.insert(path, sha256(&bytes));
     }

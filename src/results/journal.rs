@@ -42,9 +42,7 @@ pub struct Journal {
 /// The bytes of a file with these runs, in the format of journals.
 pub(super) fn encode_runs(key: &[u8], runs: &BTreeMap<RunId, RunRecord>) -> Vec<u8> {
     let mut bytes = head(key);
-    for entry in runs {
-        bytes.extend(encode(entry));
-    }
+    bytes.extend(runs.iter().flat_map(encode));
     bytes
 }
 

@@ -17,6 +17,7 @@
 //! A time that a run did not reach counts as later than every other. A limit applies to the simulated runs, not to all
 //! possible runs.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::fmt;
 
@@ -81,7 +82,9 @@ impl Statistic {
         match self {
             Self::Every => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Self::Quantile(p) => quantile(values, p),
+            Self::Quantile(p) => {
+                stats::quantile_of_sorted(&stats::ordered(values), p).expect("a limit is compared with values")
+            }
         }
     }
 }
@@ -226,11 +229,12 @@ impl Limit {
     /// # Panics
     /// Without runs.
     #[must_use]
-    pub fn judge(&self, runs: &[&RunRow]) -> Verdict {
-        let bound = |run: &RunRow| self.bound.of(run);
-        let values: Vec<f64> = runs.iter().map(|run| (self.measure.of)(run).unwrap_or(f64::INFINITY)).collect();
-        let beyond: Vec<usize> = (0..runs.len()).filter(|&at| !self.holds(values[at], bound(runs[at]))).collect();
-        let bound = bound(runs.first().expect("a limit is compared with runs"));
+    pub fn judge(&self, runs: &[impl Borrow<RunRow>]) -> Verdict {
+        let bound = |at: usize| self.bound.of(runs[at].borrow());
+        let values = runs.iter().map(|run| (self.measure.of)(run.borrow()).unwrap_or(f64::INFINITY));
+        let values: Vec<f64> = values.collect();
+        let beyond: Vec<usize> = (0..runs.len()).filter(|&at| !self.holds(values[at], bound(at))).collect();
+        let bound = bound(0);
         let share = self.chance.map(|chance| chance.judge(runs.len() - beyond.len(), runs.len()));
         let (holds, value) = match self.over {
             Statistic::Every => {
@@ -372,12 +376,6 @@ pub struct MeasureError {
     pub message: String,
     /// The fix.
     pub help: String,
-}
-
-/// The quantile of values that may be infinite: linear between finite ones, and infinite if it depends on an infinite
-/// one.
-fn quantile(values: &[f64], p: f64) -> f64 {
-    stats::quantile_of_sorted(&stats::ordered(values), p).expect("a limit is compared with values")
 }
 
 /// The measure and the statistic of a name.

@@ -57,20 +57,11 @@ pub use measures::{MEASURES, Measure, READY_TIME, RunOutcome, RunRow};
 pub use objective::{Objective, quantity};
 #[cfg(feature = "parquet")]
 pub use parquet::{SERIES_FILE, series_parquet};
-pub use plan::{
-    Candidate, CandidateStatus, Estimate, ExhaustiveSearch, FrontPlace, LoadAxis, PLAN_FILE, PlanRecord, Question,
-    Snippet, StrategyAnswer, TunedPlan, WithinLimits, plan_tables,
-};
-pub use provenance::{
-    BuildInfo, EMULATED, EmulationInfo, FileDigest, INPUTS_FOLDER, LimitInfo, MODEL_VERSION, PROVENANCE_FILE,
-    PrecisionAsked, PrecisionFound, Provenance, RESOLVED_FILE, SCHEMA_VERSION, Setting, VariantInfo, sha256, to_json,
-};
+pub use plan::*;
+pub use provenance::*;
 pub use reach::ReachRange;
 pub use rows::*;
-pub use sensitivity::{
-    ConstantRange, DecisionEnd, DecisionRecord, EffectRow, HALVINGS, SENSITIVITY_FILE, ScreeningRow, SensitivityRecord,
-    measure_over_runs,
-};
+pub use sensitivity::*;
 pub use shard::{RunId, ShardInfo, ShardTextError, StudyShard};
 pub use shard_set::{MOST_ROUNDS, SHARD_RUNS_FILE, ShardError, ShardSet, is_shard_complete};
 pub(crate) use staging::StagedFolder;

@@ -13,14 +13,9 @@ use crate::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit};
 #[derive(Clone, Debug)]
 pub struct Objective {
     text: String,
-    aim: Aim,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Aim {
-    Measure(&'static Measure, Statistic),
-    LeastSetting,
-    MostSetting,
+    /// With its statistic over the runs. `None`: a setting.
+    measure: Option<(&'static Measure, Statistic)>,
+    is_maximised: bool,
 }
 
 impl Objective {
@@ -35,13 +30,13 @@ impl Objective {
             Statistic::Every => (format!("{text}_median"), Statistic::Quantile(0.5)),
             over => (text.to_owned(), over),
         };
-        Ok(Self { text, aim: Aim::Measure(measure, over) })
+        Ok(Self { text, measure: Some((measure, over)), is_maximised: false })
     }
 
     /// A setting to minimise or to maximise, by its path.
     #[must_use]
     pub const fn of_setting(path: String, is_maximised: bool) -> Self {
-        Self { text: path, aim: if is_maximised { Aim::MostSetting } else { Aim::LeastSetting } }
+        Self { text: path, measure: None, is_maximised }
     }
 
     /// The measure of one run; infinite when the run does not have it. 0 for a setting.
@@ -52,11 +47,8 @@ impl Objective {
 
     /// The measure. `None` for a setting.
     #[must_use]
-    pub const fn measure(&self) -> Option<&'static Measure> {
-        match self.aim {
-            Aim::Measure(measure, _) => Some(measure),
-            Aim::LeastSetting | Aim::MostSetting => None,
-        }
+    pub fn measure(&self) -> Option<&'static Measure> {
+        self.measure.map(|(measure, _)| measure)
     }
 
     /// Whether it is a duration.
@@ -68,16 +60,13 @@ impl Objective {
     /// Whether more is better.
     #[must_use]
     pub const fn is_maximised(&self) -> bool {
-        matches!(self.aim, Aim::MostSetting)
+        self.is_maximised
     }
 
     /// Statistic over the values of the runs; never [`Statistic::Every`].
     #[must_use]
-    pub const fn over(&self) -> Statistic {
-        match self.aim {
-            Aim::Measure(_, over) => over,
-            Aim::LeastSetting | Aim::MostSetting => Statistic::Quantile(0.5),
-        }
+    pub fn over(&self) -> Statistic {
+        self.measure.map_or(Statistic::Quantile(0.5), |(_, over)| over)
     }
 
     /// Whether it is this setting.
@@ -92,7 +81,7 @@ impl Objective {
     pub fn rank(&self, settings: &[Setting]) -> Option<f64> {
         let setting = settings.iter().find(|setting| self.is_setting(setting))?;
         let (_, number) = quantity(&setting.value)?;
-        Some(if self.is_maximised() { -number } else { number })
+        Some(if self.is_maximised { -number } else { number })
     }
 
     /// The kind of quantity that a value of the setting is. `None`: it has no order.

@@ -92,14 +92,10 @@ fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, P
 
 /// Columns are encoded as takes the fewest bytes for the series of our experiments. The default is a dictionary.
 fn properties() -> Result<WriterProperties, ParquetError> {
+    // Neighbours differ by little.
+    let counts = ["pulls", "downloads", "ready_new", "updating", "not_ready", "waiting"];
+    let counts = counts.map(|name| (name, Encoding::DELTA_BINARY_PACKED));
     let encodings = [
-        // Neighbours differ by little.
-        ("pulls", Encoding::DELTA_BINARY_PACKED),
-        ("downloads", Encoding::DELTA_BINARY_PACKED),
-        ("ready_new", Encoding::DELTA_BINARY_PACKED),
-        ("updating", Encoding::DELTA_BINARY_PACKED),
-        ("not_ready", Encoding::DELTA_BINARY_PACKED),
-        ("waiting", Encoding::DELTA_BINARY_PACKED),
         // Doubles have no delta encoding, but the bytes of an even grid fall into place: half a bit a row.
         ("t_s", Encoding::BYTE_STREAM_SPLIT),
         // Rates repeat as a whole, which zstd finds best when they are left whole.
@@ -110,7 +106,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
         // In the form that readers look for, without the build of the library that would be there by default.
         .set_created_by(concat!("fleetsim version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
-    let encoded = encodings.into_iter().fold(properties, |properties, (name, encoding)| {
+    let encoded = counts.into_iter().chain(encodings).fold(properties, |properties, (name, encoding)| {
         let path = ColumnPath::from(name);
         properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding)
     });

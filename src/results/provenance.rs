@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use itertools::Itertools;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::ResultsError;
@@ -287,23 +288,16 @@ impl Provenance {
     /// # Errors
     /// When it cannot be read, is damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
-        #[derive(Deserialize)]
-        struct Program {
-            program: String,
-        }
-        #[derive(Deserialize)]
-        struct Version {
-            schema_version: u32,
-        }
         let Some((path, text)) = read_if_there(folder, PROVENANCE_FILE)? else { return Ok(None) };
-        match serde_json::from_slice::<Program>(&text) {
-            Ok(found) if found.program == PROGRAM => {}
-            _ => return Ok(None),
+        let value: Value = serde_json::from_slice(&text).unwrap_or_default();
+        if value["program"] != PROGRAM {
+            return Ok(None);
         }
-        let damaged = |source| ResultsError::Provenance(path.clone(), source);
-        match serde_json::from_slice::<Version>(&text).map_err(damaged)?.schema_version {
-            SCHEMA_VERSION => serde_json::from_slice(&text).map(Some).map_err(damaged),
-            found => Err(ResultsError::SchemaVersion { path, found, expected: SCHEMA_VERSION }),
+        match value["schema_version"].as_u64().and_then(|found| u32::try_from(found).ok()) {
+            Some(found) if found != SCHEMA_VERSION => {
+                Err(ResultsError::SchemaVersion { path, found, expected: SCHEMA_VERSION })
+            }
+            _ => serde_json::from_slice(&text).map(Some).map_err(|source| ResultsError::Provenance(path, source)),
         }
     }
 

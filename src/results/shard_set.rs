@@ -10,11 +10,13 @@ use std::fs;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools;
+
 use super::journal::decode_runs;
 use super::provenance::sha256;
 use super::rows::RunRecord;
 use super::shard::{RunId, ShardInfo, StudyShard};
-use super::{PROVENANCE_FILE, Provenance, ResultsError};
+use super::{FileDigest, PROVENANCE_FILE, Provenance, ResultsError};
 use crate::io::read_below;
 
 /// The file of a shard with its runs.
@@ -117,7 +119,7 @@ impl ShardSet {
         for folder in folders {
             for found in shards_in(folder)?.into_iter().filter(|found| found.info.round <= rounds) {
                 if let Some((_, first)) = shards.first_key_value() {
-                    first.check_same(&found)?;
+                    found.check(&facts(&first.provenance, &first.info), &first.folder.display().to_string())?;
                 }
                 let key = (found.info.round, found.info.shard.number);
                 if let Some(other) = shards.get(&key) {
@@ -129,9 +131,7 @@ impl ShardSet {
         let set = Self { shards };
         let (last_round, _) = *set.shards.last_key_value().ok_or_else(|| ShardError::None(folders[0].clone()))?.0;
         set.check_complete(if rounds == u32::MAX { last_round } else { rounds })?;
-        for shard in set.shards.values() {
-            shard.check_files()?;
-        }
+        set.shards.values().try_for_each(FoundShard::check_files)?;
         Ok(set)
     }
 
@@ -159,8 +159,8 @@ impl ShardSet {
     /// When they do not.
     pub fn check_study(&self, provenance: &Provenance, program_sha256: &str) -> Result<(), ShardError> {
         let first = self.first();
-        let study = Facts::of(provenance, program_sha256, &first.info.whole_command, first.info.shard.of);
-        first.check(&study, "this experiment and program")
+        let info = ShardInfo { program_sha256: program_sha256.to_owned(), ..first.info.clone() };
+        first.check(&facts(provenance, &info), "this experiment and program")
     }
 
     /// All runs. Of a run that a later round simulated again for its details, that one comes first.
@@ -168,11 +168,7 @@ impl ShardSet {
     /// # Errors
     /// When a file with runs is damaged.
     pub fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
-        let mut runs = Vec::new();
-        for shard in self.shards.values().rev() {
-            runs.extend(shard.runs()?);
-        }
-        Ok(runs)
+        self.shards.values().rev().map(FoundShard::runs).flatten_ok().collect()
     }
 
     fn first(&self) -> &FoundShard {
@@ -199,29 +195,21 @@ impl ShardSet {
 }
 
 /// The facts that all shards of a study have in common, in words.
-struct Facts(Vec<(&'static str, String)>);
-
-impl Facts {
-    fn of(provenance: &Provenance, program_sha256: &str, whole_command: &str, of: u32) -> Self {
-        let mut facts = vec![
-            ("number of shards", of.to_string()),
-            ("experiment", provenance.experiment.clone()),
-            ("command", whole_command.to_owned()),
-            ("seed", provenance.seed.to_string()),
-            ("number of replicates", provenance.replicates.to_string()),
-            ("program version", provenance.program_version.clone()),
-            ("model version", provenance.model_version.to_string()),
-            ("program", program_sha256.to_owned()),
-        ];
-        let inputs = provenance.inputs.iter().map(|input| format!("{} ({})", input.path, short(&input.sha256)));
-        facts.push(("inputs", inputs.collect::<Vec<_>>().join(", ")));
-        Self(facts)
-    }
-}
-
-/// Enough of a hash to tell two apart.
-fn short(sha256: &str) -> &str {
-    sha256.get(..12).unwrap_or(sha256)
+fn facts(provenance: &Provenance, info: &ShardInfo) -> [(&'static str, String); 9] {
+    // Enough of a hash to tell two apart.
+    let short = |sha256: &String| sha256.get(..12).unwrap_or(sha256).to_owned();
+    let input = |input: &FileDigest| format!("{} ({})", input.path, short(&input.sha256));
+    [
+        ("number of shards", info.shard.of.to_string()),
+        ("experiment", provenance.experiment.clone()),
+        ("command", info.whole_command.clone()),
+        ("seed", provenance.seed.to_string()),
+        ("number of replicates", provenance.replicates.to_string()),
+        ("program version", provenance.program_version.clone()),
+        ("model version", provenance.model_version.to_string()),
+        ("program", info.program_sha256.clone()),
+        ("inputs", provenance.inputs.iter().map(input).join(", ")),
+    ]
 }
 
 impl FoundShard {
@@ -235,17 +223,9 @@ impl FoundShard {
         if is_shard { Ok(Some(shard)) } else { Err(shard.damaged(PROVENANCE_FILE, "does not number its shard")) }
     }
 
-    fn facts(&self) -> Facts {
-        Facts::of(&self.provenance, &self.info.program_sha256, &self.info.whole_command, self.info.shard.of)
-    }
-
-    fn check_same(&self, other: &Self) -> Result<(), ShardError> {
-        other.check(&self.facts(), &self.folder.display().to_string())
-    }
-
-    fn check(&self, wanted: &Facts, place: &str) -> Result<(), ShardError> {
-        let (found, place) = (self.facts(), place.to_owned());
-        match found.0.into_iter().zip(&wanted.0).find(|(found, wanted)| found.1 != wanted.1) {
+    fn check(&self, wanted: &[(&str, String)], place: &str) -> Result<(), ShardError> {
+        let (found, place) = (facts(&self.provenance, &self.info), place.to_owned());
+        match found.into_iter().zip(wanted).find(|(found, wanted)| found.1 != wanted.1) {
             None => Ok(()),
             Some(((what, found), (_, wanted))) => {
                 Err(ShardError::Mixed { what, shard: self.folder.clone(), found, place, wanted: wanted.clone() })
@@ -255,10 +235,8 @@ impl FoundShard {
 
     /// Compares every file but the runs, which are compared when they are read, with its hash.
     fn check_files(&self) -> Result<(), ShardError> {
-        for file in self.provenance.files.iter().filter(|file| file.path != SHARD_RUNS_FILE) {
-            self.bytes(&file.path)?;
-        }
-        Ok(())
+        let mut files = self.provenance.files.iter().filter(|file| file.path != SHARD_RUNS_FILE);
+        files.try_for_each(|file| self.bytes(&file.path).map(drop))
     }
 
     /// The bytes of a file, as they were written.
@@ -266,11 +244,8 @@ impl FoundShard {
         let listed = self.provenance.files.iter().find(|file| file.path == name);
         let listed = listed.ok_or_else(|| self.damaged(PROVENANCE_FILE, "does not list all files"))?;
         let bytes = read_below(&self.folder, name).map_err(|_| self.damaged(name, "is missing or unreadable"))?;
-        if sha256(&bytes) == listed.sha256 {
-            Ok(bytes)
-        } else {
-            Err(self.damaged(name, "has other bytes than were written"))
-        }
+        let is_as_written = sha256(&bytes) == listed.sha256;
+        is_as_written.then_some(bytes).ok_or_else(|| self.damaged(name, "has other bytes than were written"))
     }
 
     fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {

@@ -167,12 +167,11 @@ fn write_csv(out: &mut dyn Write, header: &str, rows: impl IntoIterator<Item = i
     writer.flush()
 }
 
+/// Reads a row with the header of its table.
+type RowReader<Row> = fn(&StringRecord, &StringRecord) -> csv::Result<Row>;
+
 /// The rows of a file; `read` reads one with the header. All numbers must be finite, as they are written.
-fn from_csv<Row: Serialize>(
-    folder: &Path,
-    name: &str,
-    read: fn(&StringRecord, &StringRecord) -> csv::Result<Row>,
-) -> Result<Vec<Row>, ResultsError> {
+fn from_csv<Row: Serialize>(folder: &Path, name: &str, read: RowReader<Row>) -> Result<Vec<Row>, ResultsError> {
     let path = folder.join(name);
     let file = open_below(folder, name).map_err(ResultsError::io("read", &path))?;
     let mut reader = csv::Reader::from_reader(file);
@@ -220,7 +219,7 @@ fn in_words(error: &csv::Error, header: &StringRecord) -> String {
 pub(super) fn from_csv_if_there<Row: Serialize>(
     folder: &Path,
     name: &str,
-    read: fn(&StringRecord, &StringRecord) -> csv::Result<Row>,
+    read: RowReader<Row>,
 ) -> Result<Vec<Row>, ResultsError> {
     if folder.join(name).exists() { from_csv(folder, name, read) } else { Ok(Vec::new()) }
 }

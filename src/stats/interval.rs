@@ -18,10 +18,10 @@ pub struct Interval {
     pub high: f64,
 }
 
+#[cfg(test)]
 impl Interval {
     /// Whether `value` lies between the ends, or on one.
-    #[must_use]
-    pub fn contains(&self, value: f64) -> bool {
+    pub(crate) fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }

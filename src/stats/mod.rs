@@ -17,6 +17,8 @@ mod share;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::cmp::Ordering;
+
 pub use best::{Contender, with_the_best};
 pub use bootstrap::{Indices, MOST_RESAMPLED, bootstrap_interval};
 pub use censored::CensoredFit;
@@ -24,6 +26,11 @@ pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};
 pub use share::share_interval;
+
+/// Compares by the first numbers, and by the second ones where those are equal.
+pub(crate) fn in_turn([a, then_a]: [f64; 2], [b, then_b]: [f64; 2]) -> Ordering {
+    a.total_cmp(&b).then(then_a.total_cmp(&then_b))
+}
 
 /// Halves an interval `steps` times, towards the place from which on `is_above` holds. Returns its ends.
 pub(crate) fn bisected((mut low, mut high): (f64, f64), steps: u32, is_above: impl Fn(f64) -> bool) -> (f64, f64) {

@@ -58,13 +58,10 @@ pub struct Prediction {
 #[must_use]
 pub fn prediction_interval(values: &[f64], level: f64) -> Option<Prediction> {
     assert_level(level);
-    assert!(values.iter().all(|value| !value.is_nan()), "values are numbers");
-    let n = values.len();
+    let (n, sorted) = (values.len(), ordered(values));
     if n < 2 {
         return None;
     }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
     let reached = |r: usize| 1.0 - 2.0 * r as f64 / (n + 1) as f64;
     let r = (1..=n / 2).rev().find(|r| reached(*r) >= level - 1e-12).unwrap_or(1);
     Some(Prediction { low: sorted[r - 1], high: sorted[n - r], level: reached(r) })

@@ -9,9 +9,7 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     for value in values {
         assert!(value.is_finite(), "a sample holds {value}");
     }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted
+    ordered(values)
 }
 
 /// The values in ascending order; they may be infinite.

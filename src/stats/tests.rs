@@ -10,7 +10,7 @@ use super::{bootstrap_interval, mean_interval, median_interval};
 pub(crate) struct Draws(Indices);
 
 impl Draws {
-    pub(crate) const fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Indices::new(seed))
     }
 

@@ -186,14 +186,18 @@ pub fn simulate_plainly(
         Ok(run)
     })?;
     let mut runs = runs.into_iter();
-    let record = |variant: &Variant| VariantRecord {
+    let own_runs = |variant| record(variant, runs.by_ref().take(per_variant).collect());
+    Ok(experiment.variants.iter().map(own_runs).collect())
+}
+
+fn record(variant: &Variant, runs: Vec<RunRecord>) -> VariantRecord {
+    VariantRecord {
         variant: variant.label.clone(),
         strategy: variant.strategy.clone(),
         setting: variant.setting.clone(),
         settings: variant.settings.clone(),
-        runs: runs.by_ref().take(per_variant).collect(),
-    };
-    Ok(experiment.variants.iter().map(record).collect())
+        runs,
+    }
 }
 
 /// The smallest and the largest number of runs that the experiment may need.
@@ -327,15 +331,7 @@ impl<W: StudyObserver> Study<'_, W> {
         order.sort_by_key(|&at| Reverse(self.cost(at)));
         let (experiment, kept) = (self.experiment, self.details);
         let described = experiment.variants.iter().zip(self.runs);
-        let mut variants: Vec<VariantRecord> = described
-            .map(|(variant, runs)| VariantRecord {
-                variant: variant.label.clone(),
-                strategy: variant.strategy.clone(),
-                setting: variant.setting.clone(),
-                settings: variant.settings.clone(),
-                runs,
-            })
-            .collect();
+        let mut variants: Vec<VariantRecord> = described.map(|(variant, runs)| record(variant, runs)).collect();
         let Some(displayed) = displayed_replicate(&variants) else { return Ok(variants) };
         order.retain(|&at| !kept.restore((at as u32, displayed), &mut variants[at].runs[displayed as usize]));
         let details = in_order(order.len(), self.stop, |job| {

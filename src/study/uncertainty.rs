@@ -49,7 +49,9 @@ pub fn drawn_runs(
         let experiments = in_order(batch.len(), stop, |job| Ok(varied.at(&levels[job])?))?;
         let rows = in_order(batch.len() * variants, stop, |job| {
             let (at, variant) = (job / variants, job % variants);
-            let row = run(&experiments[at], journal, variant, batch[at])?;
+            // The numbers below are those of the runs with the constants' own values.
+            let id = ((variants + variant) as u32, batch[at]);
+            let row = row_of(&experiments[at], variant, batch[at], (journal, id))?;
             run_done();
             Ok(row)
         })?;
@@ -84,12 +86,6 @@ fn values(varied: &VariedExperiment, draw: u32, (at, level): &(usize, Level)) ->
         unit: value.constant.unit().to_owned(),
     };
     constant.values.iter().map(value).collect()
-}
-
-fn run(experiment: &Experiment, journal: &Journal, variant: usize, draw: u32) -> Result<RunRow, StudyError> {
-    // The numbers below are those of the runs with the constants' own values.
-    let id = ((experiment.variants.len() + variant) as u32, draw);
-    row_of(experiment, variant, draw, (journal, id))
 }
 
 #[cfg(test)]

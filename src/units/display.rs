@@ -8,7 +8,11 @@ use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 #[must_use]
 pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
-    let digits = number.to_string();
+    format!("{} {noun}{}", in_thousands(&number.to_string()), if number == 1 { "" } else { "s" })
+}
+
+/// Digits with a comma between thousands.
+pub(crate) fn in_thousands(digits: &str) -> String {
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
@@ -16,7 +20,7 @@ pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
         }
         text.push(digit);
     }
-    format!("{text} {noun}{}", if number == 1 { "" } else { "s" })
+    text
 }
 
 impl fmt::Display for Bytes {

@@ -15,6 +15,7 @@ pub mod text;
 mod time;
 
 pub use display::counted;
+pub(crate) use display::in_thousands;
 pub use quantity::{Bytes, BytesPerSec, Factor, PerSecond, Share};
 pub use text::{UnitError, WithUnit};
 pub use time::{SimDuration, SimTime};

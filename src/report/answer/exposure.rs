@@ -5,7 +5,7 @@
 
 use super::certainty::fewest_in_draws;
 use super::groups::{Best, Named};
-use super::sentence::{completion, may_be_too, some_of};
+use super::sentence::{completion, may_be_too, quoted, some_of};
 use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
@@ -80,8 +80,7 @@ fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option
         .iter()
         .zip(contenders)
         .filter(|(one, contender)| one.median > least && contender.is_some_and(|contender| contender.may_be_best));
-    let ties: Vec<String> = ties.map(|(one, _)| format!("`{}`", one.label)).collect();
-    may_be_too(&ties, "may expose as few", exposed.len())
+    may_be_too(&quoted(ties.map(|(one, _)| one.label)), "may expose as few", exposed.len())
 }
 
 /// The variants of which runs complete nevertheless, or that none does.
@@ -105,7 +104,7 @@ fn completing(exposed: &[Exposed<'_, '_>]) -> String {
 }
 
 fn names(some: &[&Exposed<'_, '_>]) -> String {
-    some_of(&some.iter().map(|one| format!("`{}`", one.label)).collect::<Vec<String>>())
+    some_of(&quoted(some.iter().map(|one| one.label)))
 }
 
 /// `1 of 200 in every run`, `38 of 200 (median of 20 runs, 95% CI 37–38, range 37–38)`.

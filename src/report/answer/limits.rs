@@ -1,7 +1,7 @@
 //! Which variants meet the limits that the experiment asserts, in a sentence.
 
 use super::groups::Named;
-use super::sentence::{listed, some_of};
+use super::sentence::{listed, quoted, some_of};
 use crate::report::data::VariantResults;
 use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
@@ -41,12 +41,8 @@ pub(in crate::report) fn sentence(all: &[Named<'_, '_>], limits: &[AssertedLimit
         (bound, 0) => {
             let counts = || bound.iter().map(|(_, _, variant)| exceeded(variant, limits));
             let (least, most) = (counts().min().expect("some are bound"), counts().max().unwrap_or(0));
-            let fewest: Vec<String> = bound
-                .iter()
-                .zip(counts())
-                .filter(|(_, n)| *n == least)
-                .map(|(one, _)| format!("`{}`", one.1))
-                .collect();
+            let fewest = bound.iter().zip(counts()).filter(|(_, n)| *n == least);
+            let fewest = quoted(fewest.map(|((_, label, _), _)| *label));
             let s = if fewest.len() == 1 { "s" } else { "" };
             let rest = match least == most {
                 true => format!("each exceeds {least}"),
@@ -117,7 +113,7 @@ pub(in crate::report) fn next_beyond(all: &[Named<'_, '_>], time_s: f64, limits:
 fn some_have_limits(bound: &[&Named<'_, '_>], meeting: &[bool], met: usize) -> String {
     let named = |meets: bool| {
         let names = bound.iter().zip(meeting).filter(|(_, own)| **own == meets);
-        some_of(&names.map(|((_, label, _), _)| format!("`{label}`")).collect::<Vec<String>>())
+        some_of(&quoted(names.map(|((_, label, _), _)| *label)))
     };
     let count = bound.len();
     match met {

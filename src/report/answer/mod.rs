@@ -22,11 +22,12 @@ use std::cmp::Ordering;
 
 use self::certainty::{fastest_in_draws, in_draws, least_in_all};
 use self::groups::{Best, Named, VariantGroup};
-use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, some_of, with_ends};
+use self::sentence::{completion, differences_of, listed, may_be_too, mean_of, pulls, quoted, some_of, with_ends};
 use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded, of_single_runs};
-use crate::results::{Limit, RunRow, Setting, contenders, distinct, share_below, share_below_at};
+use crate::results::{Limit, RunRow, Setting, contenders, distinct, grouped, share_below, share_below_at};
+use crate::stats::in_turn;
 use crate::units::counted;
 
 /// The answer to an experiment's question.
@@ -135,8 +136,8 @@ fn lead<'v, 'r>(
             }
             _ => String::new(),
         };
-        let names: Vec<String> = best.iter().map(|label| format!("`{label}`")).collect();
-        return format!("{} {} in {all} comparisons{drawn}.", some_of(&names), does[usize::from(best.len() > 1)]);
+        let does = does[usize::from(best.len() > 1)];
+        return format!("{} {does} in {all} comparisons{drawn}.", some_of(&quoted(best)));
     }
     let settings: Vec<&[Setting]> =
         groups.iter().map(|group| variants[group.members[0]].info.settings.as_slice()).collect();
@@ -166,6 +167,7 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
     let any_whole = eligible.iter().any(|ranked| ranked.variant.is_whole());
     let ranked: Vec<RankedVariant<'_, '_>> =
         eligible.into_iter().filter(|ranked| ranked.variant.is_whole() || !any_whole).collect();
+    let at = |place: Option<usize>| ranked.iter().find(|ranked| Some(ranked.at) == place);
     let of_all = limits::of_all(&own, limits).filter(|_| is_limited && own.len() > 1);
     let best = match own.len() {
         _ if of_all.is_some() => {
@@ -173,8 +175,7 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
             let is_fastest = of_all.unwrap_or_default();
             let words = [format!("{is_fastest}: complete"), format!(" {is_fastest}")];
             let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
-            let fastest = ranked.iter().find(|ranked| best.fastest == Some(ranked.at));
-            if let Some(fastest) = fastest {
+            if let Some(fastest) = at(best.fastest) {
                 let meets = |run: &RunRow| limits.iter().all(|limit| limit.holds_in(fastest.variant, run));
                 let applying = limits.iter().filter(|limit| limit.applies_to(fastest.variant));
                 let applying: Vec<&Limit> = applying.map(|limit| &limit.limit).collect();
@@ -194,14 +195,12 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
             sentences.extend(limits::sentence(&own, limits));
             let words = if several == 1 { ["completes", ""] } else { ["completes first,", " is first"] };
             let best = compared(&ranked, words, seed, sentences);
-            let fastest = ranked.iter().find(|ranked| best.fastest == Some(ranked.at));
-            sentences.extend(fastest.and_then(|fastest| fastest_in_draws(fastest, &ranked)));
+            sentences.extend(at(best.fastest).and_then(|fastest| fastest_in_draws(fastest, &ranked)));
             best
         }
     };
     let led = best.compromise.filter(|_| !is_limited && tradeoff::is_sweep(&ranked)).or(best.fastest);
-    let led = ranked.iter().find(|ranked| led == Some(ranked.at));
-    sentences.extend(led.and_then(|led| path::sentence(led.label, led.variant)));
+    sentences.extend(at(led).and_then(|led| path::sentence(led.label, led.variant)));
     let reach = |named: &[Named<'_, '_>]| {
         let missing = named.iter().map(|(_, _, variant)| variant.reach()).find(|reach| !reach.is_whole());
         missing.map(|reach| format!("{}.", reach.missing()))
@@ -212,8 +211,7 @@ fn fastest_and_lowest(all: &[Named<'_, '_>], limits: &[AssertedLimit], seed: u64
         sentences.extend(unfinished(&own));
         sentences.extend(reach(&own));
     }
-    let named: Vec<(&str, &VariantResults<'_>)> = bounds.iter().map(|(_, label, bound)| (*label, *bound)).collect();
-    sentences.extend(tradeoff::bounds(&named, &own.iter().map(|(_, _, variant)| *variant).collect::<Vec<_>>()));
+    sentences.extend(tradeoff::bounds(&bounds, &own));
     sentences.extend(unfinished(if is_first { &bounds } else { all }));
     best
 }
@@ -226,10 +224,7 @@ fn compared(
     sentences: &mut Vec<String>,
 ) -> Best {
     let order = |by: fn(&RankedVariant<'_, '_>) -> [f64; 2]| {
-        move |a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>| {
-            let (a, b) = (by(a), by(b));
-            a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
-        }
+        move |a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>| in_turn(by(a), by(b))
     };
     let by_time = order(|ranked| [ranked.completion_s, ranked.peak]);
     let by_peak = order(|ranked| [ranked.peak, ranked.completion_s]);
@@ -315,8 +310,7 @@ fn equally_fast(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>
         _ => may_be_ahead(place, ranked),
     };
     let ties = (0..ranked.len()).filter(|&place| ranked[place].at != fastest.at && may_be_first(place));
-    let ties: Vec<String> = ties.map(|place| format!("`{}`", ranked[place].label)).collect();
-    may_be_too(&ties, "may be as fast", ranked.len())
+    may_be_too(&quoted(ties.map(|place| ranked[place].label)), "may be as fast", ranked.len())
 }
 
 /// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it
@@ -354,17 +348,12 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
 
 /// Number of variants that do not complete, with the reasons, equal ones once. `None` when all do.
 fn unfinished(all: &[Named<'_, '_>]) -> Option<String> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (_, label, variant) in all {
-        let Some(reason) = ends(variant) else { continue };
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, labels)) => labels.push(format!("`{label}`")),
-            None => reasons.push((reason, vec![format!("`{label}`")])),
-        }
-    }
+    let reasons = grouped(all.iter().filter_map(|(_, label, variant)| Some((ends(variant)?, *label))));
     let missing: usize = reasons.iter().map(|(_, labels)| labels.len()).sum();
-    let each = |labels: &[String]| if labels.len() > 1 { "each " } else { "" };
-    let of = |(reason, labels): &(String, Vec<String>)| format!("{} ({}{reason})", some_of(labels), each(labels));
+    let of = |(reason, labels): &(String, Vec<&str>)| {
+        let each = if labels.len() > 1 { "each " } else { "" };
+        format!("{} ({each}{reason})", some_of(&quoted(labels.iter().copied())))
+    };
     let some = some_of(&reasons.iter().map(of).collect::<Vec<_>>());
     match (missing, all) {
         (0, _) => None,

@@ -1,5 +1,7 @@
 //! Where the time goes, in one sentence: the parts of the critical path of the run with the median time.
 
+use itertools::Itertools;
+
 use super::sentence::listed;
 use crate::report::data::VariantResults;
 use crate::report::format::time;
@@ -41,10 +43,9 @@ const NAMED: f64 = 0.05;
 
 /// The run with the median time, the lower of two. `None`: half of the runs or more did not complete.
 pub(in crate::report) fn median_run<'r>(variant: &VariantResults<'r>) -> Option<&'r RunRow> {
-    let mut runs = variant.runs.clone();
     let time = |run: &RunRow| run.reachable_ready_s.unwrap_or(f64::INFINITY);
-    runs.sort_by(|a, b| time(a).total_cmp(&time(b)));
-    runs.get((runs.len().max(1) - 1) / 2).copied().filter(|run| run.path_rule_s.is_some())
+    let mut runs = variant.runs.iter().copied().sorted_by(|a, b| time(a).total_cmp(&time(b)));
+    runs.nth((variant.runs.len().max(1) - 1) / 2).filter(|run| run.path_rule_s.is_some())
 }
 
 /// `On the critical path of the median run, 40.0 of 51.0 min wait for people, …`.
@@ -52,13 +53,9 @@ pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<Stri
     let run = median_run(variant)?;
     let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
     let words = |part: &PathPart| part.texts(std::iter::once(run)).0;
-    let mut parts: Vec<(f64, &str)> = PARTS.iter().filter_map(|part| Some(((part.of)(run)?, words(part)))).collect();
-    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let named: Vec<String> = parts
-        .iter()
-        .filter(|(part, _)| *part >= NAMED * all)
-        .map(|(part, words)| format!("{} {words}", time(*part)))
-        .collect();
+    let parts = PARTS.iter().filter_map(|part| Some(((part.of)(run)?, words(part))));
+    let named = parts.filter(|(part, _)| *part >= NAMED * all).sorted_by(|a, b| b.0.total_cmp(&a.0));
+    let named: Vec<String> = named.map(|(part, words)| format!("{} {words}", time(part))).collect();
     (!named.is_empty())
         .then(|| format!("On the critical path of `{label}` ({} in the median run), {}.", time(all), listed(&named)))
 }

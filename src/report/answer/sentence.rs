@@ -10,6 +10,11 @@ use crate::stats;
 /// Most names in one list.
 const NAMED: usize = 3;
 
+/// Names in backticks.
+pub(in crate::report) fn quoted<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    names.into_iter().map(|name| format!("`{name}`")).collect()
+}
+
 /// `a, b and c`.
 pub(in crate::report) fn listed(items: &[String]) -> String {
     match items {
@@ -54,7 +59,7 @@ pub(in crate::report) fn completion(variant: &VariantResults<'_>, completion_s: 
 /// A time with its unit and the ends of its interval, with enough decimals to distinguish the ends.
 pub(in crate::report) fn with_ends(middle: f64, low: f64, high: f64) -> (String, String, String) {
     let unit = TimeUnit::for_span(middle.abs());
-    let [middle, low, high] = apart(middle / unit.seconds, low / unit.seconds, high / unit.seconds);
+    let [middle, low, high] = apart([middle, low, high].map(|time| time / unit.seconds));
     (format!("{middle} {}", unit.short), low, high)
 }
 

@@ -6,10 +6,13 @@
 
 use std::cmp::Ordering;
 
+use itertools::Itertools;
+
 use super::RankedVariant;
 use super::certainty::in_draws;
+use super::groups::Named;
 use super::sentence::{completion, listed, pulls};
-use crate::report::data::{VariantResults, target_of};
+use crate::report::data::target_of;
 use crate::report::format::{RateUnit, count, time};
 use crate::results::RunRow;
 
@@ -48,38 +51,34 @@ pub(super) fn sentences(ranked: &[RankedVariant<'_, '_>], sentences: &mut Vec<St
     let unit = RateUnit::for_max(link);
     let link_text = unit.text(link);
     let chosen = roomy.iter().min_by(by_time).copied();
-    match chosen {
+    sentences.push(match chosen {
         Some(at) if roomy.len() < order.len() => {
-            let variant = ranked[at].variant;
-            let (runs, all) = (variant.runs.iter().filter(|run| has_room(run)).count(), variant.runs.len());
-            sentences.push(format!(
+            let (runs, all) = (&ranked[at].variant.runs, ranked[at].variant.runs.len());
+            format!(
                 "`{}` is the fastest setting that leaves room on the registry's {link_text} link: its busiest minute \
-                 takes {} (room in {runs} of {all} runs). {}, with a peak of {}.{}",
+                 takes {} (room in {} of {all} runs). {}, with a peak of {}.{}",
                 ranked[at].label,
                 unit.text(minute(at)),
+                runs.iter().filter(|run| has_room(run)).count(),
                 completes(&ranked[at], "It completes"),
                 pulls(ranked[at].peak),
-                missing(&ranked[at])
-            ));
-            sentences.extend(in_draws(variant, "it leaves room on the link", has_room));
+                ranked[at].variant.reach().note()
+            )
         }
-        Some(at) => {
-            let most = order.iter().map(|&at| minute(at)).fold(0.0, f64::max);
-            sentences.push(format!(
-                "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. \
-                 `{}` is the fastest: {}.{}",
-                unit.text(most),
-                ranked[at].label,
-                completes(&ranked[at], "it completes"),
-                missing(&ranked[at])
-            ));
-            sentences.extend(in_draws(ranked[at].variant, "it leaves room on the link", has_room));
-        }
-        None => sentences.push(format!(
+        Some(at) => format!(
+            "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. `{}` \
+             is the fastest: {}.{}",
+            unit.text(order.iter().map(|&at| minute(at)).fold(0.0, f64::max)),
+            ranked[at].label,
+            completes(&ranked[at], "it completes"),
+            ranked[at].variant.reach().note()
+        ),
+        None => format!(
             "Every setting fills the registry's {link_text} link for a minute, or for half of its time.{}",
-            missing(&ranked[fastest])
-        )),
-    }
+            ranked[fastest].variant.reach().note()
+        ),
+    });
+    sentences.extend(chosen.and_then(|at| in_draws(ranked[at].variant, "it leaves room on the link", has_room)));
     sentences.extend(steps(ranked, &order));
     chosen
 }
@@ -92,11 +91,6 @@ fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
     } else {
         format!("{} {}s are ready after {took}", reach.of_all(), target_of([ranked.variant.info]))
     }
-}
-
-fn missing(ranked: &RankedVariant<'_, '_>) -> String {
-    let reach = ranked.variant.reach();
-    if reach.is_whole() { String::new() } else { format!(" {}.", reach.missing()) }
 }
 
 /// The savings and the costs of each step of the setting, from the lowest peak upwards.
@@ -129,9 +123,9 @@ fn steps(ranked: &[RankedVariant<'_, '_>], order: &[usize]) -> Option<String> {
 }
 
 /// The bounds of what any pacing can do, after the user's own strategies, and whose constants they have.
-pub(super) fn bounds(bounds: &[(&str, &VariantResults<'_>)], own: &[&VariantResults<'_>]) -> Option<String> {
-    let first = bounds.first()?.1;
-    let bound = |(label, variant): &(&str, &VariantResults<'_>)| {
+pub(super) fn bounds(bounds: &[Named<'_, '_>], own: &[Named<'_, '_>]) -> Option<String> {
+    let (_, _, first) = bounds.first()?;
+    let bound = |(_, label, variant): &Named<'_, '_>| {
         let peak = variant.median("peak_pulls").map_or_else(String::new, |peak| format!(" (peak {})", count(peak)));
         match variant.ready_time() {
             Some(ready) => format!("`{label}` completes after {}{peak}", time(ready)),
@@ -139,16 +133,10 @@ pub(super) fn bounds(bounds: &[(&str, &VariantResults<'_>)], own: &[&VariantResu
         }
     };
     let product = &first.info.product;
-    let mut others: Vec<&str> = own.iter().map(|variant| variant.info.product.as_str()).collect();
-    others.retain(|other| other != product && !other.is_empty());
-    others.dedup();
-    let differing = match others.len() {
-        0 => String::new(),
-        _ => format!(
-            "; those of {} differ",
-            listed(&others.iter().map(|other| (*other).to_owned()).collect::<Vec<String>>())
-        ),
-    };
+    let others = own.iter().map(|(_, _, variant)| &variant.info.product);
+    let others = others.filter(|other| *other != product && !other.is_empty()).dedup().cloned();
+    let others = listed(&others.collect::<Vec<String>>());
+    let differing = if others.is_empty() { others } else { format!("; those of {others} differ") };
     let whose = match product.as_str() {
         "" => String::new(),
         product => format!(" They have the agents and the control loop of {product}{differing}."),

@@ -15,10 +15,8 @@ use crate::units::counted;
 pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let of_samples = record.samples.iter().filter(|sample| sample.count > 1);
     let fits = of_samples.map(|sample| (format!("fit-{}", sample.name), fit::draw(sample, sheet)));
-    let rates = record.rates.as_ref().and_then(|rates| rates::draw(rates, sheet));
-    let rates = rates.map(|canvas| ("rates".to_owned(), canvas));
-    let prediction = record.prediction.as_ref();
-    let prediction = prediction.map(|found| ("prediction".to_owned(), prediction::draw(found, sheet)));
+    let rates = record.rates.as_ref().and_then(|rates| Some(("rates".to_owned(), rates::draw(rates, sheet)?)));
+    let prediction = record.prediction.iter().map(|found| ("prediction".to_owned(), prediction::draw(found, sheet)));
     fits.chain(rates).chain(prediction).collect()
 }
 
@@ -26,16 +24,14 @@ pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(Strin
 #[must_use]
 pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
     let mut text = String::new();
-    for source in &record.sources {
-        text.push_str(&wrapped(&format!("{} ({}): {}", source.file, source.kind, source.has), width, "  "));
-    }
+    let read = record.sources.iter().map(|source| format!("{} ({}): {}", source.file, source.kind, source.has));
+    text.extend(read.map(|source| wrapped(&source, width, "  ")));
     if !record.left_out.is_empty() {
         text.push_str("\nleft out\n");
         let counts: Vec<String> = record.left_out.iter().map(|row| format!("  {}", count(row.count as f64))).collect();
         let wide = counts.iter().map(String::len).max().unwrap_or(0);
-        for (number, row) in counts.iter().zip(&record.left_out) {
-            text.push_str(&format!("{number:>wide$}  {}\n", row.reason));
-        }
+        let rows = counts.iter().zip(&record.left_out);
+        text.extend(rows.map(|(number, row)| format!("{number:>wide$}  {}\n", row.reason)));
     }
     if !record.samples.is_empty() {
         text.push_str("\nmeasured\n");
@@ -43,12 +39,8 @@ pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
         text.push_str("\nfits\n");
         text.push_str(&fits(record));
     }
-    if let Some(rates) = &record.rates {
-        text.push_str(&of_rates(rates, width));
-    }
-    if let Some(prediction) = &record.prediction {
-        text.push_str(&of_prediction(prediction, width));
-    }
+    text.extend(record.rates.iter().map(|rates| of_rates(rates, width)));
+    text.extend(record.prediction.iter().map(|prediction| of_prediction(prediction, width)));
     for warning in &record.warnings {
         text.push('\n');
         text.push_str(&wrapped(&format!("warning: {warning}"), width, "  "));

@@ -74,17 +74,13 @@ pub(super) fn dots(
 }
 
 fn headline(variant: &VariantResults<'_>) -> String {
-    match (variant.ready_time(), variant.median_interval(READY_TIME)) {
-        (Some(median), Some((low, high))) if low < high => time_with_interval(median, low, high),
-        (Some(median), _) => time(median),
-        (None, _) => match (variant.finished(), variant.unfinished()) {
-            (0, Some(run)) => match variant.runs.len() {
-                1 => format!("the run {}", ended(run.outcome)),
-                runs => format!("all {runs} runs {}", ended(run.outcome)),
-            },
-            (finished, _) => format!("{finished} of {} finished", variant.runs.len()),
+    variant.ready_text().unwrap_or_else(|| match (variant.finished(), variant.unfinished()) {
+        (0, Some(run)) => match variant.runs.len() {
+            1 => format!("the run {}", ended(run.outcome)),
+            runs => format!("all {runs} runs {}", ended(run.outcome)),
         },
-    }
+        (finished, _) => format!("{finished} of {} finished", variant.runs.len()),
+    })
 }
 
 /// Number of finished runs, if not all finished, as far as the headline does not say so.

@@ -145,9 +145,7 @@ fn plot<'c>(
         let place = |(at, value): Position| (x.at(at), y.at(value));
         let points: Vec<Position> = curve.points.iter().map(|&point| place(point)).collect();
         let colour = variant.style.colour();
-        if points.len() > 1 {
-            canvas.path(decimate(&points, 2.0), Stroke::solid(colour, 2.0));
-        }
+        canvas.path(decimate(&points, 2.0), Stroke::solid(colour, 2.0));
         if let Some(end) = curve.end {
             canvas.dot(place(end), 3.5, colour, 1.0);
         }

@@ -2,6 +2,7 @@
 
 use crate::report::names;
 use crate::report::prelude::*;
+use crate::stats::in_turn;
 
 const ROW: f64 = 19.0;
 const HEADING: f64 = 24.0;
@@ -14,11 +15,9 @@ const VALUES: f64 = 138.0;
 /// The number of each variant, from 1 in the order of completion times and peaks; variants without a median time come
 /// last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
-    let key = |at: &usize| {
-        let of = |measure| variants[*at].median(measure).unwrap_or(f64::INFINITY);
-        (of(READY_TIME), of("peak_pulls"))
-    };
-    let order = (0..variants.len()).sorted_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
+    let key =
+        |at: &usize| [READY_TIME, "peak_pulls"].map(|measure| variants[*at].median(measure).unwrap_or(f64::INFINITY));
+    let order = (0..variants.len()).sorted_by(|a, b| in_turn(key(a), key(b)));
     let mut numbers = vec![0; variants.len()];
     for (number, at) in (1..).zip(order) {
         numbers[at] = number;

@@ -84,9 +84,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let mut canvas = page_of_run(results, &head, bottom + 62.0 + FOOTER);
     let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) { "" } else { " (no run pulls an image)" };
     let note = format!("concurrent image pulls{pulls}; above each panel: median peak · median completion time");
-    for (at, line) in in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2).iter().enumerate() {
-        write(&mut canvas, line, (MARGIN, TOP - 2.0 + 15.0 * at as f64), SMALL, INK, Align::Left);
-    }
+    let lines = in_lines(&note, SMALL, Weight::Regular, sheet.inner(), 2);
+    write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
     if !grid.title.is_empty() {
         write(&mut canvas, &grid.title, (left, TOP + 26.0), SMALL, MUTED, Align::Left);
         for (at, column) in grid.columns.iter().enumerate() {
@@ -107,7 +106,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     for panel in &grid.panels {
         let area = area(panel);
         let (x, y) = (Scale { from: area.left, to: area.right, ..x }, Scale { from: area.bottom, to: area.top, ..y });
-        draw_panel(&mut canvas, panel, (area, tiny), &x, &y, lowest(panel.column) == Some(panel.row));
+        draw_panel(&mut canvas, panel, (&x, &y), tiny, lowest(panel.column) == Some(panel.row));
     }
     let middle = f64::midpoint(left, sheet.px() - MARGIN);
     let axis = format!("time since {}", results.start());
@@ -190,14 +189,8 @@ fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
     Scale { low: scale.low.min(1.0), ..scale }
 }
 
-fn draw_panel(
-    canvas: &mut Canvas,
-    panel: &GridPanel<'_, '_>,
-    (area, tiny): (Area, f64),
-    x: &Scale,
-    y: &Scale,
-    lowest: bool,
-) {
+fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, (x, y): (&Scale, &Scale), tiny: f64, lowest: bool) {
+    let area = Area { left: x.from, top: y.to, right: x.to, bottom: y.from };
     let variant = panel.variant;
     for tick in pulls_ticks(y) {
         let at = y.at(tick.value);

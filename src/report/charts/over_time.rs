@@ -87,6 +87,14 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
 }
 
 impl CurveQuantity {
+    /// Ticks for all of `variants` on one axis, including capacities that do not flatten the curves.
+    fn ticks(&self, variants: &[VariantResults<'_>], heights: &[f64], most: usize) -> Vec<AxisTick> {
+        let greatest = heights.iter().copied().fold(0.0, f64::max);
+        let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
+        let limit = variants.iter().filter_map(self.capacity).filter(shown).fold(0.0, f64::max);
+        scaled(ticks_from_zero(greatest.max(limit) / self.unit.0, most, self.whole), self.unit.0)
+    }
+
     /// The peak of a variant for order and key.
     fn peak_of(&self, variant: &VariantResults<'_>) -> f64 {
         variant.median(self.peak).unwrap_or(0.0)
@@ -135,16 +143,16 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     }
     let mut head = Head { subject: quantity.title, findings: (quantity.findings)(&variants), note };
     if overlay {
-        let ticks = value_ticks(&variants, &heights, 7, quantity);
-        return overlaid(results, quantity, &variants, &head, longest, &ticks);
+        let axes = PlotAxes { span: longest, ticks: quantity.ticks(&variants, &heights, 7) };
+        return overlaid(results, quantity, &variants, &head, &axes);
     }
-    let own = |at: usize| value_ticks(&variants[at..=at], &heights[at..=at], 4, quantity);
-    let shared = value_ticks(&variants, &heights, 4, quantity);
-    let panel = |at: usize| PanelAxes {
+    let own = |at: usize| quantity.ticks(&variants[at..=at], &heights[at..=at], 4);
+    let shared = quantity.ticks(&variants, &heights, 4);
+    let panel = |at: usize| PlotAxes {
         span: if alike { longest } else { spans[at] },
         ticks: if own_values { own(at) } else { shared.clone() },
     };
-    let axes: Vec<PanelAxes> = (0..variants.len()).map(panel).collect();
+    let axes: Vec<PlotAxes> = (0..variants.len()).map(panel).collect();
     in_panels(results, quantity, &variants, &mut head, &axes, own_values)
 }
 
@@ -154,8 +162,7 @@ fn overlaid(
     quantity: &CurveQuantity,
     variants: &[VariantResults<'_>],
     head: &Head<'_>,
-    span: f64,
-    ticks: &[AxisTick],
+    axes: &PlotAxes,
 ) -> Canvas {
     let height = 540.0;
     let sheet = results.sheet();
@@ -170,9 +177,9 @@ fn overlaid(
     let (key_right, key_below) = key_room(sheet, &entries);
     let area = Area::of_page(sheet, height, 50.0, key_right);
     let mut canvas = page_of_run(results, head, height + key_below);
-    let plot = Plot::new(area, span, ticks, quantity);
+    let plot = Plot::new(area, axes, quantity);
     let dense = density_note(variants.iter().any(|variant| plot.envelope(variant).is_some()));
-    value_axis(&mut canvas, area, &plot.y, ticks, &format!("{}{}{dense}", quantity.axis, quantity.point_note));
+    value_axis(&mut canvas, area, &plot.y, &axes.ticks, &format!("{}{}{dense}", quantity.axis, quantity.point_note));
     // High peaks first, so that low ones are drawn over them.
     let order = variants.iter().sorted_by(|a, b| quantity.peak_of(b).total_cmp(&quantity.peak_of(a))).collect_vec();
     order.iter().for_each(|variant| plot.band(&mut canvas, variant));
@@ -184,8 +191,8 @@ fn overlaid(
     canvas
 }
 
-/// The end of a panel's time axis, and the ticks of its value axis.
-struct PanelAxes {
+/// The end of a plot's time axis, and the ticks of its value axis.
+struct PlotAxes {
     span: f64,
     ticks: Vec<AxisTick>,
 }
@@ -196,23 +203,22 @@ fn in_panels(
     quantity: &CurveQuantity,
     variants: &[VariantResults<'_>],
     head: &mut Head<'_>,
-    axes: &[PanelAxes],
+    axes: &[PlotAxes],
     own_values: bool,
 ) -> Canvas {
     let labels = axes.iter().flat_map(|axes| &axes.ticks).map(|tick| &tick.label);
     let widest = widest(labels, SMALL, Weight::Regular);
     let (areas, height) = panels(results.sheet(), variants.len(), own_values.then_some(widest));
-    let plot = |at: usize| Plot::new(areas[at], axes[at].span, &axes[at].ticks, quantity);
-    let plots: Vec<Plot<'_>> = (0..variants.len()).map(plot).collect();
+    let plot = |(area, axes): (&Area, &PlotAxes)| Plot::new(*area, axes, quantity);
+    let plots: Vec<Plot<'_>> = areas.iter().zip(axes).map(plot).collect();
     let dense = density_note(plots.iter().zip(variants).any(|(plot, variant)| plot.envelope(variant).is_some()));
     head.note.push_str(dense);
     let mut canvas = page_of_run(results, head, height);
     let tops: Vec<f64> = axes.iter().map(|axes| axes.ticks.last().expect("there are ticks").value).collect();
     let link = link_note(variants, &tops, quantity);
     let note = format!("{}{link} over time since {}{}", quantity.axis, results.start(), quantity.point_note);
-    for (at, line) in in_lines(&note, SMALL, Weight::Regular, results.sheet().inner(), 2).iter().enumerate() {
-        write(&mut canvas, line, (MARGIN, TOP - 2.0 + 15.0 * at as f64), SMALL, INK, Align::Left);
-    }
+    let lines = in_lines(&note, SMALL, Weight::Regular, results.sheet().inner(), 2);
+    write_lines(&mut canvas, &lines, (MARGIN, TOP - 2.0), 15.0, SMALL, INK);
     let names = panel_names(variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(variants).enumerate() {
         let (plot, ticks) = (&plots[at], &axes[at].ticks);
@@ -245,19 +251,6 @@ fn height_of(variant: &VariantResults<'_>, quantity: &CurveQuantity) -> f64 {
 fn differ(heights: &[f64]) -> bool {
     let (low, high) = span(&heights.iter().copied().filter(|height| *height > 0.0).collect::<Vec<_>>());
     low > 0.0 && high > SHARED_VALUE * low
-}
-
-/// Ticks for all of `variants` on one axis, including capacities that do not flatten the curves.
-fn value_ticks(
-    variants: &[VariantResults<'_>],
-    heights: &[f64],
-    most: usize,
-    quantity: &CurveQuantity,
-) -> Vec<AxisTick> {
-    let greatest = heights.iter().copied().fold(0.0, f64::max);
-    let shown = |capacity: &f64| *capacity <= CAPACITY_SHOWN * greatest;
-    let limit = variants.iter().filter_map(quantity.capacity).filter(shown).fold(0.0, f64::max);
-    scaled(ticks_from_zero(greatest.max(limit) / quantity.unit.0, most, quantity.whole), quantity.unit.0)
 }
 
 /// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
@@ -330,13 +323,9 @@ struct Plot<'q> {
 }
 
 impl<'q> Plot<'q> {
-    fn new(area: Area, span: f64, ticks: &[AxisTick], quantity: &'q CurveQuantity) -> Self {
-        Self {
-            area,
-            x: Scale::from_zero(span, area.left, area.right),
-            y: Scale::to_last(ticks, area.bottom, area.top),
-            quantity,
-        }
+    fn new(area: Area, axes: &PlotAxes, quantity: &'q CurveQuantity) -> Self {
+        let x = Scale::from_zero(axes.span, area.left, area.right);
+        Self { area, x, y: Scale::to_last(&axes.ticks, area.bottom, area.top), quantity }
     }
 
     fn steps(&self, variant: &VariantResults<'_>, value: impl Fn(&TimelineRow) -> f64) -> Vec<Position> {

@@ -24,14 +24,19 @@ fn values(variants: &[&VariantResults<'_>], measure: &str) -> Vec<f64> {
 /// Room below and above the values of a logarithmic axis, as factors.
 const ROOM: [f64; 2] = [1.3, 1.3];
 
-/// The peak of pulls of each run.
-pub(super) fn pulls(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    counted(variants, "peak_pulls", "peak concurrent image pulls", area)
-}
-
-/// The clusters that received a defective revision, of each run.
-pub(super) fn exposed(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    counted(variants, "exposed_targets", "clusters exposed to the defective revision", area)
+/// The panel of a measure over the runs, or of [`FINISHING`].
+pub(super) fn of(measure: &'static str, variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+    match measure {
+        FINISHING => finishing(area),
+        EGRESS => egress(variants, area),
+        READY_TIME => of_time(variants, measure, ("completion time in {}", "completion time (logarithmic)"), area),
+        "egress_busy_s" => {
+            let titles = ("time with a full registry link in {}", "time with a full registry link (logarithmic)");
+            of_time(variants, measure, titles, area)
+        }
+        "exposed_targets" => counted(variants, measure, "clusters exposed to the defective revision", area),
+        _ => counted(variants, measure, "peak concurrent image pulls", area),
+    }
 }
 
 fn counted(variants: &[&VariantResults<'_>], measure: &'static str, title: &str, area: Area) -> MeasurePanel {
@@ -42,9 +47,10 @@ fn counted(variants: &[&VariantResults<'_>], measure: &'static str, title: &str,
 }
 
 /// The peak of the registry's egress of each run.
-pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    let measure = "egress_peak_1s_bytes_per_s";
-    let values = values(variants, measure);
+pub(super) const EGRESS: &str = "egress_peak_1s_bytes_per_s";
+
+fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+    let values = values(variants, EGRESS);
     let (_, high) = span(&values);
     let mut capacities = links(variants.iter().copied());
     capacities.retain(|capacity| *capacity <= CAPACITY_SHOWN * high);
@@ -64,14 +70,14 @@ pub(super) fn egress(variants: &[&VariantResults<'_>], area: Area) -> MeasurePan
         }
     };
     let title = format!("peak registry egress over 1 s in {}{}{dashed}", unit.name, scale.note());
-    MeasurePanel { measure, title, capacities, scale, ticks }
+    MeasurePanel { measure: EGRESS, title, capacities, scale, ticks }
 }
 
 /// The share of runs that finish, which is no measure of a run.
 pub(super) const FINISHING: &str = "finishing";
 
 /// The share of runs that finish, with its exact 95% interval.
-pub(super) fn finishing(_: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
+fn finishing(area: Area) -> MeasurePanel {
     MeasurePanel {
         measure: FINISHING,
         title: "runs that finish, with the 95% CI of their share".to_owned(),
@@ -79,21 +85,6 @@ pub(super) fn finishing(_: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
         scale: Scale::from_zero(1.0, area.bottom, area.top),
         ticks: percent_ticks([0, 25, 50, 75, 100]),
     }
-}
-
-/// For how long the registry's link is full, of each run.
-pub(super) fn full_link(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    of_time(
-        variants,
-        "egress_busy_s",
-        ("time with a full registry link in {}", "time with a full registry link (logarithmic)"),
-        area,
-    )
-}
-
-/// The completion time of finished runs.
-pub(super) fn completion(variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
-    of_time(variants, READY_TIME, ("completion time in {}", "completion time (logarithmic)"), area)
 }
 
 /// A time, with the titles of its linear and its logarithmic axis.

@@ -82,12 +82,11 @@ fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<St
         |run: &RunRow| (0..PARTS.len()).filter_map(|at| Some((at, share(run, at)?))).max_by(|a, b| a.1.total_cmp(&b.1));
     let found: Vec<(usize, f64)> = paths.iter().flatten().filter_map(|run| largest(run)).collect();
     let Some(&(part, _)) = found.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
-    let same = found.iter().filter(|(other, _)| *other == part).count();
     let shares: Vec<f64> = found.iter().filter(|(other, _)| *other == part).map(|(_, share)| *share).collect();
     let (low, high) = span(&shares);
     let name = PARTS[part].texts(paths.iter().flatten().copied()).1;
     let of = |share: f64| percent((share * 100.0).round() / 100.0);
-    vec![match (variants.len(), same) {
+    vec![match (variants.len(), shares.len()) {
         (1, _) => format!("{} of the time goes to {name}", of(high)),
         (all, same) if all == same => {
             format!("In every variant, the largest part of the time goes to {name}: {} to {}", of(low), of(high))

@@ -57,20 +57,13 @@ fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
             _ => -1e12 * targets.saturating_sub(times.len()) as f64,
         },
         detail: match times.last() {
-            Some(&last) if all => format!("{}this run {}", result(variant), time(last)),
+            Some(&last) if all => {
+                variant.ready_text().into_iter().chain([format!("this run {}", time(last))]).join("; ")
+            }
             Some(_) => format!("{} of {} ready", count(times.len() as f64), count(targets as f64)),
             None => "none ready".to_owned(),
         },
     }
-}
-
-/// `5.23 min [5.21–5.38]; `: the median over runs with its interval.
-fn result(variant: &VariantResults<'_>) -> String {
-    let of_interval = |median: f64| match variant.median_interval(READY_TIME) {
-        Some((low, high)) if low < high => time_with_interval(median, low, high),
-        _ => time(median),
-    };
-    variant.ready_time().map_or_else(String::new, |median| format!("{}; ", of_interval(median)))
 }
 
 /// When each cluster that ever was ready on the new revision was, sorted.

@@ -5,6 +5,7 @@
 
 use crate::report::charts::over_time::panel_time;
 use crate::report::prelude::*;
+use crate::results::ClusterRow;
 
 /// Most stages of a variant that is shown, and most variants.
 const STAGES_MAX: usize = 12;
@@ -24,7 +25,7 @@ const KEY: [(&str, Colour); 3] = [
 ];
 
 /// One stage of the displayed run, in seconds of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct StageSpan {
     name: String,
     clusters: usize,
@@ -56,46 +57,42 @@ impl StageSpan {
     }
 }
 
-/// The stages in the order in which they began; those that never did last, in the order of their clusters.
+/// The stages in the order in which they began; those that never did last, in the order of their clusters. None where
+/// there are more than anyone would read.
 fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
-    let mut stages: Vec<StageSpan> = Vec::new();
-    for cluster in variant.clusters.iter().filter(|cluster| !cluster.stage.is_empty()) {
-        let place = stages.iter().position(|stage| stage.name == cluster.stage).unwrap_or(stages.len());
-        if place == stages.len() {
-            if place > STAGES_MAX {
-                break;
-            }
-            stages.push(StageSpan { name: cluster.stage.clone(), ..StageSpan::default() });
-        }
-        let stage = &mut stages[place];
-        stage.clusters += 1;
-        if let Some(at) = cluster.told_s {
-            stage.told = Some(stage.told.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
-        }
-        if let Some(at) = cluster.ready_s {
-            (stage.ready, stage.last_ready) = (stage.ready + 1, stage.last_ready.max(at));
-        }
+    let clusters = || variant.clusters.iter().filter(|cluster| !cluster.stage.is_empty());
+    if clusters().map(|cluster| &cluster.stage).unique().nth(STAGES_MAX).is_some() {
+        return Vec::new();
     }
-    stages.sort_by(|a, b| a.begin().total_cmp(&b.begin()));
-    stages
+    let span = |(name, clusters): (&String, Vec<&&ClusterRow>)| {
+        let ready: Vec<f64> = clusters.iter().filter_map(|cluster| cluster.ready_s).collect();
+        StageSpan {
+            name: name.clone(),
+            clusters: clusters.len(),
+            ready: ready.len(),
+            told: clusters.iter().filter_map(|cluster| cluster.told_s).minmax_by(f64::total_cmp).into_option(),
+            last_ready: ready.into_iter().fold(0.0, f64::max),
+        }
+    };
+    let stages = grouped(clusters().map(|cluster| (&cluster.stage, cluster))).into_iter().map(span);
+    stages.sorted_by(|a, b| a.begin().total_cmp(&b.begin())).collect()
 }
+
+/// A variant with its stages.
+type Staged<'v> = (&'v VariantResults<'v>, Vec<StageSpan>);
 
 /// Draws the chart. `None` where no variant has stages, or too many have them.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
-    let variants: Vec<(VariantResults<'_>, Vec<StageSpan>)> = results
-        .variants()
-        .into_iter()
-        .map(|variant| (stages(&variant), variant))
-        .filter(|(stages, _)| (2..=STAGES_MAX).contains(&stages.len()))
-        .map(|(stages, variant)| (variant, stages))
-        .collect();
+    let all = results.variants();
+    let staged = all.iter().map(|variant| (variant, stages(variant)));
+    let variants: Vec<Staged<'_>> = staged.filter(|(_, stages)| (2..=STAGES_MAX).contains(&stages.len())).collect();
     if variants.is_empty() || variants.len() > PANELS_MAX {
         return None;
     }
     let sheet = results.sheet();
     let columns = if sheet.is_narrow() { 1 } else { variants.len().min(2) };
     let width = (sheet.inner() - GAP * (columns - 1) as f64) / columns as f64;
-    let left_out = match results.variants().len() - variants.len() {
+    let left_out = match all.len() - variants.len() {
         0 => String::new(),
         1 => format!("; left out: 1 variant without 2 to {STAGES_MAX} stages"),
         some => format!("; left out: {some} variants without 2 to {STAGES_MAX} stages"),
@@ -103,13 +100,9 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let head = Head {
         subject: "Stages over time",
         findings: finding(&variants),
-        note: extent(&results.variants())
-            + &results.replicate_of("shown")
-            + "; time axes differ between panels"
-            + &left_out,
+        note: extent(&all) + &results.replicate_of("shown") + "; time axes differ between panels" + &left_out,
     };
-    let lines =
-        |row: &[(VariantResults<'_>, Vec<StageSpan>)]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
+    let lines = |row: &[Staged<'_>]| row.iter().map(|(_, stages)| stages.len()).max().unwrap_or(0);
     let heights = variants.chunks(columns).map(|row| HEADING + ROW * lines(row) as f64 + AXIS).collect_vec();
     let top = TOP + if sheet.is_narrow() { 42.0 } else { 26.0 };
     let mut canvas = page_of_run(results, &head, top + heights.iter().sum::<f64>() + FOOTER);
@@ -159,7 +152,7 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
 }
 
 /// Whether stages overlap.
-fn finding(variants: &[(VariantResults<'_>, Vec<StageSpan>)]) -> Vec<String> {
+fn finding(variants: &[Staged<'_>]) -> Vec<String> {
     let overlaps = |pair: &[StageSpan]| {
         let [before, next] = pair else { return false };
         next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
@@ -195,9 +188,9 @@ mod tests {
         assert_eq!((canary.told, canary.last_ready), (Some((10.0, 14.0)), 70.0));
         assert_eq!((rest.told, rest.end()), (Some((100.0, 104.0)), 160.0));
         assert!(canary.label().ends_with(" ready)") && !rest.label().contains("ready"), "{}", canary.label());
-        let open = finding(&[(variants[0].clone(), stages(&variants[0]))]);
+        let open = finding(&[(&variants[0], stages(&variants[0]))]);
         assert_eq!(open, ["Stages begin before the one before is ready"], "the canary never is");
-        let ready = finding(&[(variants[1].clone(), stages(&variants[1]))]);
+        let ready = finding(&[(&variants[1], stages(&variants[1]))]);
         assert_eq!(ready, ["No stage begins before the one before it is ready"]);
         for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
             results.width = width;

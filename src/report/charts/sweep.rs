@@ -6,7 +6,7 @@
 //! Where runs did not finish, the first panel has the share that did: without it, the other panels mislead. A link that
 //! a variant fills bounds the peak of egress, so the time for which it is full takes its place.
 
-use crate::report::charts::panel::{FINISHING, MeasurePanel, completion, egress, exposed, finishing, full_link, pulls};
+use crate::report::charts::panel::{self, EGRESS, FINISHING, MeasurePanel};
 use crate::report::prelude::*;
 use crate::report::swept::{SweepAxis, SweepLine};
 
@@ -80,19 +80,18 @@ fn draw(
         lines.iter().flat_map(|line| line.points.iter().map(|(_, variant)| *variant)).collect();
     let is_exposed = shown.iter().any(|variant| variant.exposed());
     let is_full = |variant: &&VariantResults<'_>| {
-        let peak = variant.median("egress_peak_1s_bytes_per_s");
+        let peak = variant.median(EGRESS);
         variant.info.registry_egress_bytes_per_s.zip(peak).is_some_and(|(link, peak)| peak >= findings::FULL * link)
     };
-    let of = |quantity: fn(&[&VariantResults<'_>], Area) -> MeasurePanel| quantity;
-    let quantities = [
-        shown.iter().any(|variant| unfinished(variant)).then_some(of(finishing)),
-        is_exposed.then_some(of(exposed)),
-        Some(of(pulls)),
-        (!is_exposed).then_some(of(if shown.iter().any(is_full) { full_link } else { egress })),
-        shown.iter().any(|variant| variant.ready_time().is_some()).then_some(of(completion)),
+    let measures = [
+        shown.iter().any(|variant| !variant.is_whole()).then_some(FINISHING),
+        is_exposed.then_some("exposed_targets"),
+        Some("peak_pulls"),
+        (!is_exposed).then_some(if shown.iter().any(is_full) { "egress_busy_s" } else { EGRESS }),
+        shown.iter().any(|variant| variant.ready_time().is_some()).then_some(READY_TIME),
     ];
     let panels: Vec<MeasurePanel> =
-        quantities.into_iter().flatten().enumerate().map(|(at, quantity)| quantity(&shown, area(at))).collect();
+        measures.into_iter().flatten().enumerate().map(|(at, measure)| panel::of(measure, &shown, area(at))).collect();
     let last = panels.len() - 1;
     let (inset, step) = beside(axis.numeric, axis.values.len(), lines.len(), right - left);
     let places = (0..lines.len()).collect();
@@ -142,10 +141,6 @@ fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) 
 /// Labels of values that are not quantities may need a second line.
 fn second_line(axis: &SweepAxis<'_>) -> f64 {
     if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric { SECOND_LINE } else { 0.0 }
-}
-
-fn unfinished(variant: &VariantResults<'_>) -> bool {
-    !variant.is_whole()
 }
 
 struct Drawing<'d> {

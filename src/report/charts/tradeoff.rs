@@ -137,13 +137,15 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         let above = if sheet.is_narrow() { 29.0 } else { 13.0 };
         write(&mut canvas, "too few runs finished", (left + 10.0, area.top - above), SMALL, INK, Align::Left);
     }
-    for (from, to) in joined(&dots, &quantities) {
+    let lines = joined(&dots, &quantities);
+    for &(from, to) in &lines {
         canvas.line(from, to, Stroke::solid(GRID, 2.0));
     }
     for dot in &dots {
         draw_dot(&mut canvas, dot, measure, &x, &y);
     }
-    label_dots(&mut canvas, &dots, &groups, &joined(&dots, &quantities), area, (numbered, strip_name));
+    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, &dots, numbered, strip_name)).collect();
+    label_blocks(&mut canvas, &blocks, &lines, area);
     if numbered {
         key_table::draw(&mut canvas, sheet, &variants, PLOT);
     }
@@ -273,17 +275,13 @@ impl<'d> Block<'d> {
         let below = y + 3.0 + further;
         let beside = |share: f64| y - self.height * share;
         let (right, left, middle) = (x + aside, x - aside - self.width, x - self.width / 2.0);
+        let aside = |further: f64| if step.is_multiple_of(2) { right + further } else { left - further };
         let (left, top) = match step % 12 {
-            0 => (right, above),
-            1 => (left, above),
-            2 => (right, below),
-            3 => (left, below),
-            4 => (right + further, beside(0.75)),
-            5 => (left - further, beside(0.75)),
-            6 => (right + further, beside(0.5)),
-            7 => (left - further, beside(0.5)),
-            8 => (right + further, beside(0.25)),
-            9 => (left - further, beside(0.25)),
+            0 | 1 => (aside(0.0), above),
+            2 | 3 => (aside(0.0), below),
+            4 | 5 => (aside(further), beside(0.75)),
+            6 | 7 => (aside(further), beside(0.5)),
+            8 | 9 => (aside(further), beside(0.25)),
             10 => (middle, above - self.reach - 3.0),
             _ => (middle, below + self.reach),
         };
@@ -336,15 +334,7 @@ fn beads((a, b): (Position, Position)) -> impl Iterator<Item = [f64; 4]> {
 }
 
 /// Places each name where it touches no dot, no other name and no line to one.
-fn label_dots(
-    canvas: &mut Canvas,
-    dots: &[Dot<'_>],
-    groups: &[Vec<usize>],
-    joined: &[(Position, Position)],
-    area: Area,
-    (numbered, strip): (bool, f64),
-) {
-    let blocks: Vec<Block<'_>> = groups.iter().map(|group| Block::of(group, dots, numbered, strip)).collect();
+fn label_blocks(canvas: &mut Canvas, blocks: &[Block<'_>], joined: &[(Position, Position)], area: Area) {
     let around = |block: &Block<'_>| {
         let ((x, y), reach) = (block.at, block.reach);
         [x - reach, y - reach, x + reach, y + reach]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::chosen;
 use crate::report::data::{Results, VariantResults};
-use crate::results::{ClusterRow, PassRow, RunKey, StatusRow};
+use crate::results::{ClusterRow, RunKey, Tables};
 
 /// The track of the scheduler's passes, and that of statuses; clusters follow.
 const PASSES: usize = 1;
@@ -31,8 +31,8 @@ pub fn write_trace(results: &Results, variants: &[String], out: &mut dyn Write) 
         let (writer, process) = (&mut writer, process + 1);
         let replicate = variant.displayed.map_or(0, |run| run.replicate);
         writer.named("process_name", process, 0, &format!("{}, replicate {replicate}", variant.name()))?;
-        passes(writer, process, of_variant(&results.tables.passes, variant))?;
-        statuses(writer, process, of_variant(&results.tables.statuses, variant))?;
+        passes(writer, process, &results.tables, variant)?;
+        statuses(writer, process, &results.tables, variant)?;
         counters(writer, process, variant)?;
         clusters(writer, process, variant)?;
     }
@@ -67,13 +67,9 @@ fn of_variant<'r, Row>(rows: &'r [(RunKey, Row)], variant: &VariantResults<'_>) 
     rows.iter().filter(|(key, _)| key.variant == variant.name()).map(|(_, row)| row)
 }
 
-fn passes<'r>(
-    writer: &mut EventWriter<'_>,
-    process: usize,
-    passes: impl Iterator<Item = &'r PassRow>,
-) -> io::Result<()> {
+fn passes(writer: &mut EventWriter<'_>, process: usize, of: &Tables, variant: &VariantResults<'_>) -> io::Result<()> {
     writer.named("thread_name", process, PASSES, "scheduler")?;
-    for pass in passes {
+    for pass in of_variant(&of.passes, variant) {
         writer.event(&json!({
             "ph": "X", "cat": "scheduler", "name": if pass.passes > 1 { "passes" } else { "pass" },
             "pid": process, "tid": PASSES, "ts": micros(pass.t_s), "dur": micros(pass.duration_s),
@@ -84,13 +80,9 @@ fn passes<'r>(
     Ok(())
 }
 
-fn statuses<'r>(
-    writer: &mut EventWriter<'_>,
-    process: usize,
-    statuses: impl Iterator<Item = &'r StatusRow>,
-) -> io::Result<()> {
+fn statuses(writer: &mut EventWriter<'_>, process: usize, of: &Tables, variant: &VariantResults<'_>) -> io::Result<()> {
     writer.named("thread_name", process, STATUSES, "statuses")?;
-    for status in statuses {
+    for status in of_variant(&of.statuses, variant) {
         writer.event(&json!({
             "ph": "i", "s": "t", "cat": "status",
             "name": format!("{} {}={}", status.object, status.condition, status.status),

@@ -2,9 +2,8 @@
 
 use itertools::Itertools;
 
-use super::markup::{escaped, isolated, swatch};
-use super::table::VariantLabel;
-use crate::report::data::{DisplayedRun, Results, VariantResults, links};
+use super::markup::{escaped, isolated, plain_table, section, swatch};
+use crate::report::data::{DisplayedRun, Results, VariantResults, links, range_of};
 use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 use crate::units::counted;
@@ -15,7 +14,7 @@ const HELD_SHOWN: usize = 3;
 const OPEN: usize = 3;
 
 /// A line for each variant with runs that did not complete, which opens to the full texts; empty when all did.
-pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
+pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> String {
     let mut boxes = String::new();
     let missing = variants.iter().filter(|variant| !variant.is_whole()).count();
     let open = if missing <= OPEN { " open" } else { "" };
@@ -31,18 +30,16 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
         counts.extend((late > 0).then(|| format!("<strong>{late} timed out</strong>")));
         let unfinished = variant.runs.iter().filter(|run| !run.is_done());
         let left = unfinished.map(|run| run.reachable_targets - run.targets_done).minmax();
-        let (low, high) = left.into_option().unwrap_or_default();
+        let shown = range_of(left.into_option().unwrap_or_default());
         let targets = variant.runs.iter().map(|run| run.reachable_targets).max().unwrap_or(0);
         let reachable = if variant.reach().is_whole() { "" } else { "reachable " };
-        let shown =
-            if low == high { count(low as f64) } else { format!("{}–{}", count(low as f64), count(high as f64)) };
         let held = held(variant);
         let runs = counted(variant.runs.len(), "run");
         let rules = held.iter().filter(|(run, _)| !run.held_detail.is_empty()).map(|(run, _)| run.held_by.as_str());
         boxes.push_str(&format!(
             "<details class=\"held\"{open}><summary>{} <strong>{}</strong> <span>{} of {runs}</span> <span>{}</span></summary>\n<p>Of {runs}: {}. Not updated: {shown} of {} {reachable}clusters.</p>",
-            swatch(name.style),
-            escaped(&name.label),
+            swatch(variant.style),
+            escaped(name),
             stalled + late,
             escaped(&rules.unique().join(", ")),
             counts.join(", "),
@@ -71,18 +68,16 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[VariantLabel]
     } else {
         ""
     };
-    format!(
-        "<section id=\"unfinished\" aria-labelledby=\"unfinished-title\"><h2 id=\"unfinished-title\">Unfinished variants and the rules that block them</h2>\n{note}<div class=\"boxes\">{boxes}</div></section>\n"
-    )
+    let boxes = format!("{note}<div class=\"boxes\">{boxes}</div>");
+    section("unfinished", "Unfinished variants and the rules that block them", &boxes)
 }
 
 /// A run for each distinct reason that blocked one, with its number of runs; the most common first.
 fn held<'r>(variant: &VariantResults<'r>) -> Vec<(&'r RunRow, usize)> {
     let blocked = |run: &&&RunRow| !run.is_done() && !run.held_by.is_empty();
     let reasons = grouped(variant.runs.iter().filter(blocked).map(|run| ((&run.held_by, &run.held_detail), *run)));
-    let mut held: Vec<(&RunRow, usize)> = reasons.into_iter().map(|(_, runs)| (runs[0], runs.len())).collect();
-    held.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
-    held
+    let held = reasons.into_iter().map(|(_, runs)| (runs[0], runs.len()));
+    held.sorted_by_key(|(_, runs)| std::cmp::Reverse(*runs)).collect()
 }
 
 /// The rule's name in bold, and the detail; readers look for the rule.
@@ -105,10 +100,10 @@ pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -
 }
 
 /// For pre-pulls: where the release came later than the start, times of curves count from the start.
-pub(super) fn released(variants: &[VariantResults<'_>], names: &[VariantLabel]) -> String {
-    let of = |(variant, name): (&VariantResults<'_>, &VariantLabel)| {
+pub(super) fn released(variants: &[VariantResults<'_>], names: &[String]) -> String {
+    let of = |(variant, name): (&VariantResults<'_>, &String)| {
         let release = variant.runs.iter().map(|run| run.release_s).fold(0.0, f64::max);
-        (release > 0.0).then(|| format!("{} after {}", escaped(&name.label), time(release)))
+        (release > 0.0).then(|| format!("{} after {}", escaped(name), time(release)))
     };
     let notes = variants.iter().zip(names).filter_map(of).join("; ");
     if notes.is_empty() {
@@ -199,12 +194,7 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
         format!("<tr><th scope=\"row\">{}</th><td><code>{}</code></td></tr>", escaped(path), escaped(sha256))
     };
     let inputs = provenance.inputs.iter().map(input).join("\n");
-    let inputs = if inputs.is_empty() {
-        String::new()
-    } else {
-        format!(
-            "<h3>Inputs</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"inputs\"><table class=\"plain\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">SHA-256</th></tr></thead><tbody>{inputs}</tbody></table></div>\n"
-        )
-    };
+    let table = plain_table("inputs", &["file", "SHA-256"], &inputs);
+    let inputs = if inputs.is_empty() { String::new() } else { format!("<h3>Inputs</h3>{table}\n") };
     format!("<dl>{rows}</dl>\n{inputs}")
 }

@@ -6,14 +6,13 @@
 use serde::Serialize;
 
 use super::markup::{escaped, filled};
-use super::table::VariantLabel;
 use super::{OVER_TIME, PageData, SCRIPTS, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log, script_json};
 use crate::report::columns::{COLUMNS, Column, REACHABLE};
 use crate::report::data::{Results, VariantResults};
 use crate::report::format::in_unit;
 use crate::report::limits::AssertedLimit;
 use crate::report::style::CurveStyle;
-use crate::results::{Measure, SummaryRow};
+use crate::results::SummaryRow;
 
 /// The names of the two variants: as the experiment has it, and with the change.
 pub const EXPLORED: [&str; 2] = ["before", "after"];
@@ -30,7 +29,7 @@ const STYLE_OF_CONTROLS: &str = include_str!("../../../assets/page/explore.css")
 const SCRIPT: &str = include_str!("../../../assets/page/explore.js");
 
 /// One measure or limit, before and after, in words.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct ExploredRow {
     heading: String,
     note: &'static str,
@@ -53,11 +52,8 @@ struct ExploredRow {
 pub fn explored(results: &Results) -> serde_json::Value {
     let variants = results.variants();
     let [before, after] = variants.as_slice() else { panic!("two variants have runs") };
-    let called: Vec<VariantLabel> = variants
-        .iter()
-        .map(|variant| VariantLabel { label: variant.name().to_owned(), style: variant.style })
-        .collect();
-    let mut page = PageData::of(results, &variants, &called, [0, 1]);
+    let names = [before, after].map(|variant| variant.name().to_owned());
+    let mut page = PageData::of(results, &variants, &names, [0, 1]);
     let alone = CurveStyle::of(&[vec![0]], &[after.product()])[0];
     page.variants[0].colours = GREY.map(str::to_owned);
     page.variants[1].colours = [alone.colour().css(), alone.colour_on_dark().css()];
@@ -76,15 +72,13 @@ fn of_limit(limit: &AssertedLimit, before: &VariantResults<'_>, after: &VariantR
         note: "limit of the experiment",
         holds: Some([verdicts[0].holds, verdicts[1].holds]),
         values: verdicts.map(|verdict| limit.value(verdict)),
-        difference: String::new(),
-        interval: String::new(),
-        sign: 0,
+        ..ExploredRow::default()
     })
 }
 
 /// `None` where the measure says nothing: it is 0 before and after, or all clusters can be updated.
 fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResults<'_>) -> Option<ExploredRow> {
-    let measure = Measure::named(column.measure).expect("a measure of the table");
+    let measure = column.defined();
     let rows = [before.summary(measure.name)?, after.summary(measure.name)?];
     let is_whole = before.reach().is_whole() && after.reach().is_whole();
     if rows.iter().all(|row| row.max == Some(0.0)) || column.measure == REACHABLE && is_whole {
@@ -105,12 +99,10 @@ fn of_measure(column: &Column, before: &VariantResults<'_>, after: &VariantResul
     let plain = |value: f64| if value.abs() <= noise { 0.0 } else { value };
     let signed = |value: f64| {
         let value = plain(value);
-        let sign = if value < 0.0 {
-            "−"
-        } else if value > 0.0 {
-            "+"
-        } else {
-            "±"
+        let sign = match value {
+            ..0.0 => "−",
+            0.0 => "±",
+            _ => "+",
         };
         format!("{sign}{}", in_unit(value.abs(), measure.unit))
     };

@@ -1,6 +1,7 @@
 //! When each cluster of a variant's displayed run was promoted, applied the revision, pulled and was ready:
 //! columns of small whole numbers, each the time since the previous moment, so that 10,000 clusters take little space.
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use crate::report::data::VariantResults;
@@ -44,9 +45,15 @@ pub(super) fn fleet(variant: &VariantResults<'_>, each: usize, names: &mut Vec<V
         names.push(own);
         names.len() - 1
     });
-    let mut data = FleetData { names: list, step, ..FleetData::default() };
+    let stages: Vec<String> = clusters().map(|cluster| cluster.stage.clone()).unique().collect();
+    let place = |stage: &String| stages.iter().position(|known| known == stage).expect("it is one of all");
+    let runs = clusters().map(|cluster| &cluster.stage).dedup_with_count();
+    let runs = runs.map(|(length, stage)| (place(stage), length)).collect();
+    let offline = clusters().positions(|cluster| cluster.offline).collect();
+    let defective = clusters().positions(|cluster| cluster.defective).collect();
+    let mut data = FleetData { names: list, step, offline, defective, stages, runs, ..FleetData::default() };
     let mut promoted_before = 0;
-    for (at, cluster) in clusters().enumerate() {
+    for cluster in clusters() {
         let [promoted, rest @ ..] = moments(cluster).map(|moment| moment.map(|seconds| steps_until(seconds, step)));
         data.promoted.push(promoted.map(|promoted| promoted - promoted_before));
         promoted_before = promoted.unwrap_or(promoted_before);
@@ -55,20 +62,6 @@ pub(super) fn fleet(variant: &VariantResults<'_>, each: usize, names: &mut Vec<V
         for (column, moment) in columns.into_iter().zip(rest) {
             column.push(moment.map(|moment| moment - before));
             before = moment.unwrap_or(before);
-        }
-        if cluster.offline {
-            data.offline.push(at);
-        }
-        if cluster.defective {
-            data.defective.push(at);
-        }
-        let stage = data.stages.iter().position(|stage| *stage == cluster.stage).unwrap_or_else(|| {
-            data.stages.push(cluster.stage.clone());
-            data.stages.len() - 1
-        });
-        match data.runs.last_mut() {
-            Some((last, length)) if *last == stage => *length += 1,
-            _ => data.runs.push((stage, 1)),
         }
     }
     for column in [&mut data.promoted, &mut data.applied, &mut data.first, &mut data.last, &mut data.ready] {

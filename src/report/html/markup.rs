@@ -5,17 +5,27 @@ pub(super) use crate::report::text::escaped;
 
 /// Text with names in backticks, as HTML.
 pub(super) fn marked(text: &str) -> String {
-    let mut html = String::new();
-    for (at, part) in text.split('`').enumerate() {
-        let part = escaped(part);
-        html.push_str(&if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part });
-    }
-    html
+    let parts = text.split('`').map(escaped).enumerate();
+    parts.map(|(at, part)| if at % 2 == 1 { format!("<strong>{part}</strong>") } else { part }).collect()
+}
+
+/// A section of the page with its title.
+pub(super) fn section(id: &str, title: &str, body: &str) -> String {
+    let title = format!("<h2 id=\"{id}-title\">{title}</h2>");
+    format!("<section id=\"{id}\" aria-labelledby=\"{id}-title\">{title}\n{body}</section>\n")
+}
+
+/// A table in a box that scrolls, with these headings of its columns and its rows as HTML.
+pub(super) fn plain_table(label: &str, columns: &[&str], rows: &str) -> String {
+    let columns: String = columns.iter().map(|column| format!("<th scope=\"col\">{column}</th>")).collect();
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table class=\"plain\"><thead>\
+         <tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 }
 
 /// The end of a box with a wide table, and the hint that the scripts show where columns are out of sight.
-pub(super) const WIDE_END: &str =
-    "</div></div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";
+pub(super) const WIDE_END: &str = "</div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";
 
 /// HTML in which names that are written from right to left do not move what follows them.
 pub(super) fn isolated(html: &str) -> String {

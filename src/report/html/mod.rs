@@ -20,7 +20,6 @@ use serde::Serialize;
 use self::fleet::FleetData;
 use self::markup::{escaped, filled, marked};
 use self::series::PageSeries;
-use self::table::VariantLabel;
 use super::answer::{self, PageAnswer, groups};
 use super::data::{Results, VariantResults};
 use super::format::RateUnit;
@@ -108,17 +107,12 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
     let limits = AssertedLimit::all(results);
     let groups = groups::groups(&variants);
     let labels = groups::labels(&variants.iter().collect::<Vec<_>>());
-    let called: Vec<VariantLabel> = labels
-        .into_iter()
-        .zip(&variants)
-        .map(|(label, variant)| VariantLabel { label, style: variant.style })
-        .collect();
     let answer = answer::answer(&variants, &groups, &AssertedLimit::of_answer(results), results.provenance.seed);
     let filters = filters(&variants);
     let first_group = || groups.first().map(|group| group.members.clone()).unwrap_or_default();
     let shown = if variants.len() > SHOWN_AT_ONCE { first_group() } else { (0..variants.len()).collect() };
     let fleets = fleets(&variants, &answer);
-    let all = PageData::of(results, &variants, &called, fleets);
+    let all = PageData::of(results, &variants, &labels, fleets);
     let log = is_log(shown.iter().map(|&at| all.variants[at].end));
     let page = PageData { filters, log, shown, ..all };
     let each = page.each;
@@ -129,7 +123,7 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
         OVER_TIME,
         &[
             ("displayed", &about::displayed(results)),
-            ("released", &about::released(&variants, &called)),
+            ("released", &about::released(&variants, &labels)),
             ("square", &about::square(each)),
         ],
     );
@@ -141,8 +135,8 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
             ("extent", &about::extent(provenance, &variants)),
             ("answer", &answer_html(&answer)),
             ("bold", bold(&answer)),
-            ("comparison", &table::table(&variants, &called, &limits, &answer.best)),
-            ("unfinished", &about::unfinished(&variants, &called)),
+            ("comparison", &table::table(&variants, &labels, &limits, &answer.best)),
+            ("unfinished", &about::unfinished(&variants, &labels)),
             ("uncertainty", &uncertainty::section(results, &guesses::sentences(results, &variants, &answer))),
             ("statuses", &statuses::section(results)),
             ("statuses_link", statuses::link(results)),
@@ -159,23 +153,18 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
 
 impl<'r> PageData<'r> {
     /// The curves and fleets of `variants`, all of which are shown.
-    fn of(
-        results: &Results,
-        variants: &'r [VariantResults<'r>],
-        called: &'r [VariantLabel],
-        fleets: [usize; 2],
-    ) -> Self {
+    fn of(results: &Results, variants: &'r [VariantResults<'r>], labels: &'r [String], fleets: [usize; 2]) -> Self {
         let mut names = Vec::new();
         let clusters: usize = variants.iter().map(|variant| variant.clusters.len()).sum();
         let each = clusters.div_ceil(SQUARES_MAX).max(1);
-        let data = |(variant, VariantLabel { label, style }): (&'r VariantResults<'r>, &'r VariantLabel)| {
+        let data = |(variant, label): (&'r VariantResults<'r>, &'r String)| {
             let settings = variant.info.settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str()));
             let series = series::series(variant, variants.len());
             VariantData {
                 label,
                 name: variant.name(),
-                colours: [style.colour().css(), style.colour_on_dark().css()],
-                dash: style.dash(),
+                colours: [variant.style.colour().css(), variant.style.colour_on_dark().css()],
+                dash: variant.style.dash(),
                 settings: std::iter::once(("strategy", variant.info.strategy.as_str())).chain(settings).collect(),
                 link: variant.info.registry_egress_bytes_per_s,
                 targets: variant.runs.iter().map(|run| run.targets).max().unwrap_or(0),
@@ -188,7 +177,7 @@ impl<'r> PageData<'r> {
         let greatest = results.tables.runs.iter().map(|run| run.egress_peak_1s_bytes_per_s).fold(0.0, f64::max);
         let rate = RateUnit::for_max(greatest);
         Self {
-            variants: variants.iter().zip(called).map(data).collect(),
+            variants: variants.iter().zip(labels).map(data).collect(),
             names,
             each,
             filters: Vec::new(),

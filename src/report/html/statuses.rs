@@ -5,7 +5,7 @@
 
 use itertools::Itertools;
 
-use super::markup::escaped;
+use super::markup::{self, escaped, plain_table};
 use crate::report::data::Results;
 use crate::report::format::{count, time};
 use crate::results::StatusRow;
@@ -24,11 +24,9 @@ pub(super) fn section(results: &Results) -> String {
     if tables.is_empty() {
         return tables;
     }
-    format!(
-        "<section id=\"statuses\" aria-labelledby=\"statuses-title\"><h2 id=\"statuses-title\">Statuses</h2>\n\
-         <p class=\"note\">The words in which each product showed the rollout to its users, in the run that the curves \
-         show. All changes are in <a href=\"statuses.csv\">statuses.csv</a>.</p>\n{tables}</section>\n"
-    )
+    let note = "<p class=\"note\">The words in which each product showed the rollout to its users, in the run that the \
+                curves show. All changes are in <a href=\"statuses.csv\">statuses.csv</a>.</p>\n";
+    markup::section("statuses", "Statuses", &format!("{note}{tables}"))
 }
 
 /// The link to the section; empty without one.
@@ -53,12 +51,9 @@ fn table(variant: &str, rows: &[&StatusRow]) -> String {
         let lines = |rows: &[&StatusRow]| rows.iter().map(|row| line(row)).join("");
         format!("{}{between}{}", lines(start), lines(end))
     };
-    format!(
-        "<details><summary>{name}: {changes} changes</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
-         aria-label=\"statuses of {name}\"><table class=\"plain\"><thead><tr><th scope=\"col\">time</th>\
-         <th scope=\"col\">object</th><th scope=\"col\">condition</th><th scope=\"col\">status</th>\
-         <th scope=\"col\">reason and message</th></tr></thead><tbody>{shown}</tbody></table></div></details>\n"
-    )
+    let columns = ["time", "object", "condition", "status", "reason and message"];
+    let table = plain_table(&format!("statuses of {name}"), &columns, &shown);
+    format!("<details><summary>{name}: {changes} changes</summary>{table}</details>\n")
 }
 
 fn line(row: &StatusRow) -> String {

@@ -11,25 +11,18 @@ use crate::report::columns::{EXPOSED, FilledColumn, SharedPhrase, identical};
 use crate::report::data::VariantResults;
 use crate::report::format::percents;
 use crate::report::limits::{AssertedLimit, mark};
-use crate::report::style::CurveStyle;
 use crate::results::READY_TIME;
-
-/// A variant's name and line style on the page.
-#[derive(Clone, Debug)]
-pub(super) struct VariantLabel {
-    pub(super) label: String,
-    pub(super) style: CurveStyle,
-}
 
 /// The table, and the sentence of what all variants have in common.
 pub(super) fn table(
     variants: &[VariantResults<'_>],
-    names: &[VariantLabel],
+    names: &[String],
     limits: &[AssertedLimit],
     best: &[Best],
 ) -> String {
-    let (shown, identical_ones): (Vec<FilledColumn<'_>>, Vec<FilledColumn<'_>>) =
-        FilledColumn::all(variants).into_iter().partition(|column| column.is_main() || column.shared().is_none());
+    let (shown, identical_ones): (Vec<FilledColumn<'_>>, Vec<FilledColumn<'_>>) = FilledColumn::all(variants)
+        .into_iter()
+        .partition(|filled| filled.column.rank == 0 || filled.shared().is_none());
     // Where every run completed, the room is better used.
     let all_done = variants.iter().all(VariantResults::is_whole);
     let columns = ordered(&shown, limits, all_done);
@@ -37,23 +30,19 @@ pub(super) fn table(
         "<div class=\"wide\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"comparison-title\">\n<table id=\"comparison\">\n<thead><tr>\n",
     );
     html.push_str(&heading("variant", "", "strategy and setting", "name"));
-    for column in &columns {
-        html.push_str(&column.heading());
-    }
+    html.extend(columns.iter().map(TableColumn::heading));
     html.push_str("</tr></thead>\n<tbody>\n");
     for (at, variant) in variants.iter().enumerate() {
         html.push_str(&format!(
             "<tr data-variant=\"{at}\"><th scope=\"row\" data-sort=\"{at}\"><label title=\"{}\"><input type=\"checkbox\" checked> {} <span>{}</span></label></th>",
             escaped(variant.name()),
-            swatch(names[at].style),
-            escaped(&names[at].label),
+            swatch(variant.style),
+            escaped(&names[at]),
         ));
-        for column in &columns {
-            html.push_str(&column.cell(at, variant, best));
-        }
+        html.extend(columns.iter().map(|column| column.cell(at, variant, best)));
         html.push_str("</tr>\n");
     }
-    html.push_str(&format!("</tbody></table>{WIDE_END}"));
+    html.push_str(&format!("</tbody></table></div>{WIDE_END}"));
     let all_complete = || SharedPhrase { text: "all runs complete".to_owned(), is_of_every_run: true };
     let mut phrases: Vec<SharedPhrase> = all_done.then(all_complete).into_iter().collect();
     phrases.extend(identical_ones.iter().filter_map(FilledColumn::shared));

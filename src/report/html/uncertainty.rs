@@ -1,6 +1,6 @@
 //! Both kinds of interval on the page: a table for each headline measure, with the intervals drawn in each row.
 
-use super::markup::{WIDE_END, escaped, marked};
+use super::markup::{self, WIDE_END, escaped, marked, plain_table};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
 use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, range};
@@ -12,43 +12,31 @@ const WIDTH: f64 = 220.0;
 /// The section; empty where constants were not drawn.
 pub(super) fn section(results: &Results, guesses: &str) -> String {
     let measures = headline(results);
-    let guesses = if guesses.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(guesses)) };
-    let Some(first) = measures.first().map(|measure| measure.rows[0]) else {
-        return match guesses.as_str() {
-            "" => guesses,
-            guesses => format!(
-                "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 \
-                 id=\"uncertainty-title\">Uncertainty</h2>\n{guesses}</section>\n"
-            ),
-        };
-    };
-    let tables: String = measures.iter().map(table).collect();
-    format!(
-        "<section id=\"uncertainty\" aria-labelledby=\"uncertainty-title\"><h2 id=\"uncertainty-title\">Uncertainty</h2>\n{guesses}\
-         <p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random numbers, with \
-         every constant of the model at its value. Total, with {} (thin): also other constants, drawn {} times from \
-         their ranges, the same for all variants in a draw. Least: share of the draws in which no variant of the same \
-         world has less. All measures are in <a href=\"uncertainty.csv\">uncertainty.csv</a>, the drawn constants in \
-         <a href=\"constants.csv\">constants.csv</a>.</p>\n{tables}</section>\n",
-        level(first.luck_level),
-        level(first.total_level),
-        first.draws,
-    )
+    let mut body = if guesses.is_empty() { String::new() } else { format!("<p>{}</p>\n", marked(guesses)) };
+    if let Some(first) = measures.first().map(|measure| measure.rows[0]) {
+        body.push_str(&format!(
+            "<p class=\"note\">Where one further rollout is expected. Luck alone, with {} (thick): other random \
+             numbers, with every constant of the model at its value. Total, with {} (thin): also other constants, drawn \
+             {} times from their ranges, the same for all variants in a draw. Least: share of the draws in which \
+             no variant of the same world has less. All measures are in <a href=\"uncertainty.csv\">uncertainty.csv</a>, \
+             the drawn constants in <a href=\"constants.csv\">constants.csv</a>.</p>\n",
+            level(first.luck_level),
+            level(first.total_level),
+            first.draws,
+        ));
+        body.extend(measures.iter().map(table));
+    }
+    if body.is_empty() { body } else { markup::section("uncertainty", "Uncertainty", &body) }
 }
 
 fn table(Uncertain { measure, unit, rows }: &Uncertain<'_>) -> String {
     let ends = rows.iter().flat_map(|row| [row.luck_low, row.luck_high, row.total_low, row.total_high]).flatten();
     let most = ends.fold(0.0, f64::max);
     let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
-    format!(
-        "<h3>{}</h3><div class=\"wide\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"uncertainty of {}\">\
-         <table class=\"plain\"><thead><tr><th scope=\"col\">variant</th><th scope=\"col\">median (luck)</th>\
-         <th scope=\"col\">luck alone</th><th scope=\"col\">median (total)</th><th scope=\"col\">total</th><th scope=\"col\">0 to {}</th>\
-         <th scope=\"col\">least</th></tr></thead><tbody>{lines}</tbody></table>{WIDE_END}",
-        heading(measure),
-        heading(measure),
-        escaped(&in_unit(most, unit)),
-    )
+    let (name, scale) = (heading(measure), format!("0 to {}", escaped(&in_unit(most, unit))));
+    let columns = ["variant", "median (luck)", "luck alone", "median (total)", "total", &scale, "least"];
+    let table = plain_table(&format!("uncertainty of {name}"), &columns, &lines);
+    format!("<h3>{name}</h3><div class=\"wide\">{table}{WIDE_END}")
 }
 
 fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {

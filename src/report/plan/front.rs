@@ -8,7 +8,7 @@ use itertools::Itertools;
 use super::name;
 use super::table::{load_name, load_text, named_columns, room_beside, verdict};
 use crate::report::format::{count, percent, time};
-use crate::report::wrap::{joined, wrapped};
+use crate::report::wrap::{column, joined, wrapped};
 use crate::results::{Candidate, CandidateStatus, FrontPlace, PlanRecord, Question, Setting, TunedPlan};
 use crate::units::counted;
 
@@ -61,16 +61,16 @@ fn table(plan: &PlanRecord, question: &Question) -> String {
         .map(|(_, row)| *row)
         .collect();
     let candidates: Vec<&Candidate> = rows.iter().map(|(candidate, _)| *candidate).collect();
-    let column = |head: &str, value: &dyn Fn(&(&Candidate, FrontPlace)) -> String| -> Vec<String> {
-        std::iter::once(head.to_owned()).chain(rows.iter().map(value)).collect()
-    };
-    let mut values = vec![column("", &|(candidate, place)| {
+    let verdict = |candidate: &Candidate, place: &FrontPlace| {
         let verdict = verdict(plan, question, candidate);
         if place.is_present { format!("present, {verdict}") } else { verdict }
-    })];
-    values.push(column("time", &|(_, place)| place.time.map(time).unwrap_or_default()));
-    values.push(column(load_name(plan), &|(_, place)| load_text(plan, question, place.load)));
-    values.push(column("exposure", &|(_, place)| count(place.exposure)));
+    };
+    let values = [
+        column("", &rows, |(candidate, place)| verdict(candidate, place)),
+        column("time", &rows, |(_, place)| place.time.map(time).unwrap_or_default()),
+        column(load_name(plan), &rows, |(_, place)| load_text(plan, question, place.load)),
+        column("exposure", &rows, |(_, place)| count(place.exposure)),
+    ];
     let paths: Vec<&str> = rows.iter().flat_map(|(of, _)| &of.settings).map(|s| s.name.as_str()).unique().collect();
     let heads = headings(&paths);
     let mut columns = named_columns(&candidates, question.answers.len() > 1, room_beside(&values), &|path| {

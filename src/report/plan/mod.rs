@@ -96,7 +96,8 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
     let mut text = if answer.is_decided {
         format!("{}{mark}: {objective}.", name(found))
     } else {
-        let (strategy, runs) = (&answer.strategy, counted(runs_of(question, answer), "run"));
+        let runs: u64 = of_strategy(question, answer).map(|candidate| candidate.runs).sum();
+        let (strategy, runs) = (&answer.strategy, counted(runs, "run"));
         format!("{strategy}: not certain after {runs}. The best estimate is {}{mark}: {objective}.", name(found))
     };
     if !plan.limits.is_empty() {
@@ -110,23 +111,18 @@ fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mar
             percent_down(kept.share_at_least),
         ));
     }
-    if !answer.reach.is_whole() {
-        text.push_str(&format!(" {}.", answer.reach.missing()));
-    }
-    text + &doubts(plan, question, answer)
+    text + &answer.reach.note() + &doubts(plan, question, answer)
 }
 
-/// Runs of a strategy's candidates.
-fn runs_of(question: &Question, answer: &StrategyAnswer) -> u64 {
-    let own = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
-    own.map(|candidate| candidate.runs).sum()
+/// The candidates of a strategy.
+fn of_strategy<'q>(question: &'q Question, answer: &StrategyAnswer) -> impl Iterator<Item = &'q Candidate> {
+    question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy)
 }
 
 /// The doubts that make an answer uncertain.
 fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
-    let of_strategy = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
-    let open = of_strategy.filter(|candidate| candidate.standing == CandidateStatus::Undecided).map(name);
-    let open: Vec<String> = open.collect();
+    let is_open = |candidate: &&Candidate| candidate.standing == CandidateStatus::Undecided;
+    let open: Vec<String> = of_strategy(question, answer).filter(is_open).map(name).collect();
     let mut doubts = Vec::new();
     if !answer.is_confirmed {
         doubts.push("its runs do not show yet that it meets all limits".to_owned());
@@ -146,8 +142,7 @@ fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> St
 
 /// Why a strategy has no answer.
 fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
-    let of_strategy = question.candidates.iter().filter(|candidate| candidate.strategy == answer.strategy);
-    let tried: Vec<&Candidate> = of_strategy.collect();
+    let tried: Vec<&Candidate> = of_strategy(question, answer).collect();
     let setting = if plan.tuned.is_some() { "setting that was tried" } else { "setting" };
     if let [only] = tried[..] {
         let colon = if only.standing == CandidateStatus::Unfinished { ":" } else { "" };
@@ -271,9 +266,8 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
         counted(plan.replicates, "replicate"),
         counted(plan.exhaustive_runs, "run"),
     );
-    if let Some(most) = plan.stopped_at {
-        text.push_str(&format!(" The search stopped at its budget of {} runs.", count(most as f64)));
-    }
+    let stop = |most| format!(" The search stopped at its budget of {} runs.", count(most as f64));
+    text.extend(plan.stopped_at.map(stop));
     let is_open = |question: &Question| question.best.is_some() && !question.is_decided();
     if let Some(tuned) = &plan.tuned {
         let tried: usize = plan.questions.iter().map(|question| question.candidates.len()).sum();
@@ -289,9 +283,7 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
              `plan.indifference` if the difference does not matter."
         ));
     }
-    if let Some(found) = &plan.exhaustive {
-        text.push_str(&agreement(plan, found));
-    }
+    text.extend(plan.exhaustive.iter().map(|found| agreement(plan, found)));
     wrapped(&text, width, "")
 }
 

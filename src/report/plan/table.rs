@@ -3,7 +3,7 @@
 use itertools::Itertools;
 
 use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_interval};
-use crate::report::wrap::{joined, letters, shortened};
+use crate::report::wrap::{column, joined, letters, shortened};
 use crate::results::{Candidate, CandidateStatus, Limit, PlanRecord, Question, StrategyAnswer};
 
 /// Width of a line. The name columns have what the others leave, but at least [`NAMES_MIN`].
@@ -13,12 +13,9 @@ const NAMES_MIN: usize = 16;
 
 /// One line for each candidate, columns aligned.
 pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
-    let load = |value: f64| load_text(plan, question, value);
     let slower = |candidate: &Candidate| match (plan.unit.as_str(), candidate.slower_by) {
         (_, None) => String::new(),
-        ("s", Some(by)) if by.low < by.high => time_with_interval(by.value, by.low, by.high),
-        // Equal in every replicate.
-        ("s", Some(by)) => time(by.value),
+        ("s", Some(by)) => time_with_interval(by.value, by.low, by.high),
         (unit, Some(by)) => in_unit(by.value, unit),
     };
     let limits: Vec<Limit> = plan.limits.iter().filter_map(|limit| Limit::parse(limit).ok()).collect();
@@ -26,44 +23,28 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     let has_load = limits.iter().any(|limit| limit.measure().name == plan.load.measure);
     let (is_time, is_setting) = (plan.unit == "s", plan.unit.is_empty());
     let value = |candidate: &Candidate| candidate.value.map(|span| in_unit(span.value, &plan.unit)).unwrap_or_default();
-    let values = question.candidates.iter().map(|candidate| {
-        let mut row = vec![verdict(plan, question, candidate)];
-        if !is_time && !is_setting {
-            row.push(value(candidate));
-        }
-        row.push(candidate.time.map_or_else(|| "never".to_owned(), |span| time(span.value)));
-        if !is_setting {
-            row.push(slower(candidate));
-        }
-        row.extend(limits.iter().enumerate().map(|(at, limit)| compared(candidate, at, limit)));
-        if !has_load {
-            row.push(load(candidate.load.value));
-        }
-        row.push(candidate.runs.to_string());
-        row
-    });
-    let head: Vec<&str> = match (is_time, is_setting) {
-        (true, _) => vec!["verdict", "time", "slower by"],
-        (_, true) => vec!["verdict", "time"],
-        _ => vec!["verdict", &plan.objective, "time", "worse by"],
-    };
-    let mut head: Vec<String> = head.into_iter().map(str::to_owned).collect();
-    head.extend((1..=limits.len()).map(|number| format!("[{number}]")));
-    if !has_load {
-        head.push(load_name(plan).to_owned());
+    let took = |candidate: &Candidate| candidate.time.map_or_else(|| "never".to_owned(), |span| time(span.value));
+    let of = |heading: &str, cell: &dyn Fn(&Candidate) -> String| column(heading, &question.candidates, cell);
+    let mut columns = vec![of("verdict", &|candidate| verdict(plan, question, candidate))];
+    if !is_time && !is_setting {
+        columns.push(of(&plan.objective, &value));
     }
-    head.push("runs".to_owned());
-    let columns = (0..head.len()).map(|column| {
-        let values = values.clone().map(|row| row[column].clone());
-        std::iter::once(head[column].clone()).chain(values).collect()
-    });
-    let columns: Vec<Vec<String>> = columns.collect();
+    columns.push(of("time", &took));
+    if !is_setting {
+        columns.push(of(if is_time { "slower by" } else { "worse by" }, &slower));
+    }
+    for (at, limit) in limits.iter().enumerate() {
+        columns.push(of(&format!("[{}]", at + 1), &|candidate| compared(candidate, at, limit)));
+    }
+    if !has_load {
+        columns.push(of(load_name(plan), &|candidate| load_text(plan, question, candidate.load.value)));
+    }
+    columns.push(of("runs", &|candidate| candidate.runs.to_string()));
     let all: Vec<&Candidate> = question.candidates.iter().collect();
     let names = named_columns(&all, question.answers.len() > 1, room_beside(&columns), &str::to_owned);
-    let first = names.len();
-    let columns: Vec<Vec<String>> = names.into_iter().chain(columns).collect();
     // Names and verdicts are words, the rest are numbers.
-    joined(&columns, first + 1)
+    let words = names.len() + 1;
+    joined(&[names, columns].concat(), words)
 }
 
 /// A load of the world in its unit.
@@ -87,15 +68,14 @@ pub(super) fn named_columns(
 ) -> Vec<Vec<String>> {
     let mut columns: Vec<Vec<String>> = Vec::new();
     if several_strategies {
-        let strategies = candidates.iter().map(|candidate| candidate.strategy.clone());
-        columns.push(std::iter::once("strategy".to_owned()).chain(strategies).collect());
+        columns.push(column("strategy", candidates, |candidate| candidate.strategy.clone()));
     }
     for name in candidates.iter().flat_map(|candidate| &candidate.settings).map(|setting| &setting.name).unique() {
         let value = |candidate: &&Candidate| {
             let found = candidate.settings.iter().find(|setting| setting.name == *name);
             found.map(|setting| setting.value.clone()).unwrap_or_default()
         };
-        columns.push(std::iter::once(heading(name)).chain(candidates.iter().map(value)).collect());
+        columns.push(column(&heading(name), candidates, value));
     }
     narrowed(columns, width.max(NAMES_MIN))
 }

@@ -10,15 +10,16 @@ mod pairs;
 mod settings;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::answer::path::{PARTS, PathPart};
 use super::answer::sentence::{differences_of, mean_of};
 use super::columns::{Column, FilledColumn};
 use super::data::{Results, VariantResults};
-use crate::results::{Measure, READY_TIME};
+use crate::results::READY_TIME;
 use crate::stats;
 use pairs::Paired;
 pub use settings::SettingChange;
@@ -118,13 +119,12 @@ impl Review {
         let [olds, news] = [old, new].map(|side| side.results.variants());
         let Paired { pairs, only_old, only_new } = pairs::paired(&olds, &news);
         if pairs.is_empty() {
-            let names = |names: &[String]| names.join(", ");
             return Err(format!(
                 "the versions have no variant in common: {} has {}, {} has {}; give the strategy the same name in both",
                 old.name,
-                names(&only_old),
+                only_old.join(", "),
                 new.name,
-                names(&only_new)
+                only_new.join(", ")
             ));
         }
         Ok(Self {
@@ -193,14 +193,12 @@ fn in_both<'r>(variant: &VariantResults<'r>, other: &VariantResults<'_>) -> Vari
 
 /// Number of stages of the displayed run.
 fn stages(variant: &VariantResults<'_>) -> u64 {
-    let stages: BTreeSet<&str> =
-        variant.clusters.iter().map(|cluster| cluster.stage.as_str()).filter(|stage| !stage.is_empty()).collect();
-    stages.len() as u64
+    variant.clusters.iter().map(|cluster| &cluster.stage).filter(|stage| !stage.is_empty()).unique().count() as u64
 }
 
 impl MeasureReview {
     fn of(column: &'static Column, old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
-        let measure = Measure::named(column.measure).expect("columns show measures");
+        let measure = column.defined();
         let value = |run: &_| (measure.of)(run).or(measure.is_late_if_missing.then_some(f64::INFINITY));
         let median = |variant: &VariantResults<'_>| {
             let values: Vec<f64> = variant.runs.iter().filter_map(|run| value(run)).collect();

@@ -26,8 +26,7 @@ const NAMES: [&str; 4] = ["name", "question", "replicates", "seed"];
 /// The changes, by path; those of files last.
 pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
     let [before, after] = [old, new].map(|side| settings(&side.resolved));
-    let change = |(setting, old, new)| SettingChange { setting, old, new };
-    let mut changes: Vec<SettingChange> = differing(&before, &after).into_iter().map(change).collect();
+    let mut changes = differing("", &before, &after);
     changes.extend(files(old, new));
     changes
 }
@@ -46,18 +45,17 @@ fn file(name: &str, before: &[u8], after: &[u8]) -> Vec<SettingChange> {
     if before == after {
         return Vec::new();
     }
-    let change = |setting: String, old: Option<String>, new: Option<String>| SettingChange { setting, old, new };
+    let whole = |old: String, new: String| SettingChange { setting: name.to_owned(), old: Some(old), new: Some(new) };
     let [Some(old), Some(new)] = [before, after].map(values) else {
-        return vec![change(name.to_owned(), Some("earlier contents".into()), Some("other contents".into()))];
+        return vec![whole("earlier contents".into(), "other contents".into())];
     };
     if let [Some(old), Some(new)] = [&old, &new].map(image) {
-        return if old == new { Vec::new() } else { vec![change(name.to_owned(), Some(old), Some(new))] };
+        return if old == new { Vec::new() } else { vec![whole(old, new)] };
     }
     let [mut before, mut after] = [BTreeMap::new(), BTreeMap::new()];
     leaves(&old, String::new(), &mut before);
     leaves(&new, String::new(), &mut after);
-    let of_path = |(path, old, new)| change(format!("{name}: {path}"), old, new);
-    differing(&before, &after).into_iter().map(of_path).collect()
+    differing(&format!("{name}: "), &before, &after)
 }
 
 /// The contents of a YAML or JSON file.
@@ -87,14 +85,12 @@ fn leaves(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The entries that differ: key, old and new value.
-fn differing(
-    before: &BTreeMap<String, String>,
-    after: &BTreeMap<String, String>,
-) -> Vec<(String, Option<String>, Option<String>)> {
+/// The entries that differ, their keys after the name of what they are of.
+fn differing(of: &str, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<SettingChange> {
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let entry = |key: &String| (key.clone(), before.get(key).cloned(), after.get(key).cloned());
-    keys.into_iter().map(entry).filter(|(_, old, new)| old != new).collect()
+    let [old, new] = [before, after].map(|side| move |key: &String| side.get(key).cloned());
+    let entry = |key: &String| SettingChange { setting: format!("{of}{key}"), old: old(key), new: new(key) };
+    keys.into_iter().map(entry).filter(|change| change.old != change.new).collect()
 }
 
 /// The settings of a `resolved.yaml` by their paths, without their origins. Those of a product's agents and controller

@@ -7,8 +7,9 @@ use itertools::Itertools;
 
 use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview};
 use crate::report::answer::sentence::listed;
-use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
-use crate::report::wrap::{side_by_side, wrapped};
+use crate::report::format::{RateUnit, TimeUnit, apart, in_unit, number};
+use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
+use crate::units::counted;
 
 /// Least share of the change of the time that is named as a cause.
 const NAMED: f64 = 0.1;
@@ -65,10 +66,7 @@ fn with_unit(value: f64, unit: &str) -> String {
 fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
     let scaled = |size: f64| values.map(|value| value / size);
     match unit {
-        "s" => {
-            let [middle, low, high] = scaled(TimeUnit::for_span(values[0].abs()).seconds);
-            apart(middle, low, high)
-        }
+        "s" => apart(scaled(TimeUnit::for_span(values[0].abs()).seconds)),
         "bytes/s" => scaled(RateUnit::for_max(values[0].abs()).bytes_per_s).map(number),
         "bytes" => scaled(1e9).map(number),
         "1" => scaled(0.01).map(number),
@@ -139,9 +137,8 @@ impl Review {
         let line =
             |change: &SettingChange| format!("{}: {} → {}", change.setting, value(&change.old), value(&change.new));
         let mut lines: Vec<String> = self.settings.iter().take(SETTINGS_MAX).map(line).collect();
-        if let Some(more) = self.settings.len().checked_sub(SETTINGS_MAX).filter(|more| *more > 0) {
-            lines.push(format!("{more} more settings"));
-        }
+        let more = self.settings.len().checked_sub(SETTINGS_MAX).filter(|more| *more > 0);
+        lines.extend(more.map(|more| format!("{more} more settings")));
         lines
     }
 
@@ -157,11 +154,10 @@ impl Review {
     /// `20 replicates with the same random numbers`.
     fn basis(&self) -> String {
         let pairs = self.variants.iter().map(|variant| variant.pairs).min().unwrap_or(0);
-        let s = if pairs == 1 { "" } else { "s" };
         format!(
-            "Medians over {} replicate{s} with the same random numbers (seed {}); differences are means of pairs with \
-             their 95% interval.",
-            count(pairs as f64),
+            "Medians over {} with the same random numbers (seed {}); differences are means of pairs with their 95% \
+             interval.",
+            counted(pairs, "replicate"),
             self.seed
         )
     }
@@ -181,12 +177,8 @@ pub fn review_text(review: &Review, width: usize) -> String {
         let (rows, unchanged) = variant.rows();
         if !rows.is_empty() {
             let heads = ["", "before", "after", "difference [95% CI]"];
-            let column = |at: usize| -> Vec<String> {
-                std::iter::once(heads[at].to_owned()).chain(rows.iter().map(|row| row[at].clone())).collect()
-            };
-            for line in side_by_side(&[0, 1, 2, 3].map(column), 1) {
-                text.push_str(&format!("  {}\n", line.trim_end()));
-            }
+            let columns = [0, 1, 2, 3].map(|at| column(heads[at], &rows, |row| row[at].clone()));
+            text.extend(side_by_side(&columns, 1).iter().map(|line| format!("  {}\n", line.trim_end())));
         }
         if !unchanged.is_empty() {
             text.push_str(&format!("  {}", wrapped(&unchanged, width.saturating_sub(2), "  ")));
@@ -196,9 +188,7 @@ pub fn review_text(review: &Review, width: usize) -> String {
     if review.variants.len() > VARIANTS_MAX {
         text.push('\n');
     }
-    if !review.one_sided().is_empty() {
-        text.push_str(&wrapped(&review.one_sided(), width, ""));
-    }
+    text.push_str(&paragraph(&review.one_sided(), width));
     match review.setting_lines() {
         lines if lines.is_empty() => text.push_str("No setting differs.\n"),
         lines => {

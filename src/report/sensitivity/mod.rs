@@ -29,15 +29,11 @@ const PANELS: usize = 4;
 /// The charts with the names of their files.
 pub(super) fn charts(record: &SensitivityRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let mut charts = Vec::new();
-    for (measure, unit) in &record.measures {
+    for (measure, _) in &record.measures {
         let panels = panels(record, measure, PANELS);
-        charts.extend(
-            tornado::draw(record, sheet, (measure, unit), &panels).map(|canvas| (format!("tornado-{measure}"), canvas)),
-        );
-        charts.extend(
-            screening::draw(record, sheet, (measure, unit), &panels)
-                .map(|canvas| (format!("morris-{measure}"), canvas)),
-        );
+        let (tornado, morris) = (tornado::draw(record, sheet, &panels), screening::draw(record, sheet, &panels));
+        let drawn = [("tornado", tornado), ("morris", morris)];
+        charts.extend(drawn.into_iter().filter_map(|(kind, canvas)| Some((format!("{kind}-{measure}"), canvas?))));
     }
     charts.extend(decisions::draw(record, sheet).map(|canvas| ("decisions".to_owned(), canvas)));
     charts
@@ -102,14 +98,12 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
 
 /// The constants that move each measure most, by variant.
 fn tables(record: &SensitivityRecord) -> String {
-    let mut text = String::new();
-    for (measure, unit) in &record.measures {
-        for panel in panels(record, measure, VARIANTS) {
-            text.push_str(&format!("\n{measure} of {}: {}\n", panel.variant, value(panel.rows[0].at_value, unit)));
-            text.push_str(&table(&panel, unit));
-        }
-    }
-    text
+    let panels = record.measures.iter().flat_map(|(measure, _)| panels(record, measure, VARIANTS));
+    let text = |panel: Panel<'_>| {
+        let EffectRow { measure, unit, at_value, .. } = panel.rows[0];
+        format!("\n{measure} of {}: {}\n{}", panel.variant, value(*at_value, unit), table(&panel, unit))
+    };
+    panels.map(text).collect()
 }
 
 /// Number of variants that were analysed.

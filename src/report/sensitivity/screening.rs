@@ -10,27 +10,21 @@ use crate::report::prelude::*;
 use crate::results::{ScreeningRow, SensitivityRecord};
 
 /// Draws the chart. `None` without a screening, or where no constant has an effect on the measure.
-pub(super) fn draw(
-    record: &SensitivityRecord,
-    sheet: Sheet<'_>,
-    (measure, unit): (&str, &str),
-    panels: &[Panel<'_>],
-) -> Option<Canvas> {
+pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>, panels: &[Panel<'_>]) -> Option<Canvas> {
     if record.trajectories < FEWEST_TRAJECTORIES {
         return None;
     }
-    let screened: Vec<(String, Vec<&ScreeningRow>)> = panels
-        .iter()
-        .map(|panel| {
-            let is_own = |row: &&ScreeningRow| {
-                row.measure == measure && row.variant == panel.variant && row.mu_star > 0.0 && row.effects > 0
-            };
-            let rows = record.screening.iter().filter(is_own);
-            let most = rows.sorted_by(|a, b| b.mu_star.total_cmp(&a.mu_star)).take(ROWS).collect();
-            (panel.variant.to_owned(), most)
-        })
-        .filter(|(_, rows): &(_, Vec<_>)| !rows.is_empty())
-        .collect();
+    let first = panels.first()?.rows[0];
+    let (measure, unit) = (first.measure.as_str(), first.unit.as_str());
+    let screened = panels.iter().map(|panel| {
+        let is_own = |row: &&ScreeningRow| {
+            row.measure == measure && row.variant == panel.variant && row.mu_star > 0.0 && row.effects > 0
+        };
+        let rows = record.screening.iter().filter(is_own);
+        let most = rows.sorted_by(|a, b| b.mu_star.total_cmp(&a.mu_star)).take(ROWS).collect_vec();
+        (panel.variant.to_owned(), most)
+    });
+    let screened = screened.filter(|(_, rows)| !rows.is_empty()).collect_vec();
     let most: Vec<&str> = screened.first()?.1.iter().take(3).map(|row| short_name(&row.constant)).collect();
     let chart = BarChart {
         subject: &format!("Largest effects on {} when all constants vary", named(measure).replace('_', " ")),

@@ -10,13 +10,10 @@ use crate::results::{EffectRow, SensitivityRecord};
 use crate::units::counted;
 
 /// Draws the chart. `None` where no constant has an effect on the measure.
-pub(super) fn draw(
-    record: &SensitivityRecord,
-    sheet: Sheet<'_>,
-    (measure, unit): (&str, &str),
-    panels: &[Panel<'_>],
-) -> Option<Canvas> {
-    let most: Vec<&str> = panels.first()?.rows.iter().take(4).map(|row| short_name(&row.constant)).collect();
+pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>, panels: &[Panel<'_>]) -> Option<Canvas> {
+    let first = panels.first()?.rows[0];
+    let (measure, unit) = (first.measure.as_str(), first.unit.as_str());
+    let most: Vec<&str> = panels[0].rows.iter().take(4).map(|row| short_name(&row.constant)).collect();
     let note = format!(
         "each constant at the ends of its range, the others at their values; medians of {}; one scale",
         counted(record.replicates, "run")

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::report::data::{Results, VariantResults};
 use crate::report::limits::{AssertedLimit, JudgedLimit};
-use crate::results::{READY_TIME, UncertaintyRow, Verdict};
+use crate::results::{READY_TIME, SummaryRow, UncertaintyRow, Verdict};
 use crate::units::serial::Ordered;
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
@@ -26,6 +26,14 @@ const MEDIANS: [&str; 14] = [
     "failed_pulls",
     "responses_429",
     "peak_not_ready",
+];
+
+/// The ends of their ranges: the measure, the name, and the value.
+const ENDS: [(&str, &str, fn(&SummaryRow) -> Option<f64>); 4] = [
+    (READY_TIME, "reachable_ready_median_ci95_low_s", |row| row.median_ci95_low),
+    (READY_TIME, "reachable_ready_median_ci95_high_s", |row| row.median_ci95_high),
+    ("peak_pulls", "peak_pulls_p5", |row| row.p5),
+    ("peak_pulls", "peak_pulls_p95", |row| row.p95),
 ];
 
 /// The JSON form of the comparison.
@@ -120,18 +128,8 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
     let mut measures: Vec<(String, Option<f64>)> = Vec::new();
     for name in MEDIANS {
         measures.push((name.to_owned(), variant.median(name)));
-        let row = variant.summary(name);
-        let ends = match name {
-            READY_TIME => [
-                ("reachable_ready_median_ci95_low_s", row.and_then(|row| row.median_ci95_low)),
-                ("reachable_ready_median_ci95_high_s", row.and_then(|row| row.median_ci95_high)),
-            ],
-            "peak_pulls" => {
-                [("peak_pulls_p5", row.and_then(|row| row.p5)), ("peak_pulls_p95", row.and_then(|row| row.p95))]
-            }
-            _ => continue,
-        };
-        measures.extend(ends.map(|(end, value)| (end.to_owned(), value)));
+        let ends = ENDS.iter().filter(|(measure, ..)| *measure == name);
+        measures.extend(ends.map(|(_, end, of)| ((*end).to_owned(), variant.summary(name).and_then(of))));
     }
     VariantJson {
         variant: &info.variant,

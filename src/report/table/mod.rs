@@ -11,7 +11,7 @@ use super::data::{Results, VariantResults, target_of};
 use super::format::{ended, percents};
 use super::guesses;
 use super::limits::AssertedLimit;
-use super::wrap::{letters, wrapped};
+use super::wrap::{letters, paragraph, wrapped};
 use crate::results::{READY_TIME, RunRow};
 use crate::units::counted;
 use names::Names;
@@ -116,19 +116,14 @@ pub fn table(results: &Results, width: usize) -> String {
     let found = answer(&variants, &groups, &AssertedLimit::of_answer(results), results.provenance.seed);
     let mut text = answered(&found, width);
     for (line, mut row) in names.lines().into_iter().enumerate() {
-        for column in &columns {
-            row.push_str("  ");
-            row.push_str(&column.lines[line]);
-        }
+        row.extend(columns.iter().flat_map(|column| ["  ", &column.lines[line]]));
         if !row.trim().is_empty() {
             text.push_str(row.trim_end());
             text.push('\n');
         }
     }
     text.push('\n');
-    if !shared.is_empty() {
-        text.push_str(&wrapped(&identical(&shared), width, ""));
-    }
+    text.push_str(&paragraph(&identical(&shared), width));
     let mut notes = "Medians with p5–p95 across runs. Pulls include unpacking.".to_owned();
     if variants.iter().any(|variant| !variant.is_whole()) {
         notes.push_str(" An unfinished run is later than every finished one.");
@@ -137,9 +132,7 @@ pub fn table(results: &Results, width: usize) -> String {
         let target = target_of(&results.provenance.variants);
         notes.push_str(&format!(" A run is complete when all reachable {target}s are ready."));
     }
-    if let Some(note) = names.note() {
-        notes.push_str(&format!(" {note}."));
-    }
+    notes.extend(names.note().map(|note| format!(" {note}.")));
     if let Some(run) = results.displayed() {
         notes.push_str(&format!(" Charts show replicate {} of every variant: {}.", run.replicate, run.conditions()));
     }
@@ -147,10 +140,7 @@ pub fn table(results: &Results, width: usize) -> String {
         notes.push_str(&format!(" Left out for lack of room: {}; see summary.csv.", left_out.join(", ")));
     }
     text.push_str(&wrapped(&notes, width, ""));
-    let guesses = guesses::sentences(results, &variants, &found);
-    if !guesses.is_empty() {
-        text.push_str(&wrapped(&guesses, width, ""));
-    }
+    text.push_str(&paragraph(&guesses::sentences(results, &variants, &found), width));
     text.push_str(&unfinished(&variants, width));
     if !results.provenance.command.is_empty() {
         // A command is to be copied, so it is not broken.
@@ -161,10 +151,7 @@ pub fn table(results: &Results, width: usize) -> String {
 
 /// The answer, as the page has it, and an empty line. Of many comparisons, the sentence for all of them.
 fn answered(answer: &PageAnswer, width: usize) -> String {
-    let mut text = String::new();
-    if !answer.lead.is_empty() {
-        text.push_str(&wrapped(&answer.lead, width, ""));
-    }
+    let mut text = paragraph(&answer.lead, width);
     if answer.parts.len() <= ANSWERS_MAX {
         for (title, part) in answer.parts.iter().filter(|(_, part)| !part.is_empty()) {
             let title = if title.is_empty() { String::new() } else { format!("{title}: ") };

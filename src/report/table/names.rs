@@ -37,17 +37,10 @@ impl Names {
             let texts = variants.iter().map(|variant| variant.info.strategy.clone()).collect();
             columns.push(NameColumn { heading: "strategy".to_owned(), texts });
         }
-        columns.extend(axes.iter().map(|axis| {
-            NameColumn {
-                heading: axis.name.to_owned(),
-                texts: variants
-                    .iter()
-                    .map(|variant| {
-                        axis.value_of(variant).map_or_else(String::new, |at| axis.values[at].text.to_owned())
-                    })
-                    .collect(),
-            }
-        }));
+        for axis in &axes {
+            let text = |variant| axis.value_of(variant).map_or_else(String::new, |at| axis.values[at].text.to_owned());
+            columns.push(NameColumn { heading: axis.name.to_owned(), texts: variants.iter().map(text).collect() });
+        }
         let settings = Self { columns, most: usize::MAX, shared: None, start: 0 };
         if !axes.is_empty() && settings.are_distinct(TEXT_LONGEST) {
             let shared = (strategies.len() == 1)

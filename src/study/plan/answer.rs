@@ -9,7 +9,7 @@ use super::front::{self, FrontMeasures};
 use super::overall::{Winner, best};
 use crate::results::{
     Candidate, CandidateStatus, Estimate, ExhaustiveSearch, Limit, LoadAxis, Measure, PlanRecord, Question, READY_TIME,
-    ReachRange, RunRow, Setting, Statistic, StrategyAnswer, WithinLimits, grouped,
+    ReachRange, RunRow, Setting, Statistic, StrategyAnswer, grouped,
 };
 use crate::scenario::{Experiment, Plan};
 
@@ -59,20 +59,19 @@ pub(super) fn questions(heats: &[Heat], experiment: &Experiment, plan: &Plan, me
 }
 
 /// The best of the strategies' answers, and whether the runs show it.
-fn best_of_all(
-    answers: &[StrategyAnswer],
+fn best_of_all<'a>(
+    answers: &'a [StrategyAnswer],
     heats: &[&Heat],
     experiment: &Experiment,
     plan: &Plan,
 ) -> Option<(String, bool)> {
-    let found: Vec<&String> = answers.iter().filter_map(|answer| answer.variant.as_ref()).collect();
-    let mut winners = Vec::new();
-    for variant in found {
+    let winner = |variant: &'a String| {
         let settings = experiment.variants.iter().find(|other| other.label == *variant).map(|other| &other.settings);
         let rows = heats.iter().flat_map(|heat| &heat.runs).flatten().filter(|row| row.variant == *variant);
         let values = rows.map(|row| plan.objective.of(row)).collect();
-        winners.push(Winner { variant, values, setting: settings.and_then(|settings| plan.objective.rank(settings)) });
-    }
+        Winner { variant, values, setting: settings.and_then(|settings| plan.objective.rank(settings)) }
+    };
+    let winners: Vec<Winner<'_>> = answers.iter().filter_map(|answer| answer.variant.as_ref()).map(winner).collect();
     let candidates = heats.iter().map(|heat| heat.variants.len()).sum();
     let (best, is_shown) = best(&winners, plan.objective.over(), plan.confidence, candidates)?;
     Some((best.clone(), is_shown))
@@ -92,10 +91,6 @@ fn answer(
     let states = heat.race.states();
     let leader = states.iter().position(|state| *state == CandidateStatus::Best);
     let label = |at: usize| experiment.variants[heat.variants[at]].label.clone();
-    let kept = leader.map(|at| {
-        let (kept, runs, share_at_least) = heat.race.kept(at);
-        WithinLimits { kept: kept as u64, runs: runs as u64, share_at_least }
-    });
     let is_confirmed = leader.is_none_or(|at| heat.race.is_confirmed(at));
     let is_decided = is_confirmed && states.iter().all(|state| *state != CandidateStatus::Undecided);
     // What is not certain is not offered for pasting. Of many settings, some are as good as the best one, and it is
@@ -110,14 +105,13 @@ fn answer(
         closest: if leader.is_none() { heat.race.closest(&scales).map(label) } else { None },
         is_confirmed,
         is_decided,
-        kept,
+        kept: leader.map(|at| heat.race.kept(at)),
         snippet: snippet.and_then(|at| experiment.variants[heat.variants[at]].scenario.strategy.snippet()),
     };
     let of_load = named(&load.measure).of;
     let candidates = (0..heat.variants.len()).map(|at| {
         let variant = &experiment.variants[heat.variants[at]];
         let rows = &heat.runs[at];
-        let references: Vec<&RunRow> = rows.iter().collect();
         let (time, over) = time_of(plan);
         let times: Vec<f64> = rows.iter().map(|row| (time.of)(row).unwrap_or(f64::INFINITY)).collect();
         let values: Vec<f64> = rows.iter().map(|row| plan.objective.of(row)).collect();
@@ -130,8 +124,7 @@ fn answer(
         let unfinished = rows.iter().filter(never).map(|row| row.held_by.clone()).counts();
         let unfinished = unfinished.into_iter().map(|(rule, runs)| (rule, runs as u64)).sorted().collect();
         let blocked = rows.iter().find(|row| super::value(plan, row).is_infinite());
-        let verdicts = plan.limits.iter().map(|limit| limit.judge(&references));
-        let difference = leader.filter(|leader| *leader != at).and_then(|leader| heat.race.difference(leader, at));
+        let verdicts = plan.limits.iter().map(|limit| limit.judge(rows));
         let is_own = |setting: &Setting| setting.is_of_strategy() || plan.objective.is_setting(setting);
         Candidate {
             variant: variant.label.clone(),
@@ -152,7 +145,7 @@ fn answer(
             round: heat.rounds[at],
             time: span(over, &times),
             value: span(plan.objective.over(), &values).filter(|_| has_value),
-            slower_by: difference.map(|(value, low, high)| Estimate { value, low, high }),
+            slower_by: leader.filter(|leader| *leader != at).and_then(|leader| heat.race.difference(leader, at)),
             load: span(Statistic::Quantile(0.5), &loads).unwrap_or(Estimate { value: 0.0, low: 0.0, high: 0.0 }),
             limits: verdicts
                 .map(|verdict| (Some(verdict.value).filter(|value| value.is_finite()), verdict.runs_beyond as u64))
@@ -178,7 +171,7 @@ pub(super) fn exhaustive(
     plan: &Plan,
     record: &PlanRecord,
 ) -> ExhaustiveSearch {
-    let answers = record.questions.iter().flat_map(|question| &question.answers);
+    let answers = record.questions.iter().flat_map(|question| std::iter::repeat(question).zip(&question.answers));
     let most = experiment.replicates as usize;
     let objective = |heat: &Heat, at: usize| {
         if let Some(rank) = plan.objective.rank(&experiment.variants[heat.variants[at]].settings) {
@@ -188,16 +181,15 @@ pub(super) fn exhaustive(
         plan.objective.over().of(&values)
     };
     let keeps = |rows: &[RunRow]| {
-        let rows: Vec<&RunRow> = rows.iter().take(most).collect();
+        let rows = &rows[..rows.len().min(most)];
         rows.iter().all(|row| super::value(plan, row).is_finite())
-            && plan.limits.iter().all(|limit| limit.judge(&rows).holds)
+            && plan.limits.iter().all(|limit| limit.judge(rows).holds)
     };
     let label = |heat: &Heat, at: usize| experiment.variants[heat.variants[at]].label.clone();
     // Answers are in the order of the worlds, heats in that of the variants.
     let of = |world: &str, strategy: &str| heats.iter().find(|heat| heat.world == world && heat.strategy == strategy);
-    let worlds = record.questions.iter().flat_map(|question| question.answers.iter().map(|_| question.world.as_str()));
-    let choices = worlds.zip(answers).map(|(world, answer)| {
-        let heat = of(world, &answer.strategy).expect("an answer is that of a race");
+    let choices = answers.map(|(question, answer)| {
+        let heat = of(&question.world, &answer.strategy).expect("an answer is that of a race");
         let kept = (0..heat.variants.len()).filter(|&at| keeps(&heat.runs[at]));
         let best = kept.reduce(|best, at| if objective(heat, at) < objective(heat, best) { at } else { best });
         let planned = (0..heat.variants.len()).find(|&at| Some(label(heat, at)) == answer.variant);

@@ -29,24 +29,6 @@ pub(super) fn look_from(runs: usize) -> usize {
     looks().find(|look| *look >= runs).expect("looks have no end")
 }
 
-/// The probability of error that looks share.
-#[derive(Clone, Copy, Debug)]
-struct Spending {
-    error: f64,
-    spent: f64,
-}
-
-impl Spending {
-    const fn new(error: f64) -> Self {
-        Self { error, spent: 0.0 }
-    }
-
-    /// The probability of error that the `look`-th look may use, counted from 1.
-    fn available(self, look: usize) -> f64 {
-        self.error * look as f64 / (look as f64 + 1.0) - self.spent
-    }
-}
-
 /// The ranks that bound the `p`-quantile at each look.
 #[derive(Clone, Debug)]
 pub(super) struct QuantileRanks {
@@ -58,10 +40,10 @@ impl QuantileRanks {
     /// Ranks for up to `most` runs. Over all looks, the lower bounds are wrong with probability at most `low_error`,
     /// and the upper bounds with `high_error`.
     pub(super) fn new(p: f64, low_error: f64, high_error: f64, most: usize) -> Self {
-        let (mut low, mut high) = (Spending::new(low_error), Spending::new(high_error));
+        let (mut low_spent, mut high_spent) = (0.0, 0.0);
         let look = |(look, runs): (usize, usize)| {
-            let below = place_above(runs, 1.0 - p, &mut low, look).map(|place| runs - 1 - place);
-            (runs, below, place_above(runs, p, &mut high, look))
+            let below = place_above(runs, 1.0 - p, (low_error, &mut low_spent), look).map(|place| runs - 1 - place);
+            (runs, below, place_above(runs, p, (high_error, &mut high_spent), look))
         };
         Self { looks: (1..).zip(looks_to(most)).map(look).collect() }
     }
@@ -84,22 +66,16 @@ impl QuantileRanks {
     }
 }
 
-/// The least place (from 0) of `runs` sorted values that is an upper bound of the `p`-quantile, as the error allows.
-fn place_above(runs: usize, p: f64, spending: &mut Spending, look: usize) -> Option<usize> {
-    let available = spending.available(look);
+/// The least place (from 0) of `runs` sorted values that is an upper bound of the `p`-quantile, as the error allows
+/// that looks share, of which earlier ones have `spent` a part. `look` counts from 1.
+fn place_above(runs: usize, p: f64, (error, spent): (f64, &mut f64), look: usize) -> Option<usize> {
+    let available = error * look as f64 / (look as f64 + 1.0) - *spent;
     // The value at a place is below the quantile only if more than `place` values are.
-    let mut places = (0, runs);
-    while places.0 < places.1 {
-        let middle = usize::midpoint(places.0, places.1);
-        if at_least(middle + 1, runs, p) <= available {
-            places.1 = middle;
-        } else {
-            places.0 = middle + 1;
-        }
-    }
-    (places.0 < runs).then(|| {
-        spending.spent += at_least(places.0 + 1, runs, p);
-        places.0
+    let places: Vec<usize> = (0..runs).collect();
+    let place = places.partition_point(|place| at_least(place + 1, runs, p) > available);
+    (place < runs).then(|| {
+        *spent += at_least(place + 1, runs, p);
+        place
     })
 }
 
@@ -192,11 +168,11 @@ mod tests {
     #[test]
     fn looks_never_use_more_than_the_whole_error() {
         for (p, error) in [(0.5, 0.05), (0.95, 0.01), (0.99, 0.05)] {
-            let mut spending = Spending::new(error);
+            let mut spent = 0.0;
             let mut last = None;
             for (look, runs) in (1..).zip(looks().take(14)) {
-                let place = place_above(runs, p, &mut spending, look);
-                assert!(spending.spent <= error, "{p}: {} of {error}", spending.spent);
+                let place = place_above(runs, p, (error, &mut spent), look);
+                assert!(spent <= error, "{p}: {spent} of {error}");
                 assert!(place.is_some() || last.is_none(), "{p}: a bound at {runs} runs, as before");
                 last = place.or(last);
             }
@@ -206,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_bound_of_the_95th_percentile_needs_59_runs_in_a_single_look() {
-        let place = |runs: usize| place_above(runs, 0.95, &mut Spending { error: 0.1, spent: 0.0 }, 1);
+        let place = |runs: usize| place_above(runs, 0.95, (0.1, &mut 0.0), 1);
         assert_eq!((place(58), place(59)), (None, Some(58)), "0.95^59 = 0.0485 and 0.95^58 = 0.0510");
         // Of ten values, the least and the greatest bound a median: 2^-10 < 0.001.
         let ranks = QuantileRanks::new(0.5, 0.002, 0.002, 10);

@@ -29,7 +29,13 @@ pub(super) fn runs_to_see(error: f64) -> usize {
 /// Whether the values show that their mean is greater than 0, without a known lowest value. Wrong with probability at
 /// most `error`, at any number of values. `scale` is their order of magnitude, known after the first run.
 pub(super) fn is_above_zero(values: &[f64], scale: f64, error: f64) -> bool {
-    values.len() >= runs_to_see(error / 2.0) && capital(values, 0.0, scale) >= libm::log(2.0 / error)
+    values.len() >= runs_to_see(error / 2.0) && capital(values, scale) >= libm::log(2.0 / error)
+}
+
+/// Whether the pairs show that the mean of `other` is greater, as [`is_above_zero`].
+pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], error: f64) -> bool {
+    let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
+    is_above_zero(&differences, base[0], error)
 }
 
 /// Lower bound of the mean of values that are never negative.
@@ -48,11 +54,8 @@ pub(super) fn upper(values: &[f64], error: f64) -> f64 {
     if values.len() < runs_to_see(error / 2.0) || !greatest.is_finite() {
         return f64::INFINITY;
     }
-    let scale = values[0];
-    let is_bound = |m: f64| {
-        let below: Vec<f64> = values.iter().map(|value| m - value).collect();
-        capital(&below, 0.0, scale) >= libm::log(2.0 / error)
-    };
+    let is_bound =
+        |m: f64| is_above_zero(&values.iter().map(|value| m - value).collect::<Vec<f64>>(), values[0], error);
     let (mut low, mut high) = (0.0, greatest.max(f64::MIN_POSITIVE));
     while !is_bound(high) {
         low = high;
@@ -65,13 +68,13 @@ pub(super) fn upper(values: &[f64], error: f64) -> f64 {
 }
 
 /// Logarithm of the capital from all values but the first, which chose the scale.
-fn capital(values: &[f64], m: f64, scale: f64) -> f64 {
+fn capital(values: &[f64], scale: f64) -> f64 {
     let scale = if scale.abs() > 0.0 { scale.abs() } else { 1.0 };
-    let least = values.iter().map(|value| value - m).fold(f64::INFINITY, f64::min);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let grown = |exponent: i32| {
         let bet = libm::ldexp(1.0 / scale, exponent);
         let is_allowed = bet * least > -1.0;
-        if is_allowed { sum_ln(&values[1..], |value| bet * (value - m)) } else { f64::NEG_INFINITY }
+        if is_allowed { sum_ln(&values[1..], |value| bet * value) } else { f64::NEG_INFINITY }
     };
     log_mean(&EXPONENTS.map(grown).collect::<Vec<f64>>())
 }

@@ -23,6 +23,7 @@ use super::queue::in_order;
 use super::{StudyError, row_of};
 use crate::results::{Journal, Limit, PlanRecord, RunRow, Setting, Statistic, TunedPlan, grouped};
 use crate::scenario::{Experiment, FIRST_RUNS, Plan, Variant};
+use crate::stats::in_turn;
 
 pub use race::{Race, RaceRules, Sample};
 pub use tuner::Tuner;
@@ -89,12 +90,8 @@ impl Heat {
         };
         let value =
             |rows: &[RunRow]| plan.objective.over().of(&rows.iter().map(|row| value(plan, row)).collect::<Vec<_>>());
-        let order = |at: &usize| (beyond(&self.runs[*at]), value(&self.runs[*at]));
-        let by_order = |a: &usize, b: &usize| {
-            let ((a, time_a), (b, time_b)) = (order(a), order(b));
-            a.total_cmp(&b).then(time_a.total_cmp(&time_b))
-        };
-        let sorted: Vec<usize> = (0..self.runs.len()).sorted_by(by_order).collect();
+        let order = |at: &usize| [beyond(&self.runs[*at]), value(&self.runs[*at])];
+        let sorted: Vec<usize> = (0..self.runs.len()).sorted_by(|a, b| in_turn(order(a), order(b))).collect();
         let front = sorted.iter().copied().skip(1).filter(|at| optimal[*at]);
         sorted.first().copied().into_iter().chain(front).collect()
     }
@@ -233,25 +230,15 @@ pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool)
 }
 
 fn heats(experiment: &Experiment, plan: &Plan) -> Vec<Heat> {
-    let heat = |((world, strategy), variants): (_, Vec<usize>)| {
-        let candidates = variants.len();
-        let rules = rules(experiment, plan, candidates);
-        let rank = |variant: &usize| plan.objective.rank(&experiment.variants[*variant].settings);
-        let race = match variants.iter().map(rank).collect() {
-            Some(ranks) => Race::of_settings(ranks, rules),
-            None => Race::new(candidates, rules),
-        };
+    let heat = |((world, strategy), all): (_, Vec<usize>)| {
+        let race = Race::new(all.len(), plan.tries.is_some(), rules(experiment, plan, all.len()));
+        let (variants, runs, rounds) = (Vec::new(), Vec::new(), Vec::new());
+        let mut heat = Heat { world, strategy, variants, tuner: None, race, runs, rounds };
         match plan.tries {
-            Some(tries) => {
-                let (variants, tuner) = tuner(experiment, plan, variants, tries);
-                let (race, tuner) = (race.emptied(), Some((variants, tuner)));
-                Heat { world, strategy, variants: Vec::new(), tuner, race, runs: Vec::new(), rounds: Vec::new() }
-            }
-            None => {
-                let (runs, rounds) = (vec![Vec::new(); candidates], vec![0; candidates]);
-                Heat { world, strategy, variants, tuner: None, race, runs, rounds }
-            }
+            Some(tries) => heat.tuner = Some(tuner(experiment, plan, all, tries)),
+            None => all.into_iter().for_each(|variant| heat.add(variant, experiment, plan)),
         }
+        heat
     };
     grouped(experiment.variants.iter().map(|variant| race_of(variant, plan)).zip(0..)).into_iter().map(heat).collect()
 }

@@ -39,10 +39,7 @@ impl Winner<'_> {
         }
         match over {
             Statistic::Every => false,
-            Statistic::Mean => {
-                let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
-                means::is_above_zero(&differences, base[0], error)
-            }
+            Statistic::Mean => means::is_greater_in_pairs(base, other, error),
             Statistic::Quantile(p) => is_greater_in_pairs(base, other, &paired_ranks(p, error, common), error),
         }
     }

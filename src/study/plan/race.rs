@@ -30,7 +30,8 @@ use super::bounds::{
     FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks, share_at_least,
 };
 use super::means;
-use crate::results::{CandidateStatus, Statistic};
+use crate::results::{CandidateStatus, Estimate, Statistic, WithinLimits};
+use crate::stats::in_turn;
 
 /// Runs of a candidate by default, beyond those of the experiment, up to which a bound of a limit is waited for: enough
 /// for a 99th percentile.
@@ -136,9 +137,10 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of candidates without runs.
+    /// A race before any of its candidates has entered. With `same_is_equal`, settings count as equal whose runs are
+    /// the same in every one of at least ten replicates.
     #[must_use]
-    pub fn new(candidates: usize, rules: RaceRules) -> Self {
+    pub fn new(candidates: usize, same_is_equal: bool, rules: RaceRules) -> Self {
         let errors = Errors::of(&rules, candidates);
         let ranks = |over: Statistic, low: f64, high: f64| match over {
             Statistic::Quantile(p) => Some(QuantileRanks::new(p, low, high, rules.most)),
@@ -147,41 +149,27 @@ impl Race {
         Self {
             errors,
             candidates,
-            same_is_equal: false,
-            runs: vec![Vec::new(); candidates],
+            same_is_equal,
+            runs: Vec::new(),
             ranks: ranks(rules.objective, errors.low, errors.high),
             paired_ranks: match rules.objective {
                 Statistic::Quantile(p) => Some(paired_ranks(p, errors.paired, rules.most)),
                 Statistic::Every | Statistic::Mean => None,
             },
             limit_ranks: rules.demands.iter().map(|&over| ranks(over, errors.exclude, errors.confirm)).collect(),
-            bounds: vec![(f64::NEG_INFINITY, f64::INFINITY); candidates],
-            settings: None,
+            bounds: Vec::new(),
+            settings: Some(Vec::new()),
             rules,
         }
     }
 
-    /// A race for the candidate with the least of these values that meets all limits.
-    #[must_use]
-    pub fn of_settings(values: Vec<f64>, rules: RaceRules) -> Self {
-        let race = Self::new(values.len(), rules);
-        Self { settings: Some(values), ..race }
-    }
-
-    /// The race before any of its candidates has entered. In it, settings count as equal whose runs are the same in
-    /// every one of at least ten replicates.
-    #[must_use]
-    pub fn emptied(self) -> Self {
-        let settings = self.settings.map(|_| Vec::new());
-        Self { runs: Vec::new(), bounds: Vec::new(), settings, same_is_equal: true, ..self }
-    }
-
-    /// Adds a candidate to an emptied race, with the value of the setting to minimise.
+    /// Adds a candidate, with the value of the setting to minimise. `None`: the objective is a measure.
     pub fn enter(&mut self, setting: Option<f64>) {
         self.runs.push(Vec::new());
         self.bounds.push((f64::NEG_INFINITY, f64::INFINITY));
-        if let (Some(settings), Some(setting)) = (&mut self.settings, setting) {
-            settings.push(setting);
+        match (&mut self.settings, setting) {
+            (Some(settings), Some(setting)) => settings.push(setting),
+            _ => self.settings = None,
         }
     }
 
@@ -205,8 +193,8 @@ impl Race {
     }
 
     /// The number of limits.
-    #[must_use]
-    pub fn limits(&self) -> usize {
+    #[cfg(test)]
+    pub(super) const fn limits(&self) -> usize {
         self.rules.demands.len()
     }
 
@@ -287,7 +275,7 @@ impl Race {
     /// share of all runs that do. The error is split over the candidates, as any of them might meet the limits by
     /// chance.
     #[must_use]
-    pub fn kept(&self, candidate: usize) -> (usize, usize, f64) {
+    pub fn kept(&self, candidate: usize) -> WithinLimits {
         let runs = &self.runs[candidate];
         let keeps = |run: &&Sample| run.value.is_finite() && run.excess.iter().all(|excess| *excess <= 0.0);
         let kept = runs.iter().filter(keeps).count();
@@ -295,7 +283,8 @@ impl Race {
         // A limit on every run ends with the first run that exceeds it, so n of n runs are a single look.
         let looks = looks_to(self.rules.most).filter(|look| *look <= runs.len()).count().max(1) as f64;
         let error = if kept == runs.len() { error } else { error / (looks * (looks + 1.0)) };
-        (kept, runs.len(), share_at_least(kept, runs.len(), error))
+        let share_at_least = share_at_least(kept, runs.len(), error);
+        WithinLimits { kept: kept as u64, runs: runs.len() as u64, share_at_least }
     }
 
     /// Whether a candidate met all limits in the required number of runs, and is shown to meet those on means and
@@ -314,18 +303,16 @@ impl Race {
             let beyond =
                 |limit: usize| (self.rules.demands[limit].of(&self.excess(at, limit)) / scales[limit]).max(0.0);
             let sum: f64 = (0..self.rules.demands.len()).map(beyond).sum();
-            (unfinished as f64 / self.runs[at].len() as f64, sum)
+            [unfinished as f64 / self.runs[at].len() as f64, sum]
         };
-        (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty()).min_by(|&a, &b| {
-            let ((a, sum_a), (b, sum_b)) = (distance(a), distance(b));
-            a.total_cmp(&b).then(sum_a.total_cmp(&sum_b))
-        })
+        let with_runs = (0..self.runs.len()).filter(|&at| !self.runs[at].is_empty());
+        with_runs.min_by(|&a, &b| in_turn(distance(a), distance(b)))
     }
 
     /// Difference of a candidate's objective from another's over common replicates, with the least and the greatest
     /// difference of a replicate. `None` for an unfinished run, and where the objective is a setting.
     #[must_use]
-    pub fn difference(&self, base: usize, other: usize) -> Option<(f64, f64, f64)> {
+    pub fn difference(&self, base: usize, other: usize) -> Option<Estimate> {
         let pairs = self.runs(base).min(self.runs(other));
         let (base, other) = (self.values(base, pairs), self.values(other, pairs));
         let differences = || base.iter().zip(&other).map(|(base, other)| other - base);
@@ -333,8 +320,7 @@ impl Race {
             return None;
         }
         let value = self.rules.objective.of(&other) - self.rules.objective.of(&base);
-        let low = differences().fold(value, f64::min);
-        Some((value, low, differences().fold(value, f64::max)))
+        Some(Estimate { value, low: differences().fold(value, f64::min), high: differences().fold(value, f64::max) })
     }
 
     /// The first limit that a candidate demonstrably exceeds.
@@ -418,10 +404,7 @@ impl Race {
     fn is_greater(&self, base: &[f64], other: &[f64]) -> bool {
         match &self.paired_ranks {
             Some(ranks) => is_greater_in_pairs(base, other, ranks, self.errors.paired),
-            None => {
-                let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
-                means::is_above_zero(&differences, base[0], self.errors.paired)
-            }
+            None => means::is_greater_in_pairs(base, other, self.errors.paired),
         }
     }
 

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use itertools::Itertools;
 
-use crate::results::Setting;
+use crate::results::{Setting, grouped};
 
 /// The search in one race. Candidates are numbered as in the race's list of all.
 #[derive(Clone, Debug)]
@@ -38,14 +38,8 @@ impl Tuner {
     /// `present` is tried first.
     #[must_use]
     pub fn new(candidates: &[Vec<&Setting>], present: Option<usize>, tries: usize) -> Self {
-        let mut axes: Vec<(&str, Vec<&str>)> = Vec::new();
-        for setting in candidates.iter().flatten() {
-            match axes.iter_mut().find(|(path, _)| *path == setting.path) {
-                Some((_, values)) if values.contains(&setting.value.as_str()) => {}
-                Some((_, values)) => values.push(&setting.value),
-                None => axes.push((&setting.path, vec![&setting.value])),
-            }
-        }
+        let settings = candidates.iter().flatten().map(|setting| (setting.path.as_str(), setting.value.as_str()));
+        let axes: Vec<(&str, Vec<&str>)> = grouped(settings.unique());
         let place = |setting: &&Setting| {
             let (_, values) = axes.iter().find(|(path, _)| *path == setting.path)?;
             values.iter().position(|value| *value == setting.value)

@@ -65,7 +65,7 @@ impl StudiedDecision {
     pub(super) fn answer(&self, runs: &SampleRuns, earlier: Option<&str>) -> String {
         match self {
             Self::Holds { assertion, places, .. } => {
-                let holds = |place: &usize| assertion.limit.judge(&runs[*place].iter().collect::<Vec<_>>()).holds;
+                let holds = |place: &usize| assertion.limit.judge(&runs[*place]).holds;
                 if places.iter().all(holds) { "holds" } else { "is exceeded" }.to_owned()
             }
             Self::Best { objective, limits, names, .. } => {
@@ -83,10 +83,7 @@ fn best<'n>(
     names: &'n [(usize, String)],
     earlier: Option<&str>,
 ) -> Option<&'n str> {
-    let meets = |runs: &[RunRow]| {
-        let rows: Vec<&RunRow> = runs.iter().collect();
-        limits.iter().all(|limit| limit.judge(&rows).holds)
-    };
+    let meets = |runs: &[RunRow]| limits.iter().all(|limit| limit.judge(runs).holds);
     let value = |runs: &[RunRow]| {
         let values: Vec<f64> = runs.iter().map(|run| (objective.0.of)(run).unwrap_or(f64::INFINITY)).collect();
         objective.1.of(&values)

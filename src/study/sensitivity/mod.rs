@@ -31,7 +31,7 @@ use decision::StudiedDecision;
 use sample::{SampleRuns, Sampler};
 
 /// The options of an analysis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SensitivityRules {
     /// The measure that the best variant minimises, with its statistic. `None`: the plan's objective, or the clusters
     /// with a defective revision where there are any, or the completion time.
@@ -63,9 +63,7 @@ pub fn deciding(
     journal: &Journal,
     stop: &AtomicBool,
 ) -> Result<SensitivityRecord, StudyError> {
-    let (objective, limits, measures, variants) = (None, None, Vec::new(), Vec::new());
-    let rules = SensitivityRules { objective, limits, measures, only, variants, screening: 0, most: None, halvings: 0 };
-    sensitivity(varied, &rules, journal, || (), stop)
+    sensitivity(varied, &SensitivityRules { only, ..SensitivityRules::default() }, journal, || (), stop)
 }
 
 impl SensitivityRules {
@@ -153,17 +151,11 @@ pub fn sensitivity(
 }
 
 fn one_at_a_time(sampler: &mut Sampler<'_>, replicates: u32, constants: &[usize]) -> Result<OneAtATime, StudyError> {
-    let mut levels = vec![Vec::new()];
-    for &at in constants {
-        levels.extend([-1.0, 1.0].map(|share| vec![(at, Level::Toward(share))]));
-    }
+    let ends = constants.iter().flat_map(|&at| [-1.0, 1.0].map(|share| vec![(at, Level::Toward(share))]));
+    let levels: Vec<_> = [Vec::new()].into_iter().chain(ends).collect();
     let mut samples = sampler.samples(&levels, 0..replicates)?.into_iter();
     let base = samples.next().expect("the values in force come first");
-    let mut ends = Vec::new();
-    while let (Some(low), Some(high)) = (samples.next(), samples.next()) {
-        ends.push([low, high]);
-    }
-    Ok(OneAtATime { base, ends })
+    Ok(OneAtATime { base, ends: samples.tuples().map(|(low, high)| [low, high]).collect() })
 }
 
 /// The quantities that are looked at: measures, the objective and the limits.
@@ -343,21 +335,20 @@ fn screen(
         return Ok((Vec::new(), 0));
     }
     let seed = sampler.varied.base().seed;
-    let mut effects = morris::ElementaryEffects::new(active.len(), sampler.variants.len(), headline.measures.len());
     let trajectories: Vec<_> = (0..count).map(|number| morris::trajectory(active.len(), seed, number)).collect();
     let samples = whole((0..).zip(&trajectories).map(|(number, trajectory)| {
         let level = |(&at, share): (&usize, &f64)| (at, Level::Quantile(*share));
         let levels = |point: &Vec<f64>| active.iter().zip(point).map(level).collect();
         sampler.samples(&trajectory.points.iter().map(levels).collect::<Vec<_>>(), number..number + 1)
     }))?;
-    for (trajectory, samples) in trajectories.iter().zip(samples) {
-        effects.add(trajectory, &samples, &headline.measures);
-    }
+    let effects = trajectories.iter().zip(&samples);
+    let effects = effects.flat_map(|(trajectory, samples)| morris::effects(trajectory, samples, &headline.measures));
+    let effects = effects.into_group_map();
     let mut rows = Vec::new();
     for (place, &at) in active.iter().enumerate() {
         for (measure_at, measure) in headline.measures.iter().enumerate() {
             for (variant_at, label) in sampler.labels().enumerate() {
-                let own = effects.of(place, variant_at, measure_at);
+                let own = effects.get(&[place, variant_at, measure_at]).map(Vec::as_slice).unwrap_or_default();
                 let absolute: Vec<f64> = own.iter().map(|effect| effect.abs()).collect();
                 rows.push(ScreeningRow {
                     constant: sampler.varied.constants()[at].own_name.clone(),

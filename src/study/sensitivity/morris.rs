@@ -37,42 +37,27 @@ pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory
     Trajectory { points, order }
 }
 
-/// The elementary effects of all trajectories, by constant, variant and measure.
-pub(super) struct ElementaryEffects {
-    variants: usize,
-    measures: usize,
-    effects: Vec<Vec<f64>>,
-}
-
-impl ElementaryEffects {
-    pub(super) fn new(constants: usize, variants: usize, measures: usize) -> Self {
-        Self { variants, measures, effects: vec![Vec::new(); constants * variants * measures] }
-    }
-
-    fn index(&self, constant: usize, variant: usize, measure: usize) -> usize {
-        (constant * self.variants + variant) * self.measures + measure
-    }
-
-    pub(super) fn of(&self, constant: usize, variant: usize, measure: usize) -> &[f64] {
-        &self.effects[self.index(constant, variant, measure)]
-    }
-
-    /// Adds a trajectory, with the one run of each variant at each of its points.
-    pub(super) fn add(&mut self, trajectory: &Trajectory, samples: &[SampleRuns], measures: &[&'static Measure]) {
-        for (step, &constant) in trajectory.order.iter().enumerate() {
-            let distance = trajectory.points[step + 1][constant] - trajectory.points[step][constant];
-            let pairs = samples[step].iter().zip(&samples[step + 1]).enumerate();
-            for (variant, (before, after)) in pairs {
-                for (measure_at, measure) in measures.iter().enumerate() {
-                    // A time that is not reached on one side has no difference.
-                    if let (Some(before), Some(after)) = ((measure.of)(&before[0]), (measure.of)(&after[0])) {
-                        let index = self.index(constant, variant, measure_at);
-                        self.effects[index].push((after - before) / distance);
-                    }
+/// The elementary effects of a trajectory with the one run of each variant at each of its points, each after the places
+/// of its constant, variant and measure.
+pub(super) fn effects(
+    trajectory: &Trajectory,
+    samples: &[SampleRuns],
+    measures: &[&'static Measure],
+) -> Vec<([usize; 3], f64)> {
+    let mut effects = Vec::new();
+    for (step, &constant) in trajectory.order.iter().enumerate() {
+        let distance = trajectory.points[step + 1][constant] - trajectory.points[step][constant];
+        let pairs = samples[step].iter().zip(&samples[step + 1]).enumerate();
+        for (variant, (before, after)) in pairs {
+            for (measure_at, measure) in measures.iter().enumerate() {
+                // A time that is not reached on one side has no difference.
+                if let (Some(before), Some(after)) = ((measure.of)(&before[0]), (measure.of)(&after[0])) {
+                    effects.push(([constant, variant, measure_at], (after - before) / distance));
                 }
             }
         }
     }
+    effects
 }
 
 #[cfg(test)]

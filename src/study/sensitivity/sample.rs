@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use crate::results::{Journal, RunRow};
-use crate::scenario::{Experiment, Level, VariedExperiment};
+use crate::scenario::{Level, VariedExperiment};
 use crate::study::queue::in_order;
 use crate::study::{StudyError, row_of, whole};
 
@@ -91,20 +91,16 @@ impl<'s> Sampler<'s> {
         let jobs = batch.len() * self.variants.len() * each;
         let rows = in_order(jobs, self.stop, |job| {
             let (sample, rest) = (job / (self.variants.len() * each), job % (self.variants.len() * each));
-            let replicate = replicates.start + (rest % each) as u32;
-            self.run(&experiments[sample], batch[sample].0, rest / each, replicate)
+            let (number, place, replicate) = (batch[sample].0, rest / each, replicates.start + (rest % each) as u32);
+            let id = (number * self.variants.len() as u32 + place as u32, replicate);
+            let row = row_of(&experiments[sample], self.variants[place], replicate, (self.journal, id))?;
+            (self.run_done)();
+            Ok(row)
         })?;
         self.runs += jobs as u64;
         let mut rows = rows.into_iter();
         let mut runs_of = || (0..self.variants.len()).map(|_| rows.by_ref().take(each).collect()).collect();
         Ok((0..batch.len()).map(|_| runs_of()).collect())
-    }
-
-    fn run(&self, experiment: &Experiment, number: u32, place: usize, replicate: u32) -> Result<RunRow, StudyError> {
-        let id = (number * self.variants.len() as u32 + place as u32, replicate);
-        let row = row_of(experiment, self.variants[place], replicate, (self.journal, id))?;
-        (self.run_done)();
-        Ok(row)
     }
 }
 

@@ -75,92 +75,92 @@ pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
     best
 }
 
-/// Writes a limit along its edge, beyond it if possible. Returns the room that the text takes.
-pub(super) fn label_limit(
-    canvas: &mut Canvas,
-    area: Area,
-    text: &str,
-    at: f64,
-    is_load: bool,
-    taken: &[[f64; 4]],
-) -> [f64; 4] {
-    let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
-    let width = text_width(&text, SMALL, Weight::Regular);
-    let (left, right) = (area.left + 6.0, area.right - 6.0 - width);
-    let places: Vec<Position> = if is_load {
-        let middle = f64::midpoint(left, right);
-        [at - 6.0, at + 14.0].iter().flat_map(|&y| [(right, y), (left, y), (middle, y)]).collect()
-    } else {
-        let beside = [at + 6.0, at - 6.0 - width];
-        let heights = [area.bottom - 8.0, area.bottom - 26.0, area.top + 16.0, f64::midpoint(area.top, area.bottom)];
-        beside.iter().flat_map(|&x| heights.map(|y| (x, y))).collect()
-    };
-    let room = |&(left, baseline): &Position| [left - 2.0, baseline - 11.0, left + width * 1.02 + 2.0, baseline + 3.5];
-    let fits = |place: &&Position| is_free(&room(place), area, taken);
-    let inside = (left.max(if is_load { right } else { (at - 6.0 - width).max(left) }), at - 6.0);
-    let fallback = if is_load { inside } else { (inside.0, area.bottom - 8.0) };
-    let place = places.iter().find(fits).copied().unwrap_or(fallback);
-    write(canvas, &text, place, SMALL, MUTED, Align::Left);
-    room(&place)
+/// The plot of a world, with the rooms in it that texts must not cover.
+pub(super) struct MarkPlot {
+    pub(super) area: Area,
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    pub(super) taken: Vec<[f64; 4]>,
 }
 
-/// Whether a rectangle is inside the area and overlaps nothing taken.
-fn is_free(&[left, top, right, bottom]: &[f64; 4], area: Area, taken: &[[f64; 4]]) -> bool {
-    let inside = left >= area.left && right <= area.right + 4.0 && top >= area.top - 2.0 && bottom <= area.bottom;
-    inside && taken.iter().all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
-}
-
-/// Writes names beside the dots: the chosen one and those of the front first, others where there is room. Returns the
-/// names that had no room.
-pub(super) fn label_marks<'m>(
-    canvas: &mut Canvas,
-    marks: &'m [Mark],
-    best: &[usize],
-    x: &Scale,
-    y: &Scale,
-    area: Area,
-    taken: &mut Vec<[f64; 4]>,
-) -> Vec<&'m str> {
-    let mut unnamed = Vec::new();
-    let chosen = (0..marks.len()).filter(|&at| marks[at].style == MarkStyle::Chosen);
-    for at in chosen.chain(best.iter().copied()).chain(0..marks.len()).unique() {
-        let mark = &marks[at];
-        let Some(time) = mark.time.filter(|_| !mark.name.is_empty()) else { continue };
-        let (px, py) = (x.at(time.value), y.at(mark.load.value));
-        let is_bold = mark.style == MarkStyle::Chosen;
-        let weight = if is_bold { Weight::Bold } else { Weight::Regular };
-        let size = if is_bold { LABEL } else { SMALL };
-        let name = fitted_name(&mark.name, size, weight, NAME);
-        let width = text_width(&name, size, weight);
-        let aside = if is_bold { DOT + 9.0 } else { DOT + 5.0 };
-        // Above or below the dot, but not over the axis.
-        let middle = (px - width / 2.0).max(area.left + 2.0);
-        let places = [
-            (px + aside, py - 5.0),
-            (px - aside - width, py - 5.0),
-            (px + aside, py + 14.0),
-            (px - aside - width, py + 14.0),
-            (middle, py - aside - 6.0),
-            (middle, py + aside + 12.0),
-            (px + aside, py + 4.0),
-            (px - aside - width, py + 4.0),
-            (px + aside, py - 20.0),
-            (px + aside, py + 28.0),
-        ];
-        let room =
-            |&(left, baseline): &(f64, f64)| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
-        let fits = |place: &&Position| is_free(&room(place), area, taken);
-        let Some(&place) = places.iter().find(fits) else {
-            unnamed.push(mark.name.as_str());
-            continue;
-        };
-        taken.push(room(&place));
-        if is_bold {
-            write_bold(canvas, &name, place, size, INK);
-        } else {
-            let ink = if best.contains(&at) { INK } else { MUTED };
-            write(canvas, &name, place, size, ink, Align::Left);
-        }
+impl MarkPlot {
+    /// The place of a mark. `None`: a run did not finish.
+    pub(super) fn place(&self, mark: &Mark) -> Option<Position> {
+        Some((self.x.at(mark.time?.value), self.y.at(mark.load.value)))
     }
-    unnamed
+
+    /// Writes a limit along its edge, beyond it if possible.
+    pub(super) fn label_limit(&mut self, canvas: &mut Canvas, text: &str, at: f64, is_load: bool) {
+        let area = self.area;
+        let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
+        let width = text_width(&text, SMALL, Weight::Regular);
+        let (left, right) = (area.left + 6.0, area.right - 6.0 - width);
+        let places: Vec<Position> = if is_load {
+            let middle = f64::midpoint(left, right);
+            [at - 6.0, at + 14.0].iter().flat_map(|&y| [(right, y), (left, y), (middle, y)]).collect()
+        } else {
+            let beside = [at + 6.0, at - 6.0 - width];
+            let heights =
+                [area.bottom - 8.0, area.bottom - 26.0, area.top + 16.0, f64::midpoint(area.top, area.bottom)];
+            beside.iter().flat_map(|&x| heights.map(|y| (x, y))).collect()
+        };
+        let room =
+            |&(left, baseline): &Position| [left - 2.0, baseline - 11.0, left + width * 1.02 + 2.0, baseline + 3.5];
+        let inside = (left.max(if is_load { right } else { (at - 6.0 - width).max(left) }), at - 6.0);
+        let fallback = if is_load { inside } else { (inside.0, area.bottom - 8.0) };
+        let place = places.into_iter().find(|place| self.is_free(room(place))).unwrap_or(fallback);
+        write(canvas, &text, place, SMALL, MUTED, Align::Left);
+        self.taken.push(room(&place));
+    }
+
+    /// Whether a rectangle is inside the area and overlaps nothing taken.
+    fn is_free(&self, [left, top, right, bottom]: [f64; 4]) -> bool {
+        let Area { left: first, top: highest, right: last, bottom: lowest } = self.area;
+        let inside = left >= first && right <= last + 4.0 && top >= highest - 2.0 && bottom <= lowest;
+        inside && self.taken.iter().all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
+    }
+
+    /// Writes names beside the dots: the chosen one and those of the front first, others where there is room. Returns
+    /// the names that had no room.
+    pub(super) fn label_marks<'m>(&mut self, canvas: &mut Canvas, marks: &'m [Mark], best: &[usize]) -> Vec<&'m str> {
+        let mut unnamed = Vec::new();
+        let chosen = (0..marks.len()).filter(|&at| marks[at].style == MarkStyle::Chosen);
+        for at in chosen.chain(best.iter().copied()).chain(0..marks.len()).unique() {
+            let mark = &marks[at];
+            let Some((px, py)) = self.place(mark).filter(|_| !mark.name.is_empty()) else { continue };
+            let is_bold = mark.style == MarkStyle::Chosen;
+            let (weight, size) = if is_bold { (Weight::Bold, LABEL) } else { (Weight::Regular, SMALL) };
+            let name = fitted_name(&mark.name, size, weight, NAME);
+            let width = text_width(&name, size, weight);
+            let aside = if is_bold { DOT + 9.0 } else { DOT + 5.0 };
+            // Above or below the dot, but not over the axis.
+            let middle = (px - width / 2.0).max(self.area.left + 2.0);
+            let places = [
+                (px + aside, py - 5.0),
+                (px - aside - width, py - 5.0),
+                (px + aside, py + 14.0),
+                (px - aside - width, py + 14.0),
+                (middle, py - aside - 6.0),
+                (middle, py + aside + 12.0),
+                (px + aside, py + 4.0),
+                (px - aside - width, py + 4.0),
+                (px + aside, py - 20.0),
+                (px + aside, py + 28.0),
+            ];
+            let room =
+                |(left, baseline): Position| [left - 1.0, baseline - 11.5, left + width * 1.02 + 1.0, baseline + 3.5];
+            let Some(place) = places.into_iter().find(|place| self.is_free(room(*place))) else {
+                unnamed.push(mark.name.as_str());
+                continue;
+            };
+            self.taken.push(room(place));
+            if is_bold {
+                write_bold(canvas, &name, place, size, INK);
+            } else {
+                let ink = if best.contains(&at) { INK } else { MUTED };
+                write(canvas, &name, place, size, ink, Align::Left);
+            }
+        }
+        unnamed
+    }
 }

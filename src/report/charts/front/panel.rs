@@ -1,6 +1,6 @@
 //! One world of the front: its axes, limits, staircase and dots.
 
-use super::mark::{DOT, Mark, MarkStyle, label_limit, label_marks, pareto_front};
+use super::mark::{DOT, Mark, MarkPlot, MarkStyle, pareto_front};
 use crate::report::prelude::*;
 use crate::results::LoadAxis;
 
@@ -70,17 +70,16 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
         let (ticks, title) = ticks_of_time(&x, (58.0, most), (&linear, &log));
         bottom_axis(canvas, area, &x, &ticks, &title);
     }
-    let mut taken: Vec<[f64; 4]> = Vec::new();
+    let mut plot = MarkPlot { area, x, y, taken: Vec::new() };
     let loads = load_limit.iter().map(|(most, text)| (y.at(*most), text, true));
     let edges: Vec<(f64, &String, bool)> =
         loads.chain(time_limit.iter().map(|(most, text)| (x.at(*most), text, false))).collect();
-    for &(at, _, is_load) in &edges {
-        taken.push(shade(canvas, area, at, is_load));
-    }
+    plot.taken.extend(edges.iter().map(|&(at, _, is_load)| shade(canvas, area, at, is_load)));
     let placed: Vec<(Position, &Mark)> =
-        panel.marks.iter().filter_map(|mark| Some(((x.at(mark.time?.value), y.at(mark.load.value)), mark))).collect();
+        panel.marks.iter().filter_map(|mark| Some((plot.place(mark)?, mark))).collect();
     let best = pareto_front(&panel.marks);
-    taken.extend(staircase(canvas, &best.iter().map(|&at| &panel.marks[at]).collect::<Vec<_>>(), &x, &y));
+    let steps = staircase(canvas, best.iter().filter_map(|&at| plot.place(&panel.marks[at])));
+    plot.taken.extend(steps);
     for (at, mark) in &placed {
         let stroke = Stroke::solid(mark.style.faded(mark.weight), 1.6);
         canvas.line((at.0, y.at(mark.load.low)), (at.0, y.at(mark.load.high)), stroke);
@@ -93,12 +92,12 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
             mark.style.dot(canvas, *at, 0.3 + 0.7 * mark.weight);
         }
     }
-    taken.extend(placed.iter().map(|((x, y), _)| [x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]));
+    plot.taken.extend(placed.iter().map(|((x, y), _)| [x - DOT - 1.0, y - DOT - 1.0, x + DOT + 1.0, y + DOT + 1.0]));
     // Limits first: the shading needs their text.
     for (at, text, is_load) in edges {
-        taken.push(label_limit(canvas, area, text, at, is_load, &taken));
+        plot.label_limit(canvas, text, at, is_load);
     }
-    let mut unnamed = label_marks(canvas, &panel.marks, &best, &x, &y, area, &mut taken);
+    let mut unnamed = plot.label_marks(canvas, &panel.marks, &best);
     if !axes.lists_unlabelled {
         unnamed.clear();
     }
@@ -106,10 +105,8 @@ pub(super) fn draw_panel(canvas: &mut Canvas, axes: &FrontAxes<'_>, panel: &Worl
     let lists = [("did not finish", &never), ("unlabelled", &unnamed)];
     let lists = lists.iter().filter(|(_, names)| !names.is_empty());
     let notes = lists.map(|(what, names)| format!("{what}: {}", names.join(", "))).join("; ");
-    for (at, line) in in_lines(&notes, SMALL, Weight::Regular, width, panel.note_lines(area)).iter().enumerate() {
-        let baseline = area.bottom + 58.0 + NOTE_LINE * at as f64;
-        write(canvas, line, (area.left - 50.0, baseline), SMALL, MUTED, Align::Left);
-    }
+    let lines = in_lines(&notes, SMALL, Weight::Regular, width, panel.note_lines(area));
+    write_lines(canvas, &lines, (area.left - 50.0, area.bottom + 58.0), NOTE_LINE, SMALL, MUTED);
 }
 
 fn limits_of(limit: &Option<(f64, String)>) -> Vec<f64> {
@@ -151,22 +148,17 @@ fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
 }
 
 /// The staircase from the fastest setting on: more time allows less load. Returns the room that the steps take.
-fn staircase(canvas: &mut Canvas, best: &[&Mark], x: &Scale, y: &Scale) -> Vec<[f64; 4]> {
+fn staircase(canvas: &mut Canvas, best: impl Iterator<Item = Position>) -> Vec<[f64; 4]> {
     let mut points: Vec<Position> = Vec::new();
-    for mark in best {
-        let at = (x.at(mark.time.expect("it is on the front").value), y.at(mark.load.value));
-        if let Some(&(_, before)) = points.last() {
-            points.push((at.0, before));
-        }
-        points.push(at);
+    for at in best {
+        let level = points.last().map(|&(_, before)| (at.0, before));
+        points.extend(level.into_iter().chain([at]));
     }
     let boxes = points.windows(2).map(|ends| {
         let [(x0, y0), (x1, y1)] = [ends[0], ends[1]];
         [x0.min(x1) - 1.5, y0.min(y1) - 1.5, x0.max(x1) + 1.5, y0.max(y1) + 1.5]
     });
     let boxes = boxes.collect();
-    if points.len() > 1 {
-        canvas.path(points, Stroke::solid(INK, 1.2));
-    }
+    canvas.path(points, Stroke::solid(INK, 1.2));
     boxes
 }

@@ -23,9 +23,16 @@ const fn takes(mean: f64) -> Truth {
     Truth { beyond: 0.0, stalls: 0.0, shape: TimesOf::Normal { mean, own: 10.0 } }
 }
 
+/// A race that so many candidates have entered.
+fn entered(candidates: usize, rules: RaceRules) -> Race {
+    let mut race = Race::new(candidates, false, rules);
+    (0..candidates).for_each(|_| race.enter(None));
+    race
+}
+
 /// Runs a race to its end. Returns the winner, the runs it took, and all states.
 fn race(truths: &[Truth], rules: &RaceRules, seed: u64) -> (Option<usize>, usize, Vec<CandidateStatus>) {
-    let race = raced(Race::new(truths.len(), rules.clone()), truths, seed);
+    let race = raced(entered(truths.len(), rules.clone()), truths, seed);
     let states = race.states();
     let spent = (0..truths.len()).map(|at| race.runs(at)).sum();
     (states.iter().position(|state| *state == CandidateStatus::Best), spent, states)
@@ -78,7 +85,7 @@ fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
 #[test]
 fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
     let state = |demand: Statistic, beyond: usize, runs: usize| {
-        let mut race = Race::new(2, rules(vec![demand]));
+        let mut race = entered(2, rules(vec![demand]));
         for run in 0..runs {
             race.add(0, Sample { value: 1.0, excess: vec![if run < beyond { 1.0 } else { -1.0 }] });
         }
@@ -115,7 +122,7 @@ fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
     let (winner, _, states) = race(&truths, &rules(vec![Statistic::Every]), 3);
     assert_eq!((winner, states[0]), (Some(1), CandidateStatus::Unfinished));
 
-    let mut race = Race::new(3, rules(vec![Statistic::Every]));
+    let mut race = entered(3, rules(vec![Statistic::Every]));
     for (candidate, excess) in [(0, 50.0), (1, 3.0), (2, 20.0)] {
         race.add(candidate, Sample { value: 1.0, excess: vec![excess] });
     }
@@ -136,8 +143,9 @@ fn the_best_value_of_a_setting_that_meets_the_limits_is_the_answer() {
     // Of the values 1 to 5, those below 3 exceed the limit; times do not matter.
     let truths: Vec<Truth> =
         (1..=5).map(|value| Truth { beyond: if value < 3 { 1.0 } else { 0.0 }, ..takes(f64::from(value)) }).collect();
-    let values = vec![1.0, 2.0, 3.0, 4.0, 5.0];
-    let found = raced(Race::of_settings(values, rules(vec![Statistic::Every])), &truths, 1);
+    let mut race = Race::new(5, false, rules(vec![Statistic::Every]));
+    [1.0, 2.0, 3.0, 4.0, 5.0].into_iter().for_each(|value| race.enter(Some(value)));
+    let found = raced(race, &truths, 1);
     use CandidateStatus::{Best, Breaks, Slower};
     assert_eq!(found.states(), [Breaks, Breaks, Best, Slower, Slower]);
     assert_eq!((0..5).map(|at| found.runs(at)).collect::<Vec<_>>(), [1, 1, 10, 1, 1]);
@@ -151,10 +159,10 @@ fn settings_with_the_same_runs_are_equal_where_candidates_enter_one_by_one() {
         }
         race.states()[1]
     };
-    let all = Race::new(2, RaceRules { indifference: 0.0, ..rules(Vec::new()) });
-    let mut entered = all.clone().emptied();
-    (0..2).for_each(|_| entered.enter(None));
-    assert_eq!(state(entered.clone(), 10), CandidateStatus::Equal);
-    assert_eq!(state(entered, 9), CandidateStatus::Undecided, "fewer than ten runs show nothing");
+    let rules = RaceRules { indifference: 0.0, ..rules(Vec::new()) };
+    let (all, mut tuned) = (entered(2, rules.clone()), Race::new(2, true, rules));
+    (0..2).for_each(|_| tuned.enter(None));
+    assert_eq!(state(tuned.clone(), 10), CandidateStatus::Equal);
+    assert_eq!(state(tuned, 9), CandidateStatus::Undecided, "fewer than ten runs show nothing");
     assert_eq!(state(all, 10), CandidateStatus::Undecided);
 }

@@ -153,7 +153,7 @@ fn rate(case: &Case, objective: Statistic, races: u64, budget: usize) -> (u64, u
     let (compared, limits) = rules.runs_for_bounds(case.truths.len());
     let most_compared = rules.most.max(compared);
     let rules = RaceRules { most: most_compared.max(limits), most_compared, ..rules };
-    let start = Race::new(case.truths.len(), rules.clone());
+    let start = super::entered(case.truths.len(), rules.clone());
     let (mut wrong, mut decided, mut runs) = (0, 0, 0);
     for seed in 0..races {
         let race = raced_within(start.clone(), &case.truths, seed, budget);
