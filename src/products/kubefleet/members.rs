@@ -13,18 +13,17 @@ use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::SimTime;
 use crate::world::{NEW, WorldSpec};
 
-/// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the
-/// list.
+/// A binding for each of these clusters of a placement, as it is before the release.
 pub(super) fn bindings_of(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
-    let binding = |(position, index): (u32, usize)| {
+    let binding = |index: usize| {
         let cluster = &world.clusters[index];
-        let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(position));
+        let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(index as u32));
         match world.installed(index) {
             Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
             _ => Binding::scheduled(name, target, 0),
         }
     };
-    (0..).zip(clusters).map(binding).collect()
+    clusters.map(binding).collect()
 }
 
 /// The work generator writes a binding's status. The binding before and after it, if it changed.

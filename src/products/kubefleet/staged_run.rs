@@ -15,7 +15,7 @@ use crate::control_plane::Plane;
 use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
-use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
+use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, RunState};
 use crate::rollout::{ApprovalId, Hold, QueueRequest, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
@@ -81,20 +81,14 @@ impl<'s> StagedRun<'s> {
         clusters: Vec<MemberCluster>,
         rollout: Run<'s>,
     ) -> Self {
-        let spec = RunSpec {
-            placement_name: strategy.updates.placements[run.placement].clone(),
-            resource_snapshot_index: run.snapshot.0.to_string(),
-            staged_rollout_strategy_name: "strategy".to_owned(),
-            state: run.states.first().map(|(_, state)| *state),
-        };
-        let stages = Some(strategy.strategy.clone().with_defaults());
+        let stages = Some(strategy.strategy.clone());
         let changed = TargetSet::all(clusters.len());
-        let scheduler =
-            StagedUpdateRun::new(run.name.clone(), spec, stages, strategy.rules, strategy.upstream_bugs, clusters);
+        let (rules, bugs, snapshot) = (strategy.rules, strategy.upstream_bugs, run.snapshot.0.to_string());
+        let scheduler = StagedUpdateRun::new(run.name.clone(), snapshot, stages, rules, bugs, clusters);
         let view = StagedView {
             state: RunState::Initialize,
             placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-            policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
+            policy: PolicySnapshot { index: 0, scheduled: true, requested: None },
             resource_snapshots: match rollout.fleet.world.release {
                 ReleaseKind::Update => vec![OLD, NEW],
                 ReleaseKind::Initial => vec![NEW],
@@ -147,11 +141,11 @@ impl<'s> StagedRun<'s> {
         changes
     }
 
-    /// One pass on these bindings of its placement, which are those of the clusters in `picked`.
+    /// One pass on these bindings of its placement.
     pub(super) fn reconcile(
         &mut self,
         now: SimTime,
-        (bindings, picked): (&mut Bindings, &[usize]),
+        bindings: &mut Bindings,
         generator: &mut WorkGenerator,
         plane: &mut Plane<'_>,
     ) -> PassEnd {
@@ -168,7 +162,7 @@ impl<'s> StagedRun<'s> {
         std::mem::swap(&mut self.view.bindings, bindings);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.changed.clear();
-        self.view.store(now, &pass);
+        self.view.store(&pass);
         std::mem::swap(&mut self.view.bindings, bindings);
         let status = &pass.status;
         // Each pass asks again for an approval that has not been accepted, and learns that the request exists.
@@ -181,11 +175,10 @@ impl<'s> StagedRun<'s> {
         for action in &pass.actions {
             match *action {
                 StagedAction::Deploy(target, revision) => {
-                    let cluster = picked[target.index()];
-                    plane.promote(ClusterId(cluster as u32), revision);
+                    plane.promote(ClusterId(target.0), revision);
                     let spec = generator.client.in_turn(BINDINGS, at, 1);
                     at = generator.client.in_turn(BINDINGS, spec, 1);
-                    generator.write_spec(cluster, revision, [spec, at], plane);
+                    generator.write_spec(target.index(), revision, [spec, at], plane);
                 }
                 StagedAction::RequestApproval(approval) => {
                     at = generator.client.in_turn(APPROVALS, at, 1);
@@ -194,7 +187,7 @@ impl<'s> StagedRun<'s> {
                 }
                 StagedAction::Delete(target) => {
                     at = generator.client.in_turn(BINDINGS, at, 1);
-                    generator.delete(picked[target.index()], at, plane);
+                    generator.delete(target.index(), at, plane);
                 }
             }
         }

@@ -18,46 +18,38 @@ impl RollingUpdate {
         if view.is_done() {
             return None;
         }
-        let (actions, status) = self.pass(self.last, view, &CandidateSets::new(self, self.last, view));
+        let (actions, status) = self.pass(view, &CandidateSets::new(self, view));
         if !actions.is_empty() || !status.patched.is_empty() {
             return None;
         }
-        let (rule, explanation) = self.reason(view, &status);
-        Some(Hold::new(rule, explanation))
+        Some(self.reason(view, &status))
     }
 
-    fn reason(&self, view: &RollingView, status: &RollingStatus) -> (&'static str, String) {
-        if !view.active {
-            return ("strategy", "the placement is gone or its strategy is not RollingUpdate".to_owned());
-        }
+    fn reason(&self, view: &RollingView, status: &RollingStatus) -> Hold {
         if let Some(error) = &status.error {
-            return ("bindings", error.to_string());
+            return Hold::new("bindings", error.to_string());
         }
         let Some(counts) = status.counts else {
-            return if view.latest_snapshot.is_none() {
-                ("resourceSnapshot", "the placement has no resource snapshot yet".to_owned())
-            } else {
-                let deleting = targets(view, |binding| binding.deleting);
-                let text = format!("nothing is rolled until old bindings of {} are deleted", self.listed(&deleting));
-                ("bindings", text)
-            };
-        };
-        match status.room {
-            Some(room) => self.limit(view, counts, room),
-            None => {
-                let behind = targets(view, |binding| !binding.has_succeeded() || binding.deleting);
-                let text = format!(
-                    "{} {} assigned the newest resources or being removed, and not available: in progress, offline \
-                     or failing, without a time-out",
-                    self.listed(&behind),
-                    are(behind.len())
-                );
-                ("Available", text)
+            if view.latest_snapshot.is_none() {
+                return Hold::new("resourceSnapshot", "the placement has no resource snapshot yet");
             }
+            let deleting = self.listed(&targets(view, |binding| binding.deleting));
+            return Hold::new("bindings", format!("nothing is rolled until old bindings of {deleting} are deleted"));
+        };
+        if let Some(room) = status.room {
+            return self.limit(view, counts, room);
         }
+        let behind = targets(view, |binding| !binding.has_succeeded() || binding.deleting);
+        let text = format!(
+            "{} {} assigned the newest resources or being removed, and not available: in progress, offline or failing, \
+             without a time-out",
+            self.listed(&behind),
+            are(behind.len())
+        );
+        Hold::new("Available", text)
     }
 
-    fn limit(&self, view: &RollingView, counts: BindingCounts, room: Room) -> (&'static str, String) {
+    fn limit(&self, view: &RollingView, counts: BindingCounts, room: Room) -> Hold {
         let limits = self.limits(counts.target);
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
@@ -82,7 +74,7 @@ impl RollingUpdate {
                     self.waits(&waiting)
                 )
             };
-            return ("maxUnavailable", text);
+            return Hold::new("maxUnavailable", text);
         }
         let blocked = targets(view, |binding| binding.state == BindingState::Scheduled);
         let text = format!(
@@ -94,7 +86,7 @@ impl RollingUpdate {
             room.to_add.max(0),
             self.waits(&blocked)
         );
-        ("maxSurge", text)
+        Hold::new("maxSurge", text)
     }
 
     fn waits(&self, targets: &[TargetId]) -> String {

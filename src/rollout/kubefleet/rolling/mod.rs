@@ -42,7 +42,6 @@ pub struct RollingUpdate {
     rules: RuleSet,
     defects: KubeFleetBugs,
     config: RollingUpdateConfig,
-    period: SimDuration,
     clusters: Vec<MemberCluster>,
     /// Time of the last pass.
     last: SimTime,
@@ -61,14 +60,12 @@ impl RollingUpdate {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let period = period(&config);
-        Self { rules, defects, config, period, clusters, last: SimTime::ZERO, sets: None, blocked_from: [None; 2] }
+        Self { rules, defects, config, clusters, last: SimTime::ZERO, sets: None, blocked_from: [None; 2] }
     }
 
     /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
     #[cfg(test)]
     pub(super) fn set_config(&mut self, config: RollingUpdateConfig) {
-        self.period = period(&config);
         self.config = config;
         self.sets = None;
     }
@@ -90,9 +87,9 @@ impl RollingUpdate {
             max_surge: resolve(&self.config.max_surge),
         }
     }
-}
 
-fn period(config: &RollingUpdateConfig) -> SimDuration {
-    let seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
-    SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
+    fn period(&self) -> SimDuration {
+        let seconds = self.config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
+        SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
+    }
 }

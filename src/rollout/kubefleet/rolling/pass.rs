@@ -13,7 +13,7 @@ use super::super::binding::BindingState;
 use super::super::control_loop::CLEAN_UP_WAIT;
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
-use super::candidates::{BindingKind, CandidateSets, Candidates};
+use super::candidates::{BindingKind, CandidateSets};
 use super::view::{BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room};
 use crate::units::{SimDuration, SimTime};
 
@@ -36,12 +36,12 @@ impl RollingUpdate {
     /// or of the newest resource snapshot, looks at all.
     pub fn reconcile_changed(&mut self, now: SimTime, view: &RollingView, changed: &TargetSet) -> RollingDecision {
         self.last = now;
-        let sets = self.sets.take().and_then(|sets| sets.update(self, now, view, changed));
-        let sets = sets.unwrap_or_else(|| CandidateSets::new(self, now, view));
-        let (actions, status) = self.pass(now, view, &sets);
+        let sets = self.sets.take().and_then(|sets| sets.update(self, view, changed));
+        let sets = sets.unwrap_or_else(|| CandidateSets::new(self, view));
+        let (actions, status) = self.pass(view, &sets);
         #[cfg(test)]
         if view.bindings.places() <= SCANNED_MAX {
-            let scanned = self.pass(now, view, &super::candidates::Scan { update: self, now, view });
+            let scanned = self.pass(view, &CandidateSets::new(self, view));
             assert_eq!((&actions, &status), (&scanned.0, &scanned.1), "a pass over the sets decides as a plain scan");
             assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }
@@ -49,23 +49,22 @@ impl RollingUpdate {
         Pass { actions, wake_at: None, status }
     }
 
-    /// Clusters whose binding this pass, the last one, has blocked: all of them.
-    pub fn blocked(&self, pass: &RollingDecision, view: &RollingView) -> Vec<TargetId> {
-        let kinds =
-            pass.status.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
-        let places = self.sets.iter().zip([kinds]).flat_map(|(sets, kinds)| {
-            kinds.flat_map(move |(from, kind)| from.into_iter().flat_map(move |from| sets.from(kind, from)))
-        });
+    /// Clusters whose binding the last pass has blocked: all of them.
+    pub fn blocked(&self, view: &RollingView) -> Vec<TargetId> {
+        let places = self.blocked_from().flat_map(|(sets, kind, from)| sets.from(kind, from));
         places.map(|place| view.bindings.target_at(place)).collect()
     }
 
     /// Whether the last pass has blocked a cluster's binding.
     pub fn is_blocked(&self, target: TargetId, view: &RollingView) -> bool {
-        let mut kinds =
-            self.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
-        self.sets.as_ref().zip(view.bindings.place(target)).is_some_and(|(sets, place)| {
-            kinds.any(|(from, kind)| from.is_some_and(|from| from <= place) && sets.contains(kind, place))
-        })
+        let is_at = |place| self.blocked_from().any(|(sets, kind, from)| from <= place && sets.contains(kind, place));
+        view.bindings.place(target).is_some_and(is_at)
+    }
+
+    /// The places from which on the last pass blocked bindings of each kind.
+    fn blocked_from(&self) -> impl Iterator<Item = (&CandidateSets, BindingKind, u32)> {
+        let kinds = [BindingKind::UpdateCandidate, BindingKind::BoundingCandidate].into_iter().zip(self.blocked_from);
+        self.sets.iter().flat_map(move |sets| kinds.clone().filter_map(move |(kind, from)| Some((sets, kind, from?))))
     }
 
     /// [`RollingView::is_done`], at the time of the last pass.
@@ -73,17 +72,9 @@ impl RollingUpdate {
         self.sets.as_ref().map_or_else(|| view.is_done(), |sets| sets.count(BindingKind::Behind) == 0)
     }
 
-    pub(super) fn pass(
-        &self,
-        now: SimTime,
-        view: &RollingView,
-        candidates: &impl Candidates,
-    ) -> (Vec<RollingAction>, RollingStatus) {
-        let mut status = RollingStatus { apply_strategy: view.apply_strategy, ..RollingStatus::default() };
+    pub(super) fn pass(&self, view: &RollingView, candidates: &CandidateSets) -> (Vec<RollingAction>, RollingStatus) {
+        let mut status = RollingStatus::default();
         let mut actions = Vec::new();
-        if !view.active {
-            return (actions, status);
-        }
         let others = candidates.from(BindingKind::OtherStrategy, 0);
         status.patched = others.map(|place| view.bindings.target_at(place)).collect();
         if !status.patched.is_empty() {
@@ -98,7 +89,7 @@ impl RollingUpdate {
             Ok(true) => status.next = QueueRequest::After(CLEAN_UP_WAIT),
             Ok(false) => {
                 if let Some(latest) = view.latest_snapshot {
-                    actions = self.roll(now, view, candidates, latest, &mut status);
+                    actions = self.roll(view, candidates, latest, &mut status);
                 }
             }
         }
@@ -107,9 +98,8 @@ impl RollingUpdate {
 
     fn roll(
         &self,
-        now: SimTime,
         view: &RollingView,
-        candidates: &impl Candidates,
+        candidates: &CandidateSets,
         latest: Revision,
         status: &mut RollingStatus,
     ) -> Vec<RollingAction> {
@@ -118,7 +108,7 @@ impl RollingUpdate {
         let target = |place: u32| view.bindings.target_at(place);
         let deploy = |place: u32| RollingAction::Deploy(target(place), latest);
         let counts = BindingCounts {
-            target: view.policy.count().map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
+            target: view.requested.map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
             ready: count(BindingKind::Ready),
             can_be_unavailable: count(BindingKind::CanBeUnavailable),
             can_be_ready: count(BindingKind::CanBeReady),
@@ -155,10 +145,9 @@ impl RollingUpdate {
             *blocked_from = places.next();
             let blocked = blocked_from.iter().flat_map(|from| candidates.from(unmarked, *from));
             status.blocked.extend(blocked.map(target));
-            status.blocked_count += candidates.count(kind) - share as usize;
         }
         status.restarted = candidates.from(BindingKind::UpToDateBound, 0).map(target).collect();
-        let wait = candidates.first_ready_after().map(|time| time.since(now));
+        let wait = candidates.first_ready_after().map(|time| time.since(self.last));
         status.next = self.next(wait, wait.is_some() || candidates.count(BindingKind::NotReady) > 0);
         actions
     }
@@ -166,7 +155,7 @@ impl RollingUpdate {
     fn next(&self, wait: Option<SimDuration>, is_waiting: bool) -> QueueRequest {
         let wait = match (self.rules, is_waiting) {
             (_, false) => SimDuration::ZERO,
-            (RuleSet::Shipped, true) => wait.map_or(self.period, |wait| wait.min(self.period)),
+            (RuleSet::Shipped, true) => wait.map_or(self.period(), |wait| wait.min(self.period())),
             // "Only matters for resources whose availability cannot be tracked."
             (RuleSet::Documented, true) => match wait {
                 Some(wait) => wait,

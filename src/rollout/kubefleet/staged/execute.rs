@@ -3,18 +3,14 @@
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
 use super::super::super::{ApprovalId, QueueRequest};
-use super::super::binding::ConditionStatus;
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
-use super::super::duration::parse_duration;
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
-use super::initialize::{Collected, Stopped};
+use super::initialize::Collected;
 use super::ledger::StageLedger;
-use super::run::{RetryError, RunError, RunReason, RunStatus, StageReason};
+use super::run::{RunError, RunReason, RunStatus};
 use super::view::{StagedAction, StagedStatus, StagedView};
-use super::{Fixed, StageTask};
+use super::{Fixed, RunState, StageTask, TaskTime};
 use crate::units::{SimDuration, SimTime};
-
-use ConditionStatus::{False, True, Unknown};
 
 /// A pass in progress.
 pub(super) struct RunPass<'a> {
@@ -42,12 +38,12 @@ enum Update {
 
 impl RunPass<'_> {
     /// State `Run`.
-    pub(super) fn execute(&mut self) -> Result<(), Stopped> {
-        if !matches!(self.run.reason(), Some(RunReason::Waiting | RunReason::Stuck)) {
-            self.run.mark(self.now, True, RunReason::Progressing);
+    pub(super) fn execute(&mut self) -> Result<(), RunError> {
+        let reason = self.run.progressing.map(|progress| progress.reason);
+        if !matches!(reason, Some(RunReason::Waiting | RunReason::Stuck)) {
+            self.run.mark(self.now, RunReason::Progressing);
         }
         let index = self.run.current_stage();
-        self.status.stage = Some(index);
         if index == self.run.stages.len() {
             return self.execute_delete_stage();
         }
@@ -55,7 +51,7 @@ impl RunPass<'_> {
         if self.run.stages[index].clusters.is_empty() && !is_plain {
             match self.fixed.rules {
                 RuleSet::Shipped => {
-                    self.run.stages[index].end(self.now, StageReason::SkippedNoClusters);
+                    self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
                     self.status.next = QueueRequest::RateLimited;
                 }
                 // "Both tasks must be satisfied before advancing to the next stage."
@@ -64,15 +60,15 @@ impl RunPass<'_> {
             return Ok(());
         }
         if !self.is_approved_before(index) {
-            self.run.stages[index].mark(self.now, False, StageReason::Waiting);
-            self.run.mark(self.now, False, RunReason::Waiting);
+            self.run.stages[index].mark(self.now, RunReason::Waiting);
+            self.run.mark(self.now, RunReason::Waiting);
             self.status.next = QueueRequest::After(STAGE_WAIT);
             return Ok(());
         }
         self.execute_stage(index)
     }
 
-    fn execute_stage(&mut self, index: usize) -> Result<(), Stopped> {
+    fn execute_stage(&mut self, index: usize) -> Result<(), RunError> {
         let total = self.run.stages[index].clusters.len();
         let limit = self.fixed.max_concurrency(index, total).map_err(|source| {
             let error = RunError::MaxConcurrency { stage: self.run.stages[index].name.clone(), source };
@@ -89,7 +85,7 @@ impl RunPass<'_> {
 
     /// `executeUpdatingStage`: observes the clusters of a stage that may have changed and, with a limit, starts others
     /// in the order of the stage. Returns how many keep their slots for this pass although they are no longer updating.
-    fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, Stopped> {
+    fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, RunError> {
         let mut keep_slots = 0;
         for position in std::mem::take(&mut self.stage.looks) {
             keep_slots += i64::from(self.update_cluster(index, position, limit.is_some()));
@@ -109,14 +105,14 @@ impl RunPass<'_> {
         let failing: Vec<String> =
             self.stage.failing.iter().take(NAMED).map(|position| self.fixed.name(target(position))).collect();
         if !self.run.stuck.is_empty() {
-            self.run.mark(self.now, False, RunReason::Stuck);
-        } else if self.view.state != super::RunState::Stop {
-            self.run.mark(self.now, True, RunReason::Progressing);
+            self.run.mark(self.now, RunReason::Stuck);
+        } else if self.view.state != RunState::Stop {
+            self.run.mark(self.now, RunReason::Progressing);
         }
         if let Some(error) = self.preempted.take() {
             return Err(self.abort_stage(index, error));
         }
-        if failing.is_empty() { Ok(keep_slots) } else { Err(Stopped::Retry(RetryError::ClusterUpdate(failing))) }
+        if failing.is_empty() { Ok(keep_slots) } else { Err(RunError::ClusterUpdate(failing)) }
     }
 
     /// Observes a cluster, or starts it. True: it keeps its slot for this pass although it is no longer updating.
@@ -143,7 +139,7 @@ impl RunPass<'_> {
         // A cluster that counts as failed before it starts does not start.
         if before.started.is_none() && !matches!(update, Update::Failing) {
             cluster.started = Some(stored(self.now));
-            self.run.stages[index].mark(self.now, True, StageReason::Started);
+            self.run.stages[index].mark(self.now, RunReason::Started);
         }
         self.run.stages[index].set(position as usize, cluster);
         self.stage.note(position, before, cluster, matches!(update, Update::Failing));
@@ -167,23 +163,23 @@ impl RunPass<'_> {
     fn result(&self, binding: &Binding) -> Update {
         if binding.has_succeeded() {
             Update::Done
-        } else if binding.has_failed(self.fixed.defects) || binding.has_diff_failed() {
+        } else if self.fixed.is_failing(binding) {
             Update::Failing
         } else {
             Update::Going
         }
     }
 
-    fn abort_stage(&mut self, index: usize, error: RunError) -> Stopped {
-        self.run.stages[index].end(self.now, StageReason::Failed);
-        Stopped::Aborted(error)
+    fn abort_stage(&mut self, index: usize, error: RunError) -> RunError {
+        self.run.stages[index].mark(self.now, RunReason::Failed);
+        error
     }
 
     /// All clusters of the stage are done; continues with the tasks after it (`handleStageCompletion`,
     /// `checkAfterStageTasksStatus`).
     fn complete_stage(&mut self, index: usize) {
-        self.run.mark(self.now, False, RunReason::Waiting);
-        self.run.stages[index].mark(self.now, False, StageReason::Waiting);
+        self.run.mark(self.now, RunReason::Waiting);
+        self.run.stages[index].mark(self.now, RunReason::Waiting);
         let tasks = &self.fixed.config(index).after_stage_tasks;
         let (mut is_passed, mut wait) = (true, None);
         for (position, task) in tasks.iter().enumerate() {
@@ -197,8 +193,8 @@ impl RunPass<'_> {
             }
         }
         if is_passed {
-            self.run.mark(self.now, True, RunReason::Progressing);
-            self.run.stages[index].end(self.now, StageReason::Succeeded);
+            self.run.mark(self.now, RunReason::Progressing);
+            self.run.stages[index].mark(self.now, RunReason::Succeeded);
             self.status.next = QueueRequest::RateLimited;
         } else {
             self.status.next = QueueRequest::After(wait.unwrap_or(STAGE_WAIT));
@@ -208,8 +204,7 @@ impl RunPass<'_> {
     /// The rest of a wait that started when the stage's Progressing condition last changed its status.
     fn remaining_wait(&self, index: usize, task: &StageTask) -> Option<SimDuration> {
         let since = self.run.stages[index].progressing.expect("a completed stage was in progress").since;
-        let wait = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
-        let remaining = (since + wait).saturating_since(self.now);
+        let remaining = (since + task.wait()).saturating_since(self.now);
         (!remaining.is_zero()).then_some(remaining)
     }
 
@@ -217,14 +212,14 @@ impl RunPass<'_> {
         if self.run.stages[index].approved_before || !self.fixed.needs_approval_before(index) {
             return true;
         }
-        let approved = self.ask(self.fixed.approval(index, super::TaskTime::Before));
+        let approved = self.ask(self.fixed.approval(index, TaskTime::Before));
         self.run.stages[index].approved_before = approved;
         approved
     }
 
     fn is_approved_after(&mut self, index: usize, position: usize) -> bool {
         let approved = self.run.stages[index].after_tasks[position].approved
-            || self.ask(self.fixed.approval(index, super::TaskTime::After));
+            || self.ask(self.fixed.approval(index, TaskTime::After));
         self.run.stages[index].after_tasks[position].approved = approved;
         approved
     }
@@ -247,12 +242,12 @@ impl RunPass<'_> {
     }
 
     /// Deletes all bindings together; done when none is left.
-    fn execute_delete_stage(&mut self) -> Result<(), Stopped> {
-        self.run.deletion.mark(self.now, True, StageReason::Started);
+    fn execute_delete_stage(&mut self) -> Result<(), RunError> {
+        self.run.deletion.mark(self.now, RunReason::Started);
         self.follow_deletions(true)?;
         if self.collected.to_delete.is_empty() {
-            self.run.deletion.end(self.now, StageReason::Succeeded);
-            self.run.end(self.now, RunReason::Succeeded);
+            self.run.deletion.mark(self.now, RunReason::Succeeded);
+            self.run.mark(self.now, RunReason::Succeeded);
         } else {
             self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
@@ -261,7 +256,7 @@ impl RunPass<'_> {
 
     /// Marks clusters whose bindings are gone, and deletes the rest if it `may_delete`. Returns whether any deletion
     /// is in progress.
-    fn follow_deletions(&mut self, may_delete: bool) -> Result<bool, Stopped> {
+    fn follow_deletions(&mut self, may_delete: bool) -> Result<bool, RunError> {
         let mut binding_of = vec![None; self.fixed.clusters.len()];
         for binding in &self.collected.to_delete {
             binding_of[binding.target.index()] = Some(*binding);
@@ -276,8 +271,8 @@ impl RunPass<'_> {
                     cluster.succeeded = Some(true);
                 }
                 Some(binding) if cluster.succeeded == Some(true) || cluster.started.is_some() && !binding.deleting => {
-                    self.run.deletion.end(self.now, StageReason::Failed);
-                    return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)).into());
+                    self.run.deletion.mark(self.now, RunReason::Failed);
+                    return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)));
                 }
                 Some(_) if cluster.started.is_some() => is_deleting = true,
                 Some(_) if may_delete => {
@@ -293,33 +288,32 @@ impl RunPass<'_> {
     }
 
     /// State `Stop`: starts nothing, and observes the updates in progress.
-    pub(super) fn stop(&mut self) -> Result<(), Stopped> {
-        self.run.mark(self.now, Unknown, RunReason::Stopping);
+    pub(super) fn stop(&mut self) -> Result<(), RunError> {
+        self.run.mark(self.now, RunReason::Stopping);
         let index = self.run.current_stage();
-        self.status.stage = Some(index);
         if index == self.run.stages.len() {
             return self.stop_delete_stage();
         }
         // For a waiting stage this moves the start of its wait.
-        self.run.stages[index].mark(self.now, Unknown, StageReason::Stopping);
+        self.run.stages[index].mark(self.now, RunReason::Stopping);
         self.update_clusters(index, None)?;
         if self.run.stages[index].in_progress() == 0 {
-            self.run.stages[index].mark(self.now, False, StageReason::Stopped);
-            self.run.mark(self.now, False, RunReason::Stopped);
+            self.run.stages[index].mark(self.now, RunReason::Stopped);
+            self.run.mark(self.now, RunReason::Stopped);
         } else {
             self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }
 
-    fn stop_delete_stage(&mut self) -> Result<(), Stopped> {
-        self.run.deletion.mark(self.now, Unknown, StageReason::Stopping);
+    fn stop_delete_stage(&mut self) -> Result<(), RunError> {
+        self.run.deletion.mark(self.now, RunReason::Stopping);
         if !self.follow_deletions(false)? {
-            self.run.deletion.mark(self.now, False, StageReason::Stopped);
+            self.run.deletion.mark(self.now, RunReason::Stopped);
         }
         // Bindings that still have to be deleted prevent the run from being stopped.
         if self.collected.to_delete.is_empty() {
-            self.run.mark(self.now, False, RunReason::Stopped);
+            self.run.mark(self.now, RunReason::Stopped);
         } else {
             self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }

@@ -18,19 +18,17 @@ mod stages;
 mod view;
 
 use super::super::{ApprovalId, Pass, QueueRequest, TargetSet, places_in};
-use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
-use super::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, by_name};
+use super::config::{RunState, StageConfig, StageTask, StrategySpec};
+use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, WorkState, by_name};
 use crate::units::SimTime;
 
 pub use explain::{StageExplanation, StagedExplanation, explain};
-pub use run::{
-    ClusterStatus, ProgressCondition, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
-};
+pub use run::{ClusterStatus, ProgressCondition, RunError, RunReason, RunStatus, StageStatus, TaskStatus};
 pub use view::{
     ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedDecision, StagedStatus, StagedView,
 };
 
-use initialize::{Collected, Stopped};
+use initialize::Collected;
 use ledger::{RunLedger, StageLedger};
 use stages::StagePlan;
 
@@ -65,7 +63,8 @@ struct Fixed {
     kubefleet: KubeFleetVersion,
     defects: KubeFleetBugs,
     run_name: String,
-    spec: RunSpec,
+    /// The resource snapshot to roll out, a number. Empty: the newest.
+    snapshot_index: String,
     /// `None`: no strategy of that name exists. Fixed once the run is initialized.
     strategy: Option<StrategySpec>,
     clusters: Vec<MemberCluster>,
@@ -79,16 +78,16 @@ struct Fixed {
 impl StagedUpdateRun {
     /// A run called `name` over these clusters; the index of a cluster is its [`TargetId`](super::super::TargetId).
     /// `strategy` includes the defaults of admission ([`StrategySpec::with_defaults`]); `None`: none of that name
-    /// exists. The state in `spec` is ignored: it is part of each view.
+    /// exists.
     pub fn new(
         name: String,
-        spec: RunSpec,
+        snapshot_index: String,
         strategy: Option<StrategySpec>,
         rules: RuleSet,
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let fixed = Fixed { rules, defects, run_name: name, spec, strategy, ..Fixed::default() };
+        let fixed = Fixed { rules, defects, run_name: name, snapshot_index, strategy, ..Fixed::default() };
         let mut run = Self { fixed, run: RunStatus::default(), last: SimTime::ZERO, ledger: None };
         run.set_clusters(clusters);
         run
@@ -188,7 +187,7 @@ impl StagedUpdateRun {
             let scan = self.pass(&mut scanned, now, view, None);
             assert_eq!((&actions, &status, &run), (&scan.0, &scan.1, &scanned), "a pass decides as one over all");
         }
-        if ledger.is_none() && matches!(status.error, None | Some(RetryError::ClusterUpdate(_))) {
+        if ledger.is_none() && matches!(status.error, None | Some(RunError::ClusterUpdate(_))) {
             ledger = RunLedger::new(&self.fixed, &run, view);
         }
         (self.run, self.ledger) = (run, ledger);
@@ -206,41 +205,29 @@ impl StagedUpdateRun {
         let mut actions = Vec::new();
         let mut status = StagedStatus::default();
         if !run.is_over() {
-            let outcome = self.fixed.pass(run, now, view, ledger, &mut actions, &mut status);
-            match outcome {
+            match self.fixed.pass(run, now, view, ledger, &mut actions, &mut status) {
                 Ok(()) => {}
-                Err(Stopped::Retry(error)) => {
-                    status.error = Some(error);
-                    status.next = QueueRequest::Error;
-                }
-                Err(Stopped::Aborted(error)) => {
+                Err(error) if error.is_final() => {
                     status.next = QueueRequest::None;
                     if run.initialized == Some(true) {
-                        run.fail(now, error);
+                        run.mark(now, RunReason::Failed);
                     } else {
                         run.initialized = Some(false);
-                        run.failure = Some(error);
                     }
+                    run.failure = Some(error);
+                }
+                Err(error) => {
+                    status.error = Some(error);
+                    status.next = QueueRequest::Error;
                 }
             }
         }
         run.store();
-        status.reason = run.reason();
-        status.apply_strategy = run.apply_strategy;
-        if let Some(stage) = status.stage {
-            status.updating = run.stage(stage).in_progress();
-        }
         (actions, status)
     }
 }
 
 impl Fixed {
-    fn make_plan(&mut self) {
-        self.plan = self.strategy.as_ref().map_or_else(StagePlan::default, |strategy| {
-            StagePlan::new(strategy, self.rules, &self.clusters, &self.by_name)
-        });
-    }
-
     fn pass(
         &self,
         run: &mut RunStatus,
@@ -249,7 +236,7 @@ impl Fixed {
         ledger: Option<&mut StageLedger>,
         actions: &mut Vec<StagedAction>,
         status: &mut StagedStatus,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RunError> {
         let collected: Collected<'_> = match &ledger {
             Some(_) => Collected::default(),
             None if run.initialized.is_none() => self.initialize(run, view)?,
@@ -270,6 +257,11 @@ impl Fixed {
 
     fn config(&self, stage: usize) -> &StageConfig {
         &self.strategy.as_ref().expect("a run with stages has a strategy").stages[stage]
+    }
+
+    /// Whether a cluster counts as failed.
+    fn is_failing(&self, binding: &Binding) -> bool {
+        binding.has_failed(self.defects) || binding.work_state() == WorkState::DiffFailed
     }
 
     fn needs_approval_before(&self, stage: usize) -> bool {
