@@ -74,9 +74,8 @@ impl Known {
 
 /// One run's process.
 pub(super) struct Session<'r> {
-    /// `None`: it could not be started, or was given up. In a cell, because a question changes its pipes.
-    process: RefCell<Option<ChildProcess>>,
-    failure: RefCell<Option<ProcessError>>,
+    /// The error if it could not be started, or was given up. In a cell, because a question changes its pipes.
+    process: RefCell<Result<ChildProcess, ProcessError>>,
     pub(super) clusters: &'r [ClusterSpec],
     heeds_pause: bool,
     known: Vec<Known>,
@@ -98,8 +97,7 @@ impl<'r> Session<'r> {
     pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let world = run.fleet.world;
         let mut session = Self {
-            process: RefCell::new(None),
-            failure: RefCell::new(None),
+            process: RefCell::new(ChildProcess::start(&strategy.command, run.label)),
             clusters: &world.clusters,
             heeds_pause: strategy.heeds_pause,
             known: (0..world.clusters.len()).map(|index| Known::at_start(world.installed(index))).collect(),
@@ -126,10 +124,6 @@ impl<'r> Session<'r> {
             },
             settings: &strategy.settings,
         };
-        match ChildProcess::start(&strategy.command, run.label) {
-            Ok(process) => *session.process.get_mut() = Some(process),
-            Err(error) => *session.failure.get_mut() = Some(error),
-        }
         if let Some(ready) = session.ask::<Ready>(&ProcessMessage::Hello(hello), Some("ready")) {
             session.lookahead = ready.lookahead;
             session.name_stages(ready);
@@ -140,11 +134,10 @@ impl<'r> Session<'r> {
     /// An answer, unless the process has failed or fails now.
     pub(super) fn ask<T: DeserializeOwned>(&self, question: &ProcessMessage<'_>, part: Option<&str>) -> Option<T> {
         let mut process = self.process.borrow_mut();
-        match process.as_mut()?.ask(question, part) {
+        match process.as_mut().ok()?.ask(question, part) {
             Ok(answer) => Some(answer),
             Err(error) => {
-                *process = None;
-                *self.failure.borrow_mut() = Some(error);
+                *process = Err(error);
                 None
             }
         }
@@ -152,8 +145,10 @@ impl<'r> Session<'r> {
 
     /// The process broke a rule.
     pub(super) fn give_up(&self, problem: String) {
-        if let Some(mut process) = self.process.borrow_mut().take() {
-            *self.failure.borrow_mut() = Some(process.error(problem, b""));
+        let mut process = self.process.borrow_mut();
+        if let Ok(child) = &mut *process {
+            let error = child.error(problem, b"");
+            *process = Err(error);
         }
     }
 
@@ -310,14 +305,14 @@ impl<'r> Session<'r> {
     }
 
     pub(super) fn failure(&self) -> Option<ProcessError> {
-        self.failure.borrow().clone()
+        self.process.borrow().as_ref().err().cloned()
     }
 
     /// Lets the process end. Returns the error of the session, if there was one.
     pub(super) fn finish(&mut self) -> Option<ProcessError> {
-        if let Some(Err(error)) = self.process.get_mut().take().map(|mut process| process.finish()) {
-            *self.failure.get_mut() = Some(error);
+        match self.process.get_mut() {
+            Ok(process) => process.finish().err(),
+            Err(error) => Some(error.clone()),
         }
-        self.failure()
     }
 }

@@ -140,17 +140,9 @@ impl<'s> StagedController<'s> {
 
     fn person(&mut self, change: &Change) {
         match change {
-            Change::Stop(is_stopped) => {
-                let state = if *is_stopped { RunState::Stop } else { RunState::Run };
-                for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.exists) {
-                    if run.set_state(state) {
-                        self.runtime.add(number);
-                    }
-                }
-            }
-            Change::Approve { stage, before } => {
+            Change::Stop(_) | Change::Approve { .. } => {
                 for (number, run) in self.runs.iter_mut().enumerate() {
-                    if run.approve(stage, *before) {
+                    if run.person(change) {
                         self.runtime.add(number);
                     }
                 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::work_generator::{APPROVALS, BINDINGS, RUNS, WorkGenerator};
 use super::{KubeFleetStaged, UpdateRun};
-use crate::control_plane::Plane;
+use crate::control_plane::{Change, Plane};
 use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
@@ -57,21 +57,12 @@ pub(super) struct StagedRun<'s> {
     rollout: Run<'s>,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
-    /// The progress of the run before the last pass and after it.
-    progress: [Option<RunProgress>; 2],
+    /// The progress of the run before the last pass.
+    before: Option<[usize; 4]>,
     /// The last pass asked for nothing and noted nothing.
     wrote_nothing: bool,
     /// Clusters whose bindings it may see otherwise than in its last pass.
     pub(super) changed: TargetSet,
-}
-
-/// The part of a run's status that its next pass goes by.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct RunProgress {
-    stage: usize,
-    updating: usize,
-    finished: usize,
-    stuck: usize,
 }
 
 impl<'s> StagedRun<'s> {
@@ -109,7 +100,7 @@ impl<'s> StagedRun<'s> {
             asked: Vec::new(),
             rollout,
             fresh_at: None,
-            progress: [None; 2],
+            before: None,
             wrote_nothing: false,
             changed,
         }
@@ -129,16 +120,26 @@ impl<'s> StagedRun<'s> {
         !std::mem::replace(&mut request.expect("an approval that is given was asked for").approved, true)
     }
 
-    /// Somebody approves a stage, perhaps before the run asks for it. Returns whether that changes a request.
-    pub(super) fn approve(&mut self, stage: &str, before: bool) -> bool {
-        let name = format!("{}-{}-{stage}", self.name, if before { "before" } else { "after" });
-        let scheduler = &self.scheduler;
-        let asked =
-            self.view.approval_requests.iter_mut().filter(|(approval, _)| scheduler.approval_name(**approval) == name);
-        let changed = asked.filter_map(|(_, request)| (!std::mem::replace(&mut request.approved, true)).then_some(()));
-        let changes = changed.count() > 0;
-        self.given.insert(name);
-        changes
+    /// Somebody stops or resumes the run, or approves a stage, perhaps before the run asks for it. Returns whether that
+    /// changes its object or a request.
+    pub(super) fn person(&mut self, change: &Change) -> bool {
+        match change {
+            Change::Stop(is_stopped) => {
+                self.exists && self.set_state(if *is_stopped { RunState::Stop } else { RunState::Run })
+            }
+            Change::Approve { stage, before } => {
+                let name = format!("{}-{}-{stage}", self.name, if *before { "before" } else { "after" });
+                let mut changes = false;
+                for (approval, request) in &mut self.view.approval_requests {
+                    if self.scheduler.approval_name(*approval) == name {
+                        changes |= !std::mem::replace(&mut request.approved, true);
+                    }
+                }
+                self.given.insert(name);
+                changes
+            }
+            _ => false,
+        }
     }
 
     /// One pass on these bindings of its placement.
@@ -195,7 +196,7 @@ impl<'s> StagedRun<'s> {
         // Accepted approvals, and at last the run's own status, which every pass writes.
         at = generator.client.in_turn(APPROVALS, at, status.accepted.len());
         at = generator.client.in_turn(RUNS, at, 1);
-        self.progress = [before, self.progress()];
+        self.before = before;
         self.fresh_at = Some(at + self.rollout.control_loop.watch_delay);
         self.pending += approvals.len();
         PassEnd { end: at, approvals, is_new: before.is_none(), next: pass.status.next }
@@ -218,12 +219,13 @@ impl<'s> StagedRun<'s> {
         plane.person_acts(now, own)
     }
 
-    fn progress(&self) -> Option<RunProgress> {
+    /// The part of a run's status that its next pass goes by: the stage, and how many clusters are updating, finished
+    /// and stuck.
+    fn progress(&self) -> Option<[usize; 4]> {
         let run = self.scheduler.run();
         run.initialized?;
-        let stage = run.current_stage();
-        let status = run.stage(stage);
-        Some(RunProgress { stage, updating: status.in_progress(), finished: status.finished(), stuck: run.stuck.len() })
+        let status = run.stage(run.current_stage());
+        Some([run.current_stage(), status.in_progress(), status.finished(), run.stuck.len()])
     }
 
     /// The rule that blocks it.
@@ -234,7 +236,6 @@ impl<'s> StagedRun<'s> {
     /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
     /// updating are waited for until they are called stuck, because that is what a user would be shown.
     pub(super) fn is_idle(&self) -> bool {
-        let [before, after] = self.progress;
         if self.pending > 0 {
             return false;
         }
@@ -242,14 +243,16 @@ impl<'s> StagedRun<'s> {
         if run.is_over() {
             return true;
         }
-        let (Some(after), true) = (after, before == after) else { return false };
-        let is_waiting_for_time = run.stages.get(after.stage).is_some_and(|stage| {
+        let Some([index, updating, finished, stuck]) = self.progress().filter(|now| self.before == Some(*now)) else {
+            return false;
+        };
+        let is_waiting_for_time = run.stages.get(index).is_some_and(|stage| {
             let strategy = self.scheduler.strategy().expect("an initialized run has a strategy");
-            let tasks = strategy.stages[after.stage].after_stage_tasks.iter().zip(&stage.after_tasks);
-            after.finished == stage.clusters.len()
+            let tasks = strategy.stages[index].after_stage_tasks.iter().zip(&stage.after_tasks);
+            finished == stage.clusters.len()
                 && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
         });
-        let is_deleting = run.current_stage() == run.stages.len();
-        self.wrote_nothing && !is_waiting_for_time && (after.updating == after.stuck || is_deleting)
+        let is_deleting = index == run.stages.len();
+        self.wrote_nothing && !is_waiting_for_time && (updating == stuck || is_deleting)
     }
 }

@@ -166,8 +166,7 @@ impl CandidateSets {
 
     /// All bindings of a kind at or after a place.
     pub(super) fn from(&self, kind: BindingKind, from: u32) -> impl Iterator<Item = u32> {
-        let set = &self.kinds[kind as usize];
-        std::iter::successors(set.next(from), move |place| set.next(place + 1))
+        self.kinds[kind as usize].iter_from(from)
     }
 
     /// The first known time after which a binding becomes ready by itself.

@@ -172,17 +172,15 @@ fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
         return Ok(false);
     }
     let mut live: BTreeMap<TargetId, &Binding> = BTreeMap::new();
-    let mut deleting: Vec<TargetId> = Vec::new();
-    for binding in view.bindings.iter() {
-        if binding.deleting {
-            deleting.push(binding.target);
-        } else if let Some(first) = live.insert(binding.target, binding) {
+    let (deleting, others): (Vec<&Binding>, Vec<&Binding>) = view.bindings.iter().partition(|binding| binding.deleting);
+    for binding in others {
+        if let Some(first) = live.insert(binding.target, binding) {
             let (first, second) = (first.name.clone(), binding.name.clone());
             return Err(RollingError::TwoBindings { first, second });
         }
     }
     let mut waits = false;
-    for binding in deleting.iter().filter_map(|target| live.get(target)) {
+    for binding in deleting.iter().filter_map(|old| live.get(&old.target)) {
         let was_bound = binding.state == BindingState::Unscheduled && binding.was_bound;
         if binding.state == BindingState::Bound || was_bound {
             return Err(RollingError::BoundAndDeleting(binding.name.clone()));

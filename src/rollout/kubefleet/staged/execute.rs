@@ -2,7 +2,9 @@
 //!
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
-use super::super::super::{ApprovalId, QueueRequest};
+use std::collections::BTreeMap;
+
+use super::super::super::{ApprovalId, QueueRequest, TargetId};
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::initialize::Collected;
@@ -45,7 +47,7 @@ impl RunPass<'_> {
         }
         let index = self.run.current_stage();
         if index == self.run.stages.len() {
-            return self.execute_delete_stage();
+            return self.execute_delete_stage(false);
         }
         let is_plain = self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
         if self.run.stages[index].clusters.is_empty() && !is_plain {
@@ -241,31 +243,16 @@ impl RunPass<'_> {
         request.approved || request.accepted
     }
 
-    /// Deletes all bindings together; done when none is left.
-    fn execute_delete_stage(&mut self) -> Result<(), RunError> {
-        self.run.deletion.mark(self.now, RunReason::Started);
-        self.follow_deletions(true)?;
-        if self.collected.to_delete.is_empty() {
-            self.run.deletion.mark(self.now, RunReason::Succeeded);
-            self.run.mark(self.now, RunReason::Succeeded);
-        } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
-        }
-        Ok(())
-    }
-
-    /// Marks clusters whose bindings are gone, and deletes the rest if it `may_delete`. Returns whether any deletion
-    /// is in progress.
-    fn follow_deletions(&mut self, may_delete: bool) -> Result<bool, RunError> {
-        let mut binding_of = vec![None; self.fixed.clusters.len()];
-        for binding in &self.collected.to_delete {
-            binding_of[binding.target.index()] = Some(*binding);
-        }
+    /// Deletes all bindings together, unless the run `is_stopped`; done when none is left.
+    fn execute_delete_stage(&mut self, is_stopped: bool) -> Result<(), RunError> {
+        self.run.deletion.mark(self.now, if is_stopped { RunReason::Stopping } else { RunReason::Started });
+        let binding_of: BTreeMap<TargetId, &Binding> =
+            self.collected.to_delete.iter().map(|binding| (binding.target, *binding)).collect();
         let mut is_deleting = false;
         for position in 0..self.run.deletion.clusters.len() {
             let mut cluster = self.run.deletion.clusters[position];
             let target = cluster.target;
-            match binding_of[target.index()] {
+            match binding_of.get(&target) {
                 None => {
                     cluster.started.get_or_insert(stored(self.now));
                     cluster.succeeded = Some(true);
@@ -275,16 +262,27 @@ impl RunPass<'_> {
                     return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)));
                 }
                 Some(_) if cluster.started.is_some() => is_deleting = true,
-                Some(_) if may_delete => {
+                Some(_) if !is_stopped => {
                     cluster.started = Some(stored(self.now));
                     self.actions.push(StagedAction::Delete(target));
-                    is_deleting = true;
                 }
                 Some(_) => {}
             }
             self.run.deletion.set(position, cluster);
         }
-        Ok(is_deleting)
+        if is_stopped && !is_deleting {
+            self.run.deletion.mark(self.now, RunReason::Stopped);
+        }
+        // Also a run that is stopped waits for the bindings that still have to be deleted.
+        if !self.collected.to_delete.is_empty() {
+            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+        } else if is_stopped {
+            self.run.mark(self.now, RunReason::Stopped);
+        } else {
+            self.run.deletion.mark(self.now, RunReason::Succeeded);
+            self.run.mark(self.now, RunReason::Succeeded);
+        }
+        Ok(())
     }
 
     /// State `Stop`: starts nothing, and observes the updates in progress.
@@ -292,27 +290,13 @@ impl RunPass<'_> {
         self.run.mark(self.now, RunReason::Stopping);
         let index = self.run.current_stage();
         if index == self.run.stages.len() {
-            return self.stop_delete_stage();
+            return self.execute_delete_stage(true);
         }
         // For a waiting stage this moves the start of its wait.
         self.run.stages[index].mark(self.now, RunReason::Stopping);
         self.update_clusters(index, None)?;
         if self.run.stages[index].in_progress() == 0 {
             self.run.stages[index].mark(self.now, RunReason::Stopped);
-            self.run.mark(self.now, RunReason::Stopped);
-        } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
-        }
-        Ok(())
-    }
-
-    fn stop_delete_stage(&mut self) -> Result<(), RunError> {
-        self.run.deletion.mark(self.now, RunReason::Stopping);
-        if !self.follow_deletions(false)? {
-            self.run.deletion.mark(self.now, RunReason::Stopped);
-        }
-        // Bindings that still have to be deleted prevent the run from being stopped.
-        if self.collected.to_delete.is_empty() {
             self.run.mark(self.now, RunReason::Stopped);
         } else {
             self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);

@@ -10,32 +10,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::super::{TargetId, TargetSet};
+use super::super::RuleSet;
 use super::super::binding::{BindingState, Layout};
 use super::super::control_loop::STUCK_AFTER;
-use super::super::{Binding, RuleSet};
 use super::run::{ClusterStatus, RunStatus};
 use super::view::{PlacementView, PolicySnapshot, StagedView};
 use super::{Fixed, RunState};
 use crate::units::SimTime;
 
-/// The part of a binding on which the check of the stages depends.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum StagedBinding {
-    Gone,
-    Picked,
-    NotPicked,
-    OldPolicy,
-}
+/// The part of a binding on which the check of the stages depends: the policy under which it was picked, and whether it
+/// still is. `None`: it is gone.
+type PickedBinding = Option<(u32, bool)>;
 
-impl StagedBinding {
-    fn of(binding: Option<&Binding>, policy: u32) -> Self {
-        match binding {
-            None => Self::Gone,
-            Some(binding) if binding.state == BindingState::Unscheduled => Self::NotPicked,
-            Some(binding) if binding.policy != policy => Self::OldPolicy,
-            Some(_) => Self::Picked,
-        }
-    }
+fn picked(view: &StagedView, place: u32) -> PickedBinding {
+    view.bindings.at(place).map(|binding| (binding.policy, binding.state != BindingState::Unscheduled))
 }
 
 /// A run's bindings as the last pass saw them.
@@ -45,7 +33,7 @@ pub(super) struct RunLedger {
     placement: Option<PlacementView>,
     policy: PolicySnapshot,
     /// By place.
-    kinds: Vec<StagedBinding>,
+    kinds: Vec<PickedBinding>,
     /// The stage of each cluster and its position there.
     positions: Vec<Option<(u32, u32)>>,
     pub(super) stage: StageLedger,
@@ -86,7 +74,7 @@ impl RunLedger {
             layout: Arc::clone(view.bindings.layout()),
             placement: view.placement,
             policy: view.policy,
-            kinds: places.map(|place| StagedBinding::of(view.bindings.at(place), view.policy.index)).collect(),
+            kinds: places.map(|place| picked(view, place)).collect(),
             positions,
             stage: StageLedger::new(run, run.current_stage()),
         })
@@ -105,7 +93,7 @@ impl RunLedger {
         let mut looks = std::mem::take(&mut self.stage.looks);
         for target in changed.iter() {
             let Some(place) = view.bindings.place(TargetId(target)) else { continue };
-            if StagedBinding::of(view.bindings.at(place), view.policy.index) != self.kinds[place as usize] {
+            if picked(view, place) != self.kinds[place as usize] {
                 return false;
             }
             let position = self.positions[target as usize].filter(|(stage, _)| *stage as usize == index);
