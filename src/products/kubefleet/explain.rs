@@ -74,14 +74,5 @@ pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> Strategy
     }
     let target = strategy.requested.unwrap_or(clusters);
     let explained = explain_rolling(&strategy.config, strategy.rules, target);
-    let waves = explained.waves.map_or_else(|| "it never ends".to_owned(), |waves| format!("in {waves} waves or more"));
-    let limits = format!(
-        "maxUnavailable {} and maxSurge {} of {target} clusters; an update begins with {} clusters; {waves}; looks \
-         again every {} s",
-        explained.limits.max_unavailable,
-        explained.limits.max_surge,
-        explained.first_wave,
-        explained.unavailable_period_seconds,
-    );
-    StrategyExplanation { summary, lines: vec![limits], warnings: explained.warnings }
+    StrategyExplanation { summary, lines: vec![explained.limits], warnings: explained.warnings }
 }

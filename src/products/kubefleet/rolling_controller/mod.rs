@@ -71,8 +71,8 @@ pub(super) struct RollingController<'r> {
     is_dirty: bool,
     /// The last pass rolled nothing.
     wrote_nothing: bool,
-    /// Clusters that come back as soon as their old binding is gone, and how often each was asked for.
-    returning: BTreeMap<ClusterId, usize>,
+    /// Clusters that come back as soon as their old binding is gone.
+    returning: BTreeSet<ClusterId>,
     clusters: &'r [ClusterSpec],
     /// From the release until there is a snapshot of it. `None`: it is there.
     snapshot_delay: Option<SimDuration>,
@@ -108,7 +108,7 @@ impl<'r> RollingController<'r> {
             bindings_are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
             is_dirty: false,
             wrote_nothing: false,
-            returning: BTreeMap::new(),
+            returning: BTreeSet::new(),
             clusters: &world.clusters,
             snapshot_delay,
         }
@@ -122,7 +122,7 @@ impl<'r> RollingController<'r> {
                 change(binding);
                 self.generator.refresh(cluster.index(), plane.now(), plane);
             }
-            Some(_) => *self.returning.entry(cluster).or_default() += 1,
+            Some(_) => _ = self.returning.insert(cluster),
             None if is_selected => {
                 let name = binding_name("placement", &self.clusters[cluster.index()].name, cluster.0);
                 self.view.bindings.insert(Binding::scheduled(name, TargetId(cluster.0), 0));
@@ -138,11 +138,7 @@ impl<'r> RollingController<'r> {
         self.is_dirty = true;
         plane.changed(cluster);
         self.runtime.add(());
-        if let Some(times) = self.returning.get_mut(&cluster) {
-            *times -= 1;
-            if *times == 0 {
-                self.returning.remove(&cluster);
-            }
+        if self.returning.remove(&cluster) {
             self.select(cluster, true, plane);
         }
     }

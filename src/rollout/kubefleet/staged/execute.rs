@@ -31,13 +31,6 @@ pub(super) struct RunPass<'a> {
 /// Failing clusters that the error of a pass names.
 const NAMED: usize = 10;
 
-/// The state of a started cluster.
-enum Update {
-    Done,
-    Failing,
-    Going,
-}
-
 impl RunPass<'_> {
     /// State `Run`.
     pub(super) fn execute(&mut self) -> Result<(), RunError> {
@@ -124,52 +117,44 @@ impl RunPass<'_> {
         let binding = selected.or_else(|| self.view.bindings.get(before.target));
         let binding = binding.expect("the check at the start found a binding for every cluster of a stage");
         let mut cluster = before;
-        let update = match before.started {
+        let is_observed = match before.started {
             None if !may_start => return false,
+            None => !self.starts(binding),
             Some(_) if may_start && self.run.is_preempted(binding) => {
                 cluster.succeeded = Some(false);
                 let (cluster, stage) = (self.fixed.name(before.target), self.run.stages[index].name.clone());
                 self.preempted.get_or_insert(RunError::Preempted { cluster, stage });
-                Update::Going
+                false
             }
-            Some(_) => self.result(binding),
-            None => self.start(binding),
+            Some(_) => true,
         };
-        if matches!(update, Update::Done) {
+        // `checkClusterUpdateResult`.
+        let is_done = is_observed && binding.has_succeeded();
+        let is_failing = is_observed && !is_done && self.fixed.is_failing(binding);
+        if is_done {
             cluster.succeeded = Some(true);
         }
         // A cluster that counts as failed before it starts does not start.
-        if before.started.is_none() && !matches!(update, Update::Failing) {
+        if before.started.is_none() && !is_failing {
             cluster.started = Some(stored(self.now));
             self.run.stages[index].mark(self.now, RunReason::Started);
         }
         self.run.stages[index].set(position as usize, cluster);
-        self.stage.note(position, before, cluster, matches!(update, Update::Failing));
-        cluster.succeeded == Some(false) || before.started.is_none() && cluster.succeeded == Some(true)
+        self.stage.note(position, before, cluster, is_failing);
+        cluster.succeeded == Some(false) || before.started.is_none() && is_done
     }
 
-    /// Rolls the binding of a cluster that starts, unless it has what the run rolls out.
-    fn start(&mut self, binding: &Binding) -> Update {
+    /// Rolls the binding of a cluster that starts. False: it has what the run rolls out.
+    fn starts(&mut self, binding: &Binding) -> bool {
         if !self.run.is_in_sync(binding) {
             let snapshot = self.run.snapshot.expect("an initialized run has a snapshot");
             self.actions.push(StagedAction::Deploy(binding.target, snapshot));
         } else if !binding.has_started() {
             self.status.restarted.push(binding.target);
         } else {
-            return self.result(binding);
+            return false;
         }
-        Update::Going
-    }
-
-    /// `checkClusterUpdateResult`.
-    fn result(&self, binding: &Binding) -> Update {
-        if binding.has_succeeded() {
-            Update::Done
-        } else if self.fixed.is_failing(binding) {
-            Update::Failing
-        } else {
-            Update::Going
-        }
+        true
     }
 
     fn abort_stage(&mut self, index: usize, error: RunError) -> RunError {

@@ -80,16 +80,13 @@ impl Fixed {
             let (new, existing) = (new.len(), existing.clusters.len());
             return Err(RunError::StageClusterCountChanged { stage: stage(), new, existing });
         }
-        let differs = existing.clusters.iter().zip(new).position(|(existing, new)| existing.target != *new);
-        match differs {
-            None => Ok(()),
-            Some(position) => Err(RunError::StageClusterChanged {
-                stage: stage(),
-                position,
-                new: self.name(new[position]),
-                existing: self.name(existing.clusters[position].target),
-            }),
+        for (position, (cluster, new)) in existing.clusters.iter().zip(new).enumerate() {
+            if cluster.target != *new {
+                let (new, existing) = (self.name(*new), self.name(cluster.target));
+                return Err(RunError::StageClusterChanged { stage: stage(), position, new, existing });
+            }
         }
+        Ok(())
     }
 
     /// Splits the bindings into those to update and those to delete.

@@ -149,12 +149,11 @@ impl StagedUpdateRun {
     /// # Panics
     /// If the stage does not exist.
     pub fn approval_name(&self, approval: ApprovalId) -> String {
-        let time = if approval.0.is_multiple_of(2) { TaskTime::Before } else { TaskTime::After };
+        let when = if approval.0.is_multiple_of(2) { "before" } else { "after" };
         let (run, stage) = (&self.fixed.run_name, &self.fixed.config((approval.0 / 2) as usize).name);
-        match (self.fixed.rules, time) {
-            (RuleSet::Documented, _) => format!("{run}-{stage}"),
-            (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
-            (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
+        match self.fixed.rules {
+            RuleSet::Documented => format!("{run}-{stage}"),
+            RuleSet::Shipped => format!("{run}-{when}-{stage}"),
         }
     }
 
