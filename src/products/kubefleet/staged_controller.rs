@@ -69,7 +69,7 @@ impl<'s> StagedController<'s> {
             let binding = bindings[updates.placement_of(cluster)].get_mut(TargetId(cluster as u32));
             binding.expect("all have one").unschedule();
         }
-        let run_of = |run: &UpdateRun| StagedRun::new(strategy, run, clusters.clone(), rollout);
+        let run_of = |run: &UpdateRun| StagedRun::new(strategy, run.clone(), clusters.clone(), rollout);
         Self {
             strategy,
             runs: updates.runs.iter().map(run_of).collect(),
@@ -90,7 +90,7 @@ impl<'s> StagedController<'s> {
     fn another_run(&mut self, snapshot: Revision) {
         let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
         let run = UpdateRun { name, placement: 0, snapshot, states: Vec::new() };
-        let mut run = StagedRun::new(self.strategy, &run, self.clusters.clone(), self.rollout);
+        let mut run = StagedRun::new(self.strategy, run, self.clusters.clone(), self.rollout);
         run.view.resource_snapshots.push(snapshot);
         run.set_state(RunState::Run);
         self.runtime.add(self.runs.len());
@@ -107,7 +107,7 @@ impl<'s> StagedController<'s> {
         let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
         for (placement, bindings) in changed {
             members::update_unavailable(&mut self.unavailable[placement], bindings);
-            let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
+            let runs = self.runs.iter_mut().filter(|run| run.described.placement == placement);
             runs.for_each(|run| bindings.changed().iter().for_each(|cluster| _ = run.changed.insert(cluster)));
             bindings.clear_changed();
         }
@@ -119,7 +119,7 @@ impl<'s> StagedController<'s> {
         // People's times count from the snapshot of the release.
         let begin = now + self.snapshot_delay;
         for (number, run) in self.runs.iter().enumerate() {
-            for &(after, state) in &run.acts {
+            for &(after, state) in &run.described.states {
                 self.runtime.step(begin + after, PersonStep::SetState(number, state), plane);
             }
         }
@@ -170,7 +170,7 @@ impl<'s> StagedController<'s> {
             return;
         }
         let run = &mut self.runs[number];
-        let bindings = &mut self.bindings[run.placement];
+        let bindings = &mut self.bindings[run.described.placement];
         let PassEnd { end, approvals, is_new, next } = run.reconcile(now, bindings, &mut self.generator, plane);
         for (approval, given) in approvals {
             self.runtime.step(given, PersonStep::Approve(number, approval), plane);
@@ -251,9 +251,9 @@ impl Controller for StagedController<'_> {
         }
         let exist = || self.runs.iter().filter(|run| run.exists);
         let hold_of = |run: &StagedRun<'_>| {
-            let mut hold = run.hold(&self.bindings[run.placement])?;
+            let mut hold = run.hold(&self.bindings[run.described.placement])?;
             if self.runs.len() > 1 {
-                hold.explanation = format!("run `{}`: {}", run.name, hold.explanation);
+                hold.explanation = format!("run `{}`: {}", run.described.name, hold.explanation);
             }
             Some(hold)
         };
@@ -276,7 +276,7 @@ impl Controller for StagedController<'_> {
         let mut stages = vec![String::new(); self.clusters.len()];
         for run in &self.runs {
             for stage in &run.scheduler.run().stages {
-                let prefix = if self.runs.len() == 1 { String::new() } else { format!("{}/", run.name) };
+                let prefix = if self.runs.len() == 1 { String::new() } else { format!("{}/", run.described.name) };
                 for cluster in &stage.clusters {
                     add_stage(&mut stages[cluster.target.index()], &format!("{prefix}{}", stage.name));
                 }

@@ -17,7 +17,7 @@ use crate::products::delay::pause;
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, RunState};
 use crate::rollout::{ApprovalId, Hold, QueueRequest, TargetSet};
-use crate::units::{SimDuration, SimTime};
+use crate::units::SimTime;
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
 /// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
@@ -38,12 +38,10 @@ pub(super) struct PassEnd {
 
 /// One run.
 pub(super) struct StagedRun<'s> {
-    pub(super) placement: usize,
-    pub(super) name: String,
+    /// As the experiment describes it. The run exists with the first state.
+    pub(super) described: UpdateRun,
     pub(super) scheduler: StagedUpdateRun,
     pub(super) view: StagedView,
-    /// The acts of people on its object, by their time since the release: the run exists with the first state.
-    pub(super) acts: Vec<(SimDuration, RunState)>,
     /// Its object was created.
     pub(super) exists: bool,
     /// Acts and approvals that are still to come.
@@ -68,14 +66,14 @@ pub(super) struct StagedRun<'s> {
 impl<'s> StagedRun<'s> {
     pub(super) fn new(
         strategy: &'s KubeFleetStaged,
-        run: &UpdateRun,
+        described: UpdateRun,
         clusters: Vec<MemberCluster>,
         rollout: Run<'s>,
     ) -> Self {
         let stages = Some(strategy.strategy.clone());
         let changed = TargetSet::all(clusters.len());
-        let (rules, bugs, snapshot) = (strategy.rules, strategy.upstream_bugs, run.snapshot.0.to_string());
-        let scheduler = StagedUpdateRun::new(run.name.clone(), snapshot, stages, rules, bugs, clusters);
+        let (rules, bugs, snapshot) = (strategy.rules, strategy.upstream_bugs, described.snapshot.0.to_string());
+        let scheduler = StagedUpdateRun::new(described.name.clone(), snapshot, stages, rules, bugs, clusters);
         let view = StagedView {
             state: RunState::Initialize,
             placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
@@ -88,13 +86,11 @@ impl<'s> StagedRun<'s> {
             approval_requests: BTreeMap::new(),
         };
         Self {
-            placement: run.placement,
-            name: run.name.clone(),
             scheduler: scheduler.with_version(strategy.version),
             view,
-            acts: run.states.clone(),
             exists: false,
-            pending: run.states.len(),
+            pending: described.states.len(),
+            described,
             given: BTreeSet::new(),
             approvals: strategy.approvals.as_ref(),
             asked: Vec::new(),
@@ -128,7 +124,7 @@ impl<'s> StagedRun<'s> {
                 self.exists && self.set_state(if *is_stopped { RunState::Stop } else { RunState::Run })
             }
             Change::Approve { stage, before } => {
-                let name = format!("{}-{}-{stage}", self.name, if *before { "before" } else { "after" });
+                let name = format!("{}-{}-{stage}", self.described.name, if *before { "before" } else { "after" });
                 let mut changes = false;
                 for (approval, request) in &mut self.view.approval_requests {
                     if self.scheduler.approval_name(*approval) == name {
@@ -171,7 +167,7 @@ impl<'s> StagedRun<'s> {
         if before.is_none() {
             at = generator.client.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
         }
-        self.wrote_nothing = status.writes(&pass.actions) == 0;
+        self.wrote_nothing = pass.actions.is_empty() && status.accepted.is_empty() && status.restarted.is_empty();
         let mut approvals = Vec::new();
         for action in &pass.actions {
             match *action {

@@ -172,7 +172,7 @@ impl Around {
         }
         let status = &pass.status;
         let names = |targets: &[TargetId]| -> Vec<String> { targets.iter().map(|t| live(*t).name.clone()).collect() };
-        let (mut blocked, patched) = (names(&self.update.blocked(&self.view)), names(&status.patched));
+        let (mut blocked, patched) = (names(&self.update.blocked(status, &self.view)), names(&status.patched));
         for list in [&mut updated, &mut bound, &mut deleted, &mut blocked] {
             list.sort();
         }

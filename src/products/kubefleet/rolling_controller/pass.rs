@@ -130,12 +130,12 @@ impl RollingController<'_> {
     /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict. `None`: it is
     /// empty.
     fn open(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
-        let RolloutPass { group, status, .. } = &*pass;
+        let status = &pass.status;
         // The bindings that it writes, and those that have another version then.
-        let (targets, versioned): (Vec<TargetId>, &[TargetId]) = match group {
+        let (targets, versioned): (Vec<TargetId>, &[TargetId]) = match pass.group {
             Group::List => (Vec::new(), &[]),
             Group::Patch => (status.patched.clone(), &[]),
-            Group::Block => (self.scheduler.blocked(&self.view), &status.blocked),
+            Group::Block => (self.scheduler.blocked(status, &self.view), &status.blocked),
             Group::Refresh => (pass.up_to_date.clone(), &status.restarted),
             Group::Roll => (pass.actions.iter().map(|action| action.target()).collect(), &[]),
             Group::Start => {
@@ -146,30 +146,29 @@ impl RollingController<'_> {
                 return started.filter(|at| *at > now).max();
             }
         };
-        let writes: Vec<ApiRequest> =
-            targets.iter().map(|_| self.generator.client.send_for_now(BINDINGS, now)).collect();
-        let by_binding: BTreeMap<usize, ApiRequest> =
-            targets.iter().map(|target| target.index()).zip(writes.iter().copied()).collect();
+        let client = &mut self.generator.client;
+        pass.writes = targets.iter().map(|target| (target.index(), client.send_for_now(BINDINGS, now))).collect();
         for target in versioned {
-            self.generator.write_binding(target.index(), by_binding[&target.index()].answered);
+            self.generator.write_binding(target.index(), pass.writes[&target.index()].answered);
         }
-        if *group == Group::Patch {
-            for write in &writes {
-                self.runtime.step(write.answered + self.watch_delay, RolloutTimer::Wake, plane);
+        if pass.group == Group::Patch {
+            for target in &targets {
+                let seen = pass.writes[&target.index()].answered + self.watch_delay;
+                self.runtime.step(seen, RolloutTimer::Wake, plane);
             }
         }
-        if *group == Group::Roll {
-            for (action, write) in pass.actions.iter().zip(&writes) {
+        if pass.group == Group::Roll {
+            for action in &pass.actions {
                 let cluster = action.target().index();
                 match *action {
                     RollingAction::Deploy(target, revision) => plane.promote(ClusterId(target.0), revision),
                     RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
                 }
-                let timer = self.runtime.step(write.answered, RolloutTimer::SpecWritten(*action), plane);
+                let answered = pass.writes[&cluster].answered;
+                let timer = self.runtime.step(answered, RolloutTimer::SpecWritten(*action), plane);
                 self.specs.insert(cluster, timer);
             }
         }
-        pass.writes = by_binding;
         pass.refused = pass.changed.keys().filter_map(|cluster| pass.refusal(*cluster)).min();
         pass.refused.or(pass.writes.values().map(|write| write.answered).max())
     }
@@ -185,8 +184,7 @@ impl RollingController<'_> {
             Group::Patch => self.view.store_patched(&pass.status.patched),
             Group::Block => {
                 // Those that the generator has changed meanwhile say it again.
-                let changed = self.view.bindings.changed().iter().map(TargetId);
-                let again = changed.filter(|target| self.scheduler.is_blocked(*target, &self.view));
+                let again = self.view.bindings.changed().iter().map(TargetId);
                 let blocked: Vec<TargetId> = pass.status.blocked.iter().copied().chain(again).collect();
                 self.view.store_started(&pass.written_of(&blocked, now), false);
             }

@@ -105,14 +105,14 @@ impl Bindings {
                 self.changed.insert(binding.target.0);
                 self.list[place as usize] = binding;
             }
-            None => *self = std::mem::take(self).into_present().chain([binding]).collect(),
+            None => *self = self.iter().cloned().chain([binding]).collect(),
         }
     }
 
     /// Removes the bindings of a cluster: they are gone.
     pub fn remove(&mut self, target: TargetId) {
         if !self.layout.are_single {
-            *self = std::mem::take(self).into_present().filter(|binding| binding.target != target).collect();
+            *self = self.iter().filter(|binding| binding.target != target).cloned().collect();
         } else if let Some(place) = self.place(target) {
             self.gone.insert(place);
             self.changed.insert(target.0);
@@ -156,11 +156,6 @@ impl Bindings {
 
     pub(in super::super) const fn layout(&self) -> &Arc<Layout> {
         &self.layout
-    }
-
-    fn into_present(self) -> impl Iterator<Item = Binding> {
-        let Self { list, gone, .. } = self;
-        (0..).zip(list).filter(move |(place, _)| !gone.contains(*place)).map(|(_, binding)| binding)
     }
 }
 

@@ -155,10 +155,6 @@ impl CandidateSets {
         }
     }
 
-    pub(super) fn contains(&self, kind: BindingKind, place: u32) -> bool {
-        self.kinds[kind as usize].contains(place)
-    }
-
     /// Number of bindings of a kind.
     pub(super) fn count(&self, kind: BindingKind) -> usize {
         self.kinds[kind as usize].len()

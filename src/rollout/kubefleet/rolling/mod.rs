@@ -47,8 +47,6 @@ pub struct RollingUpdate {
     last: SimTime,
     /// The bindings as the last pass saw them.
     sets: Option<CandidateSets>,
-    /// The places from which on the last pass blocked bindings to update and to bind. `None`: it blocked none.
-    blocked_from: [Option<u32>; 2],
 }
 
 impl RollingUpdate {
@@ -60,7 +58,7 @@ impl RollingUpdate {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        Self { rules, defects, config, clusters, last: SimTime::ZERO, sets: None, blocked_from: [None; 2] }
+        Self { rules, defects, config, clusters, last: SimTime::ZERO, sets: None }
     }
 
     /// Replaces the limits, as a change of the placement does; this alone does not start a pass.

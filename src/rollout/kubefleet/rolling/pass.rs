@@ -45,26 +45,20 @@ impl RollingUpdate {
             assert_eq!((&actions, &status), (&scanned.0, &scanned.1), "a pass over the sets decides as a plain scan");
             assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }
-        (self.sets, self.blocked_from) = (Some(sets), status.blocked_from);
+        self.sets = Some(sets);
         Pass { actions, wake_at: None, status }
     }
 
-    /// Clusters whose binding the last pass has blocked: all of them.
-    pub fn blocked(&self, view: &RollingView) -> Vec<TargetId> {
-        let places = self.blocked_from().flat_map(|(sets, kind, from)| sets.from(kind, from));
-        places.map(|place| view.bindings.target_at(place)).collect()
-    }
-
-    /// Whether the last pass has blocked a cluster's binding.
-    pub fn is_blocked(&self, target: TargetId, view: &RollingView) -> bool {
-        let is_at = |place| self.blocked_from().any(|(sets, kind, from)| from <= place && sets.contains(kind, place));
-        view.bindings.place(target).is_some_and(is_at)
-    }
-
-    /// The places from which on the last pass blocked bindings of each kind.
-    fn blocked_from(&self) -> impl Iterator<Item = (&CandidateSets, BindingKind, u32)> {
-        let kinds = [BindingKind::UpdateCandidate, BindingKind::BoundingCandidate].into_iter().zip(self.blocked_from);
-        self.sets.iter().flat_map(move |sets| kinds.clone().filter_map(move |(kind, from)| Some((sets, kind, from?))))
+    /// Clusters whose binding this pass, the last one, has blocked: all of them.
+    pub fn blocked(&self, pass: &RollingStatus, view: &RollingView) -> Vec<TargetId> {
+        let kinds = [BindingKind::UpdateCandidate, BindingKind::BoundingCandidate];
+        let mut blocked = Vec::new();
+        for (kind, from) in kinds.into_iter().zip(pass.blocked_from) {
+            if let (Some(sets), Some(from)) = (&self.sets, from) {
+                blocked.extend(sets.from(kind, from).map(|place| view.bindings.target_at(place)));
+            }
+        }
+        blocked
     }
 
     /// [`RollingView::is_done`], at the time of the last pass.

@@ -80,7 +80,7 @@ pub struct RollingStatus {
     /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`, and
     /// `checkAndUpdateStaleBindingsStatus` where nothing is rolled).
     pub restarted: Vec<TargetId>,
-    /// The places from which on bindings to update and to bind are blocked.
+    /// The places from which on bindings to update and to bind are blocked. `None`: none is.
     pub(super) blocked_from: [Option<u32>; 2],
 }
 

@@ -95,8 +95,7 @@ impl RunPass<'_> {
         }
         let clusters = &self.run.stages[index].clusters;
         let target = |position: u32| clusters[position as usize].target;
-        self.stage.find_stuck(self.now, clusters);
-        self.run.stuck = self.stage.stuck.iter().map(target).collect();
+        self.run.stuck = self.stage.stuck(self.now).into_iter().map(target).collect();
         let failing: Vec<String> =
             self.stage.failing.iter().take(NAMED).map(|position| self.fixed.name(target(position))).collect();
         if !self.run.stuck.is_empty() {

@@ -36,7 +36,7 @@ impl Fixed {
         };
         run.stages = stages.into_iter().enumerate().map(status).collect();
         let mut targets: Vec<TargetId> = collected.to_delete.iter().map(|binding| binding.target).collect();
-        targets.sort_by_key(|target| self.rank[target.index()]);
+        targets.sort_by_key(|target| self.name(*target));
         run.deletion = StageStatus::new(String::new(), targets, 0);
         run.cluster_count = collected.count as u32;
         run.snapshot = Some(snapshot);

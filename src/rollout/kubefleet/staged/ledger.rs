@@ -6,8 +6,10 @@
 //! clusters are failing or stuck ([`StageLedger`]). Left out, so that such passes look at all: the delete stage, a run
 //! that is stopped, and placements of which a cluster has several bindings.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use itertools::Itertools;
 
 use super::super::super::{TargetId, TargetSet};
 use super::super::RuleSet;
@@ -49,10 +51,8 @@ pub(super) struct StageLedger {
     pub(super) refused: TargetSet,
     /// Clusters that have been tried, are not done, and count as failed.
     pub(super) failing: TargetSet,
-    /// Clusters that have been updating for too long.
-    pub(super) stuck: TargetSet,
-    /// The other updating clusters, in the order of their start.
-    young: VecDeque<(SimTime, u32)>,
+    /// Clusters that are updating, in the order of their start.
+    updating: BTreeSet<(SimTime, u32)>,
     /// Clusters that the next pass observes, in the order of the stage: those whose bindings have changed.
     pub(super) looks: Vec<u32>,
 }
@@ -129,15 +129,15 @@ impl StageLedger {
         let is_tried = |cluster: &ClusterStatus| cluster.started.is_some() || cluster.succeeded.is_some();
         let frontier = clusters.iter().rposition(is_tried).map_or(0, |last| last + 1);
         let none = || TargetSet::new(clusters.len());
-        let (failing, stuck) = (none(), none());
-        let mut ledger =
-            Self { index, frontier, refused: none(), failing, stuck, young: VecDeque::new(), looks: Vec::new() };
+        let (updating, looks) = (BTreeSet::new(), Vec::new());
+        let mut ledger = Self { index, frontier, refused: none(), failing: none(), updating, looks };
         for (position, cluster) in (0..).zip(&clusters[..frontier]) {
             ledger.refused.set(position, !is_tried(cluster));
-            ledger.young.extend(cluster.started.filter(|_| cluster.is_updating()).map(|started| (started, position)));
+            ledger
+                .updating
+                .extend(cluster.started.filter(|_| cluster.is_updating()).map(|started| (started, position)));
             ledger.looks.extend((cluster.succeeded != Some(true)).then_some(position));
         }
-        ledger.young.make_contiguous().sort_unstable();
         ledger
     }
 
@@ -145,19 +145,18 @@ impl StageLedger {
     pub(super) fn note(&mut self, position: u32, before: ClusterStatus, after: ClusterStatus, is_failing: bool) {
         self.refused.set(position, after.started.is_none());
         self.failing.set(position, is_failing);
+        let Some(started) = after.started else { return };
         if !after.is_updating() {
-            self.stuck.remove(position);
-        } else if let Some(started) = after.started.filter(|_| before.started.is_none()) {
-            self.young.push_back((started, position));
+            self.updating.remove(&(started, position));
+        } else if self.updating.insert((started, position)) && before.started.is_none() {
             // Storing the pass changes its binding.
             self.looks.push(position);
         }
     }
 
-    /// Finds the clusters that are stuck now.
-    pub(super) fn find_stuck(&mut self, now: SimTime, clusters: &[ClusterStatus]) {
-        while let Some((_, position)) = self.young.pop_front_if(|(started, _)| now.since(*started) > STUCK_AFTER) {
-            self.stuck.set(position, clusters[position as usize].is_updating());
-        }
+    /// Clusters that have been updating for too long, in the order of the stage.
+    pub(super) fn stuck(&self, now: SimTime) -> Vec<u32> {
+        let stuck = self.updating.iter().take_while(|(started, _)| now.since(*started) > STUCK_AFTER);
+        stuck.map(|(_, position)| *position).sorted_unstable().collect()
     }
 }

@@ -17,7 +17,7 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Pass, QueueRequest, TargetSet, places_in};
+use super::super::{ApprovalId, Pass, QueueRequest, TargetSet};
 use super::config::{RunState, StageConfig, StageTask, StrategySpec};
 use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, WorkState, by_name};
 use crate::units::SimTime;
@@ -70,8 +70,6 @@ struct Fixed {
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
-    /// For each cluster its position in `by_name`.
-    rank: Vec<u32>,
     plan: StagePlan,
 }
 
@@ -112,7 +110,6 @@ impl StagedUpdateRun {
     /// index; one that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
-        self.fixed.rank = places_in(&by_name);
         (self.fixed.clusters, self.fixed.by_name) = (clusters, by_name);
         self.fixed.make_plan();
         self.ledger = None;

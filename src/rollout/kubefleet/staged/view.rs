@@ -81,13 +81,6 @@ pub enum StagedAction {
 /// The decision of a pass.
 pub type StagedDecision = Pass<StagedAction, StagedStatus>;
 
-impl StagedStatus {
-    /// Number of objects that storing the pass writes.
-    pub fn writes(&self, actions: &[StagedAction]) -> usize {
-        actions.len() + self.accepted.len() + self.restarted.len()
-    }
-}
-
 impl StagedView {
     /// Stores the result of a pass: rolls bindings and marks them for deletion, creates and accepts requests.
     ///

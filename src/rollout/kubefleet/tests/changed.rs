@@ -116,7 +116,7 @@ proptest! {
             view.bindings.clear_changed();
             if is_stored {
                 view.store(&pass);
-                let blocked = update.blocked(&view);
+                let blocked = update.blocked(&pass.status, &view);
                 let binding = |target: &TargetId| view.bindings.get(*target).expect("a binding");
                 prop_assert!(blocked.iter().all(|target| binding(target).is_marked_blocked()), "{blocked:?}");
             }
