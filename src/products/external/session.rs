@@ -126,7 +126,7 @@ impl<'r> Session<'r> {
         };
         if let Some(ready) = session.ask::<Ready>(&ProcessMessage::Hello(hello), Some("ready")) {
             session.lookahead = ready.lookahead;
-            session.name_stages(ready);
+            let _ = session.name_stages(ready);
         }
         session
     }
@@ -143,16 +143,17 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// The process broke a rule.
-    pub(super) fn give_up(&self, problem: String) {
+    /// The process broke a rule: it has no answer.
+    pub(super) fn give_up<T>(&self, problem: String) -> Option<T> {
         let mut process = self.process.borrow_mut();
         if let Ok(child) = &mut *process {
             let error = child.error(problem, b"");
             *process = Err(error);
         }
+        None
     }
 
-    fn name_stages(&mut self, ready: Ready) {
+    fn name_stages(&mut self, ready: Ready) -> Option<()> {
         for (number, stage) in (1..).zip(ready.stages) {
             let (name, targets) = match stage {
                 StageTargets::Named { name, targets } => (name, targets),
@@ -161,14 +162,15 @@ impl<'r> Session<'r> {
             for target in targets {
                 match self.stages.get_mut(target as usize) {
                     Some(stage) => stage.clone_from(&name),
-                    None => return self.give_up(self.unknown_target(target)),
+                    None => return self.unknown_target(target),
                 }
             }
         }
+        Some(())
     }
 
-    fn unknown_target(&self, target: u32) -> String {
-        format!("a target must be a number from 0 to {}, not {target}", self.clusters.len() - 1)
+    fn unknown_target(&self, target: u32) -> Option<()> {
+        self.give_up(format!("a target must be a number from 0 to {}, not {target}", self.clusters.len() - 1))
     }
 
     /// Counts an answer at `now` for which the process need not have waited. `None`: the process goes on for ever
@@ -187,8 +189,7 @@ impl<'r> Session<'r> {
         self.give_up(format!(
             "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
              least {least}; wait for news, or for a later time"
-        ));
-        None
+        ))
     }
 
     /// Notes instructions that were given. `None`: one of them breaks a rule, and the process was given up.
@@ -196,15 +197,10 @@ impl<'r> Session<'r> {
         for &Instruction { target, revision } in instructions {
             let revision = Revision(revision);
             if ![NOTHING, OLD, NEW].contains(&revision) {
-                let problem =
-                    format!("a revision must be 0, which removes, {} or {}, not {}", OLD.0, NEW.0, revision.0);
-                self.give_up(problem);
-                return None;
+                let (old, new, not) = (OLD.0, NEW.0, revision.0);
+                return self.give_up(format!("a revision must be 0, which removes, {old} or {new}, not {not}"));
             }
-            let Some(known) = self.known.get_mut(target as usize) else {
-                self.give_up(self.unknown_target(target));
-                return None;
-            };
+            let Some(known) = self.known.get_mut(target as usize) else { return self.unknown_target(target) };
             let assigned = (revision != NOTHING).then_some(revision);
             *known = Known { assigned, ready: false, ..*known };
         }

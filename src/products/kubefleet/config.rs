@@ -12,7 +12,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
+use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig};
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
@@ -120,11 +120,11 @@ pub(crate) struct StagedConfig {
     /// Time until requested approvals are given. Required if they ask for any.
     approvals: Option<ApprovalDelay>,
     /// Update runs of the strategy. Default: one run of all clusters, started at the release.
-    runs: Vec<RunConfig>,
+    pub(super) runs: Vec<RunConfig>,
     /// The placements that the runs update. Default: one, which picks all clusters.
-    placements: Vec<PlacementChoice>,
+    pub(super) placements: Vec<PlacementChoice>,
     /// The numbers that runs call the resource snapshots by. Default: 0 and 1.
-    resource_snapshots: Option<ResourceSnapshots>,
+    pub(super) resource_snapshots: Option<ResourceSnapshots>,
 }
 
 /// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or in place; a field in place overrides
@@ -152,14 +152,12 @@ impl Product for StagedConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let Self { settings, in_place, approvals, runs, placements, resource_snapshots } = self;
+        let Self { settings, in_place, approvals, .. } = self;
         let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
         let file: ProductFile<ClusterStagedUpdateStrategy> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &["spec"], context)?;
         let name = Some(file.value.metadata.name.as_str()).filter(|name| !name.is_empty());
-        let updates =
-            RunsConfig { runs, placements, snapshots: resource_snapshots.unwrap_or_default(), strategy: name, path };
-        let updates = updates.check(fleet, context)?;
+        let updates = self.updates(name, path, fleet, context)?;
         let document = file.document.as_ref().filter(|_| !context.is_set(&path.key("stages")));
         let strategy = if document.is_some() { file.value.spec } else { in_place.clone() };
         let places = FieldPlaces::new(path, document, Self::IN_FILE);
@@ -330,7 +328,6 @@ fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
         strategy.stages.iter().rposition(is_it).map(|index| format!("spec.stages[{index}].{field}"))
     };
     let place = match error {
-        RunError::InvalidBeforeStageTasks(stage) => of_stage(stage, "beforeStageTasks"),
         RunError::InvalidAfterStageTasks(stage) => of_stage(stage, "afterStageTasks"),
         RunError::InvalidLabelSelector { stage, .. } | RunError::ClusterInMultipleStages { stage, .. } => {
             of_stage(stage, "labelSelector")

@@ -53,9 +53,15 @@ fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
 fn stages(stages: &[StageExplanation]) -> Vec<String> {
     let list = |tasks: &[String]| if tasks.is_empty() { "-".to_owned() } else { tasks.join(" and ") };
     let row = |stage: &StageExplanation| {
-        let limit = stage.max_concurrency.as_ref().map_or_else(ToString::to_string, ToString::to_string);
         let (before, after) = (list(&stage.before_tasks), list(&stage.after_tasks));
-        [stage.name.clone(), stage.count.to_string(), limit, before, after, stage.first.join(", ")]
+        [
+            stage.name.clone(),
+            stage.count.to_string(),
+            stage.max_concurrency.to_string(),
+            before,
+            after,
+            stage.first.join(", "),
+        ]
     };
     let header = ["stage", ">clusters", ">maxConcurrency", "before", "after", "first clusters"];
     table(header, stages.iter().map(row))

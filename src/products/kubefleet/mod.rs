@@ -17,7 +17,6 @@ use crate::products::words::object_limit;
 use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
-use crate::rollout::kubefleet::staged::explain as explain_staged;
 use crate::rollout::kubefleet::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, StrategySpec};
 use crate::rollout::label_selector::Labels;
 use crate::world::{ClusterSpec, DurationModel};
@@ -66,12 +65,9 @@ impl Strategy for KubeFleetStaged {
         explain::staged(self, &fleet.world.clusters)
     }
 
-    fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
+    fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
         let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
-        let documented = Self { rules, upstream_bugs, ..self.clone() };
-        let first = self.updates.runs.first().map_or(0, |run| run.placement);
-        explain_staged(&self.strategy, rules, picked_by(&self.updates, first, &fleet.world.clusters)).ok()?;
-        Some(Documented { strategy: Box::new(documented), section: "kubefleet" })
+        Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "kubefleet" })
     }
 
     /// Each cluster has an entry in the run's status.

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::StagedConfig;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{FieldPlaces, Fleet, ProductFile};
@@ -132,34 +133,37 @@ impl Default for ResourceSnapshots {
     }
 }
 
-/// The settings of runs in an experiment.
-pub(super) struct RunsConfig<'c> {
-    pub(super) runs: &'c [RunConfig],
-    pub(super) placements: &'c [PlacementChoice],
-    pub(super) snapshots: ResourceSnapshots,
-    /// The name of the strategy in its file.
-    pub(super) strategy: Option<&'c str>,
-    /// The strategy's place in the experiment.
-    pub(super) path: &'c Path,
-}
-
-impl RunsConfig<'_> {
-    /// `None`: a problem was reported.
-    pub(super) fn check(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<UpdateRuns> {
+impl StagedConfig {
+    /// The runs and their placements; `strategy` is its name in its file. `None`: a problem was reported.
+    pub(super) fn updates(
+        &self,
+        strategy: Option<&str>,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<UpdateRuns> {
         let problems = context.problems.len();
         let mut found = UpdateRuns::default();
         if !self.placements.is_empty() {
             found.placements = self.placements.iter().map(|placement| placement.name.clone()).collect();
-            found.members = self.members(fleet, context);
+            found.members = self.members(path, fleet, context);
         }
         if !self.runs.is_empty() {
             found.runs.clear();
         }
         for (index, run) in self.runs.iter().enumerate() {
-            let path = self.path.key("runs").index(index);
+            let path = path.key("runs").index(index);
             let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
-            let file = ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
+            let file: ProductFile<ClusterStagedUpdateRun> =
+                ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
             let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
+            let of = &file.value.spec.staged_rollout_strategy_name;
+            if let Some(strategy) = strategy.filter(|strategy| run.file.is_some() && of != strategy) {
+                let message =
+                    format!("the run is of the strategy `{of}`, and the file of the strategy has `{strategy}`");
+                let help = format!("write `stagedRolloutStrategyName: {strategy}`");
+                places.report("spec.stagedRolloutStrategyName", message, help, context);
+            }
             let update = self.update_run(run, file.value, &places, &mut found, fleet, context);
             if found.runs.iter().any(|other| other.name == update.name) {
                 let message = format!("two runs are called `{}`", update.name);
@@ -171,8 +175,8 @@ impl RunsConfig<'_> {
     }
 
     /// The placement of each cluster.
-    fn members(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Vec<(usize, bool)> {
-        let list = self.path.key("placements");
+    fn members(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Vec<(usize, bool)> {
+        let list = path.key("placements");
         let mut picked: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
         for (index, placement) in self.placements.iter().enumerate() {
             let at = list.index(index);
@@ -226,16 +230,6 @@ impl RunsConfig<'_> {
         let (has_file, index, spec) = (run.file.is_some(), found.runs.len(), written.spec);
         let default = if index == 0 { "run".to_owned() } else { format!("run-{}", index + 1) };
         let in_file = Some(written.metadata.name).filter(|name| !name.is_empty());
-        if let Some(strategy) = self.strategy.filter(|_| has_file)
-            && spec.staged_rollout_strategy_name != strategy
-        {
-            let message = format!(
-                "the run is of the strategy `{}`, and the file of the strategy has `{strategy}`",
-                spec.staged_rollout_strategy_name
-            );
-            let help = format!("write `stagedRolloutStrategyName: {strategy}`");
-            places.report("spec.stagedRolloutStrategyName", message, help, context);
-        }
         let placement = run.placement_name.clone().unwrap_or(spec.placement_name);
         let placement = if placement.is_empty() {
             0
@@ -272,7 +266,7 @@ impl RunsConfig<'_> {
     }
 
     fn snapshot(&self, index: &str, places: &FieldPlaces<'_>, fleet: Fleet<'_>, context: &mut Context<'_>) -> Revision {
-        let ResourceSnapshots { installed, release } = self.snapshots;
+        let ResourceSnapshots { installed, release } = self.resource_snapshots.unwrap_or_default();
         let is_update = fleet.world.release == ReleaseKind::Update;
         match index {
             _ if index.is_empty() || *index == release.to_string() => NEW,

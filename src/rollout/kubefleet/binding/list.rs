@@ -93,27 +93,20 @@ impl Bindings {
         own.map(|(_, binding)| binding).inspect(move |_| _ = changed.insert(target.0))
     }
 
-    /// Adds a binding. One that comes back costs little, another one as much as all bindings.
+    /// A binding comes back under the name that it had before it was gone.
     ///
     /// # Panics
-    /// If there is one of that name.
+    /// If its cluster never had one.
     pub fn insert(&mut self, binding: Binding) {
-        let before = self.place(binding.target).filter(|place| self.gone.contains(*place));
-        match before.filter(|place| self.list[*place as usize].name == binding.name) {
-            Some(place) => {
-                self.gone.remove(place);
-                self.changed.insert(binding.target.0);
-                self.list[place as usize] = binding;
-            }
-            None => *self = self.iter().cloned().chain([binding]).collect(),
-        }
+        let place = self.place(binding.target).expect("a binding that comes back has a place");
+        self.gone.remove(place);
+        self.changed.insert(binding.target.0);
+        self.list[place as usize] = binding;
     }
 
-    /// Removes the bindings of a cluster: they are gone.
+    /// Removes the binding of a cluster that has only one: it is gone.
     pub fn remove(&mut self, target: TargetId) {
-        if !self.layout.are_single {
-            *self = self.iter().filter(|binding| binding.target != target).cloned().collect();
-        } else if let Some(place) = self.place(target) {
+        if let Some(place) = self.place(target) {
             self.gone.insert(place);
             self.changed.insert(target.0);
         }

@@ -104,7 +104,8 @@ pub(super) struct CandidateSets {
     apply_strategy: ApplyStrategy,
     latest: Option<Revision>,
     kinds: [TargetSet; COUNT],
-    seen: Vec<SeenBinding>,
+    /// The known times after which bindings become ready by themselves, by place and in their order.
+    ready_after: Vec<Option<SimTime>>,
     by_time: BTreeSet<(SimTime, u32)>,
 }
 
@@ -117,7 +118,7 @@ impl CandidateSets {
             apply_strategy: view.apply_strategy,
             latest: view.latest_snapshot,
             kinds: std::array::from_fn(|_| TargetSet::new(places)),
-            seen: vec![SeenBinding::default(); places],
+            ready_after: vec![None; places],
             by_time: BTreeSet::new(),
         };
         (0..places as u32).for_each(|place| sets.observe(place, update, view));
@@ -141,18 +142,13 @@ impl CandidateSets {
     }
 
     fn observe(&mut self, place: u32, update: &RollingUpdate, view: &RollingView) {
-        let seen = SeenBinding::of(update, view, place);
-        let before = std::mem::replace(&mut self.seen[place as usize], seen);
-        let mut changed = before.kinds ^ seen.kinds;
-        while changed != 0 {
-            let kind = changed.trailing_zeros();
-            self.kinds[kind as usize].set(place, seen.kinds >> kind & 1 == 1);
-            changed &= changed - 1;
+        let SeenBinding { kinds, ready_after } = SeenBinding::of(update, view, place);
+        for (kind, set) in self.kinds.iter_mut().enumerate() {
+            set.set(place, kinds >> kind & 1 == 1);
         }
-        if before.ready_after != seen.ready_after {
-            before.ready_after.map(|time| self.by_time.remove(&(time, place)));
-            self.by_time.extend(seen.ready_after.map(|time| (time, place)));
-        }
+        let before = std::mem::replace(&mut self.ready_after[place as usize], ready_after);
+        before.map(|time| self.by_time.remove(&(time, place)));
+        self.by_time.extend(ready_after.map(|time| (time, place)));
     }
 
     /// Number of bindings of a kind.

@@ -14,16 +14,14 @@ pub struct RollingExplanation {
     pub warnings: Vec<String>,
 }
 
-/// Applies `config` to an update of `target` clusters, all of them ready on another version.
+/// Applies `config` to an update of `target` clusters, at least one, all of them ready on another version.
 pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> RollingExplanation {
     let target = i64::from(target);
     let limits = RollingUpdate::new(config.clone(), rules, KubeFleetBugs::ALL, Vec::new()).limits(target);
     let (unavailable, surge) = (limits.max_unavailable, limits.max_surge);
     let first_wave = unavailable.min(target);
-    let never_ends = target > 0 && first_wave == 0;
     let waves = match first_wave {
-        _ if never_ends => "it never ends".to_owned(),
-        0 => "in 0 waves or more".to_owned(),
+        0 => "it never ends".to_owned(),
         wave => format!("in {} waves or more", (target + wave - 1) / wave),
     };
     let limits = format!(
@@ -31,13 +29,10 @@ pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> Rol
          clusters; {waves}; looks again every {} s",
         config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS),
     );
-    if target == 0 {
-        return RollingExplanation { limits, warnings: vec!["the placement asks for no cluster".to_owned()] };
-    }
     let all = format!("maxUnavailable is all clusters: all {target} are updated simultaneously");
     let surprises = [
         (
-            never_ends,
+            first_wave == 0,
             "maxUnavailable is 0: no cluster that has the resources is ever updated; the controller retries with a \
              backoff of up to 1000 s",
         ),
@@ -70,7 +65,6 @@ mod tests {
             ("{maxUnavailable: 100%}", 10, "maxUnavailable 10 and maxSurge 3 of", "in 1 waves", "all at once"),
             ("{maxUnavailable: 0, maxSurge: 0}", 10, "maxUnavailable 0 and maxSurge 0 of", "it never ends", "never"),
             ("{maxUnavailable: 0%}", 10, "maxUnavailable 0 and maxSurge 3 of", "it never ends", "a share can stop it"),
-            ("{}", 0, "maxUnavailable 0 and maxSurge 0 of", "in 0 waves", "nothing to do"),
         ];
         for (yaml, clusters, limits, waves, why) in cases {
             let config = serde_saphyr::from_str(yaml).expect(yaml);

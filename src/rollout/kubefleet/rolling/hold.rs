@@ -26,15 +26,8 @@ impl RollingUpdate {
     }
 
     fn reason(&self, view: &RollingView, status: &RollingStatus) -> Hold {
-        if let Some(error) = &status.error {
-            return Hold::new("bindings", error.to_string());
-        }
         let Some(counts) = status.counts else {
-            if view.latest_snapshot.is_none() {
-                return Hold::new("resourceSnapshot", "the placement has no resource snapshot yet");
-            }
-            let deleting = self.listed(&targets(view, |binding| binding.deleting));
-            return Hold::new("bindings", format!("nothing is rolled until old bindings of {deleting} are deleted"));
+            return Hold::new("resourceSnapshot", "the placement has no resource snapshot yet");
         };
         if let Some(room) = status.room {
             return self.limit(view, counts, room);

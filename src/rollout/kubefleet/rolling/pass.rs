@@ -147,16 +147,17 @@ impl RollingUpdate {
     }
 
     fn next(&self, wait: Option<SimDuration>, is_waiting: bool) -> QueueRequest {
-        let wait = match (self.rules, is_waiting) {
-            (_, false) => SimDuration::ZERO,
-            (RuleSet::Shipped, true) => wait.map_or(self.period(), |wait| wait.min(self.period())),
+        let wait = match self.rules {
+            _ if !is_waiting => Some(SimDuration::ZERO),
+            RuleSet::Shipped => Some(wait.map_or(self.period(), |wait| wait.min(self.period()))),
             // "Only matters for resources whose availability cannot be tracked."
-            (RuleSet::Documented, true) => match wait {
-                Some(wait) => wait,
-                None => return QueueRequest::None,
-            },
+            RuleSet::Documented => wait,
         };
-        if wait.is_zero() { QueueRequest::RateLimited } else { QueueRequest::After(wait) }
+        match wait {
+            None => QueueRequest::None,
+            Some(wait) if wait.is_zero() => QueueRequest::RateLimited,
+            Some(wait) => QueueRequest::After(wait),
+        }
     }
 }
 

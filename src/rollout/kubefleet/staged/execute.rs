@@ -65,10 +65,7 @@ impl RunPass<'_> {
 
     fn execute_stage(&mut self, index: usize) -> Result<(), RunError> {
         let total = self.run.stages[index].clusters.len();
-        let limit = self.fixed.max_concurrency(index, total).map_err(|source| {
-            let error = RunError::MaxConcurrency { stage: self.run.stages[index].name.clone(), source };
-            self.abort_stage(index, error)
-        })?;
+        let limit = self.fixed.limit(index, &self.run.stages[index]).map_err(|error| self.abort_stage(index, error))?;
         let keep_slots = self.update_clusters(index, Some(limit))?;
         if self.run.stages[index].finished() == total && keep_slots == 0 {
             self.complete_stage(index);

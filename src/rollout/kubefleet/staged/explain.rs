@@ -1,7 +1,7 @@
 //! Explains a strategy for a fleet before a rollout: stages, limits and tasks in numbers, and warnings.
 
 use super::super::super::text::{NAMED, count};
-use super::super::{KubeFleetBugs, MemberCluster, RuleSet, ScaledValueError};
+use super::super::{KubeFleetBugs, MemberCluster, RuleSet};
 use super::{RunError, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
 
 /// A strategy applied to a fleet.
@@ -20,8 +20,8 @@ pub struct StageExplanation {
     pub name: String,
     /// Its clusters.
     pub count: usize,
-    /// Number of clusters updated concurrently. An error fails the run when it reaches the stage.
-    pub max_concurrency: Result<i64, ScaledValueError>,
+    /// Number of clusters updated concurrently; 0 for a value that admission rejects.
+    pub max_concurrency: i64,
     /// The names of its first clusters, in the order in which they are updated.
     pub first: Vec<String>,
     /// Tasks before it starts, e.g. `Approval`.
@@ -46,7 +46,7 @@ pub fn explain(
         StageExplanation {
             name: config.name.clone(),
             count: targets.len(),
-            max_concurrency: run.fixed.max_concurrency(index, targets.len()),
+            max_concurrency: run.fixed.max_concurrency(index, targets.len()).unwrap_or(0),
             first: targets.iter().take(NAMED).map(|target| run.fixed.name(*target)).collect(),
             before_tasks: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
             after_tasks: tasks(&config.after_stage_tasks),
@@ -87,20 +87,11 @@ fn warnings(stage: &StageExplanation, config: &StageConfig, is_twice: bool, rule
         });
         return warnings;
     }
-    match &stage.max_concurrency {
-        Err(error) => {
-            warnings.push(format!("maxConcurrency of {title}: {error}; the run fails when it reaches the stage"));
-        }
-        Ok(limit) if *limit < 0 => {
-            warnings.push(format!("maxConcurrency of {title} is {limit}: no cluster ever starts"));
-        }
-        Ok(limit) if *limit >= stage.count as i64 && stage.count > 1 => {
-            warnings.push(format!(
-                "maxConcurrency of {title} is the whole stage: {} are updated simultaneously",
-                count(stage.count, "cluster")
-            ));
-        }
-        Ok(_) => {}
+    if stage.max_concurrency >= stage.count as i64 && stage.count > 1 {
+        warnings.push(format!(
+            "maxConcurrency of {title} is the whole stage: {} are updated simultaneously",
+            count(stage.count, "cluster")
+        ));
     }
     if rules == RuleSet::Documented {
         if config.max_concurrency.as_ref().is_some_and(|limit| *limit != 1.into()) {
@@ -144,9 +135,9 @@ mod tests {
         let found = explained(YAML, RuleSet::Shipped).expect("it is valid");
         assert_eq!(found.warnings, Vec::<String>::new());
         let [canary, rest] = &found.stages[..] else { panic!("two stages") };
-        assert_eq!((canary.count, &canary.max_concurrency), (2, &Ok(1)), "the default");
+        assert_eq!((canary.count, canary.max_concurrency), (2, 1), "the default");
         assert_eq!(canary.after_tasks, ["TimedWait 1h"]);
-        assert_eq!((rest.count, &rest.max_concurrency), (10, &Ok(2)), "25 % of 10, rounded down");
+        assert_eq!((rest.count, rest.max_concurrency), (10, 2), "25 % of 10, rounded down");
         assert_eq!(rest.first, ["m11", "m10", "m09"], "by the label, smallest first");
         assert_eq!(rest.before_tasks, ["Approval"]);
     }
@@ -176,13 +167,9 @@ mod tests {
                 ],
             ),
             (
-                "stages: [{name: a, labelSelector: {matchLabels: {ring: '0'}}}, {name: a, maxConcurrency: '5', labelSelector: {matchLabels: {ring: '1'}}}]",
+                "stages: [{name: a, labelSelector: {matchLabels: {ring: '0'}}}, {name: a, maxConcurrency: 5, labelSelector: {matchLabels: {ring: '1'}}}]",
                 RuleSet::Shipped,
-                &[
-                    "stage `a` appears twice: an approval of the first also counts for the second",
-                    "maxConcurrency of stage `a`: `5` is not a percentage; write e.g. `10` or `10%`; the run fails \
-                     when it reaches the stage",
-                ],
+                &["stage `a` appears twice: an approval of the first also counts for the second"],
             ),
         ];
         for (yaml, rules, warnings) in cases {

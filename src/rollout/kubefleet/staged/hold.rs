@@ -66,10 +66,6 @@ impl StagedUpdateRun {
     fn reason(&self, view: &StagedView, run: &RunStatus, status: &StagedStatus) -> Hold {
         let waiting = unfinished(run);
         let rest = waits(&self.fixed.clusters, &waiting);
-        if run.initialized.is_none() {
-            let error = status.error.as_ref().map(ToString::to_string);
-            return Hold::new("Initialized", error.unwrap_or_default());
-        }
         match view.state {
             RunState::Initialize if self.fixed.rules == RuleSet::Shipped => {
                 return Hold::new("state", format!("the run is initialized and its state is not Run; {rest}"));

@@ -62,9 +62,7 @@ impl Fixed {
         let stages = self.assign(|target| collected.selected[target.index()].is_some())?;
         for (index, (existing, new)) in run.stages.iter().zip(&stages).enumerate() {
             self.compare(existing, new)?;
-            let total = existing.clusters.len();
-            let stage = || existing.name.clone();
-            self.max_concurrency(index, total).map_err(|source| RunError::MaxConcurrency { stage: stage(), source })?;
+            self.limit(index, existing)?;
         }
         let mut is_known = vec![false; self.clusters.len()];
         run.deletion.clusters.iter().for_each(|cluster| is_known[cluster.target.index()] = true);
@@ -127,28 +125,25 @@ impl Fixed {
         found.copied().ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
     }
 
-    /// Number of clusters of a stage of `total` that may be updated concurrently.
+    /// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
     pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, ScaledValueError> {
-        max_concurrency(self.rules, self.config(stage), total)
+        // "Updates clusters within each stage one at a time."
+        if self.rules == RuleSet::Documented {
+            return Ok(1);
+        }
+        let number = limit(self.config(stage).max_concurrency.as_ref(), total, Rounding::Down)?;
+        Ok(if number == 0 { 1 } else { number })
+    }
+
+    /// As [`Self::max_concurrency`], of a stage whose clusters are known.
+    pub(super) fn limit(&self, index: usize, stage: &StageStatus) -> Result<i64, RunError> {
+        let error = |source| RunError::MaxConcurrency { stage: stage.name.clone(), source };
+        self.max_concurrency(index, stage.clusters.len()).map_err(error)
     }
 
     pub(super) fn name(&self, target: TargetId) -> String {
         self.clusters[target.index()].name.clone()
     }
-}
-
-/// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
-pub(super) fn max_concurrency(
-    rules: RuleSet,
-    stage: &super::StageConfig,
-    total: usize,
-) -> Result<i64, ScaledValueError> {
-    // "Updates clusters within each stage one at a time."
-    if rules == RuleSet::Documented {
-        return Ok(1);
-    }
-    let number = limit(stage.max_concurrency.as_ref(), total, Rounding::Down)?;
-    Ok(if number == 0 { 1 } else { number })
 }
 
 fn check_placement(view: &StagedView) -> Result<super::super::ApplyStrategy, RunError> {
