@@ -18,6 +18,7 @@ use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::delay::ApprovalDelay;
+use crate::products::external::ApprovalModel;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
 };
@@ -175,8 +176,10 @@ impl Product for StagedConfig {
         let program = Program {
             other_keys: &["approvals", "runs"],
             acts: self.acts(&updates, path, context),
-            approval_delay: approvals.clone(),
-            approvals: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
+            approvals: ApprovalModel {
+                delay: approvals.clone(),
+                by_condition: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
+            },
             ..Program::new("kubefleet", settings.file.as_deref())
         };
         let native = Arc::new(KubeFleetStaged {

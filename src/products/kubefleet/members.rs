@@ -9,7 +9,7 @@
 //! for them).
 
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
-use crate::rollout::{Revision, TargetId, TargetSet};
+use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::{NEW, WorldSpec};
 
@@ -47,12 +47,4 @@ pub(super) fn write_status(
 /// Whether the hub cluster sees the new resources available in a cluster. `None`: the cluster has no binding.
 pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> Option<bool> {
     bindings.get(target).map(|binding| binding.snapshot == Some(NEW) && binding.has_succeeded())
-}
-
-/// Keeps the set of clusters whose bindings are not available with what they say, at the cost of what changed.
-pub(super) fn update_unavailable(unavailable: &mut TargetSet, bindings: &Bindings) {
-    for cluster in bindings.changed().iter() {
-        let binding = bindings.get(TargetId(cluster));
-        unavailable.set(cluster, binding.is_some_and(|binding| !binding.has_succeeded()));
-    }
 }

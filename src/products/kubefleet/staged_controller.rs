@@ -21,7 +21,7 @@ use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{Binding, Bindings, MemberCluster, RunState, placement_conditions};
-use crate::rollout::{ApprovalId, Hold, Revision, TargetId, TargetSet};
+use crate::rollout::{ApprovalId, Hold, Revision, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW};
 
@@ -43,7 +43,6 @@ pub(super) struct StagedController<'s> {
     limiter: RateLimiter<usize>,
     /// The bindings of each placement.
     bindings: Vec<Bindings>,
-    unavailable: Vec<TargetSet>,
     generator: WorkGenerator,
     /// Something was reported since the last pass.
     is_dirty: bool,
@@ -75,7 +74,6 @@ impl<'s> StagedController<'s> {
             runs: updates.runs.iter().map(run_of).collect(),
             runtime: Runtime::new(1),
             limiter: RateLimiter::controller_default(),
-            unavailable: vec![TargetSet::new(clusters.len()); bindings.len()],
             bindings,
             generator: WorkGenerator::new(&rollout, true),
             is_dirty: false,
@@ -106,7 +104,6 @@ impl<'s> StagedController<'s> {
     fn observe(&mut self) {
         let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
         for (placement, bindings) in changed {
-            members::update_unavailable(&mut self.unavailable[placement], bindings);
             let runs = self.runs.iter_mut().filter(|run| run.described.placement == placement);
             runs.for_each(|run| bindings.changed().iter().for_each(|cluster| _ = run.changed.insert(cluster)));
             bindings.clear_changed();
@@ -164,7 +161,7 @@ impl<'s> StagedController<'s> {
 
     fn reconcile(&mut self, number: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.observe();
-        plane.begin_pass(self.unavailable.iter().map(|clusters| clusters.len() as u64).sum());
+        plane.begin_pass(self.bindings.iter_mut().map(|bindings| bindings.count_unavailable() as u64).sum());
         if self.too_large.is_some() {
             self.runtime.end_pass(number, now, 0, false, plane);
             return;

@@ -32,7 +32,7 @@ use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingVi
 use crate::rollout::kubefleet::{
     ApplyStrategy, Binding, KubeFleetBugs, MemberCluster, binding_name, placement_conditions,
 };
-use crate::rollout::{Hold, TargetId, TargetSet};
+use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
 use pass::RolloutPass;
@@ -54,7 +54,6 @@ enum RolloutTimer {
 pub(super) struct RollingController<'r> {
     scheduler: RollingUpdate,
     view: RollingView,
-    unavailable: TargetSet,
     bugs: KubeFleetBugs,
     runtime: Runtime<(), RolloutTimer>,
     limiter: RateLimiter<()>,
@@ -95,7 +94,6 @@ impl<'r> RollingController<'r> {
         Self {
             scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, named.collect()),
             view,
-            unavailable: TargetSet::new(world.clusters.len()),
             bugs: *upstream_bugs,
             runtime: Runtime::new(1),
             limiter: RateLimiter::controller_default(),

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::members;
 use super::super::work_generator::BINDINGS;
 use super::{RollingController, RolloutTimer};
 use crate::control_plane::{ApiRequest, Plane};
@@ -89,8 +88,7 @@ impl RolloutPass {
 impl RollingController<'_> {
     /// A pass begins: it lists the bindings.
     pub(super) fn begin(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        members::update_unavailable(&mut self.unavailable, &self.view.bindings);
-        plane.begin_pass(self.unavailable.len() as u64);
+        plane.begin_pass(self.view.bindings.count_unavailable() as u64);
         if std::mem::take(&mut self.bindings_are_new) {
             // The event of the first one has started this pass. Those of the others come while it lists.
             self.runtime.add(());
@@ -209,7 +207,6 @@ impl RollingController<'_> {
 
     /// The bindings are listed: the pass decides.
     fn decide(&mut self, pass: &mut RolloutPass) {
-        members::update_unavailable(&mut self.unavailable, &self.view.bindings);
         let RollingDecision { actions, status, .. } =
             self.scheduler.reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
         self.view.bindings.clear_changed();

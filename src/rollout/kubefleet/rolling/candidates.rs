@@ -48,52 +48,44 @@ pub(super) enum BindingKind {
 
 const COUNT: usize = BindingKind::Behind as usize + 1;
 
-/// The kinds of one binding, one bit each. The default: it is gone.
-#[derive(Clone, Copy, Debug, Default)]
-struct SeenBinding {
-    kinds: u32,
-    ready_after: Option<SimTime>,
-}
-
-impl SeenBinding {
-    fn of(update: &RollingUpdate, view: &RollingView, place: u32) -> Self {
-        let Some(binding) = view.bindings.at(place) else { return Self::default() };
-        let mut seen = Self::default();
-        let mut is = |kind: BindingKind, holds: bool| seen.kinds |= u32::from(holds) << kind as u32;
-        let (is_picked, is_unmarked) = (binding.state != BindingState::Unscheduled, !binding.is_marked_blocked());
-        is(BindingKind::OtherStrategy, !binding.deleting && binding.apply_strategy != Some(view.apply_strategy));
-        is(BindingKind::SchedulerTargeted, is_picked);
-        is(BindingKind::LacksStart, is_picked && !binding.has_started());
-        is(BindingKind::Behind, !view.has(binding));
-        if binding.state == BindingState::Scheduled {
-            is(BindingKind::BoundingCandidate, true);
-            is(BindingKind::BoundingCandidateUnmarked, is_unmarked);
-            return seen;
-        }
-        let (state, has_failed) = (binding.work_state(), binding.has_failed(update.defects));
-        is(BindingKind::CanBeReady, !(has_failed || matches!(state, WorkState::DiffReported | WorkState::DiffFailed)));
-        // Without availability tracking: at exactly the period it is not ready yet, and no wait is left.
-        let ready_after = (state == WorkState::AvailableUntrackable).then(|| binding.work.since + update.period());
-        let is_ready = match ready_after {
-            Some(time) => time < update.last,
-            None => matches!(state, WorkState::Available | WorkState::DiffReported),
-        };
-        is(BindingKind::Ready, is_ready);
-        is(BindingKind::CanBeUnavailable, is_ready && binding.deleting);
-        is(BindingKind::NotReady, !is_ready && ready_after.is_none());
-        if !binding.deleting {
-            let kind = match binding.state {
-                BindingState::Unscheduled => BindingKind::RemoveCandidate,
-                _ if binding.snapshot == view.latest_snapshot => BindingKind::UpToDateBound,
-                _ if has_failed => BindingKind::ApplyFailedUpdateCandidate,
-                _ => BindingKind::UpdateCandidate,
-            };
-            is(kind, kind != BindingKind::UpToDateBound || !binding.has_started());
-            is(BindingKind::UpdateCandidateUnmarked, kind == BindingKind::UpdateCandidate && is_unmarked);
-        }
-        seen.ready_after = ready_after.filter(|_| !is_ready);
-        seen
+/// The kinds of the binding at a place, one bit each, and the known time after which it becomes ready by itself. A
+/// binding that is gone is of no kind.
+fn seen(update: &RollingUpdate, view: &RollingView, place: u32) -> (u32, Option<SimTime>) {
+    let Some(binding) = view.bindings.at(place) else { return (0, None) };
+    let mut kinds = 0;
+    let mut is = |kind: BindingKind, holds: bool| kinds |= u32::from(holds) << kind as u32;
+    let (is_picked, is_unmarked) = (binding.state != BindingState::Unscheduled, !binding.is_marked_blocked());
+    is(BindingKind::OtherStrategy, !binding.deleting && binding.apply_strategy != Some(view.apply_strategy));
+    is(BindingKind::SchedulerTargeted, is_picked);
+    is(BindingKind::LacksStart, is_picked && !binding.has_started());
+    is(BindingKind::Behind, !view.has(binding));
+    if binding.state == BindingState::Scheduled {
+        is(BindingKind::BoundingCandidate, true);
+        is(BindingKind::BoundingCandidateUnmarked, is_unmarked);
+        return (kinds, None);
     }
+    let (state, has_failed) = (binding.work_state(), binding.has_failed(update.defects));
+    is(BindingKind::CanBeReady, !(has_failed || matches!(state, WorkState::DiffReported | WorkState::DiffFailed)));
+    // Without availability tracking: at exactly the period it is not ready yet, and no wait is left.
+    let ready_after = (state == WorkState::AvailableUntrackable).then(|| binding.work.since + update.period());
+    let is_ready = match ready_after {
+        Some(time) => time < update.last,
+        None => matches!(state, WorkState::Available | WorkState::DiffReported),
+    };
+    is(BindingKind::Ready, is_ready);
+    is(BindingKind::CanBeUnavailable, is_ready && binding.deleting);
+    is(BindingKind::NotReady, !is_ready && ready_after.is_none());
+    if !binding.deleting {
+        let kind = match binding.state {
+            BindingState::Unscheduled => BindingKind::RemoveCandidate,
+            _ if binding.snapshot == view.latest_snapshot => BindingKind::UpToDateBound,
+            _ if has_failed => BindingKind::ApplyFailedUpdateCandidate,
+            _ => BindingKind::UpdateCandidate,
+        };
+        is(kind, kind != BindingKind::UpToDateBound || !binding.has_started());
+        is(BindingKind::UpdateCandidateUnmarked, kind == BindingKind::UpdateCandidate && is_unmarked);
+    }
+    (kinds, ready_after.filter(|_| !is_ready))
 }
 
 /// The places of each kind as the last pass saw them. They follow changes of placements without a cluster that has
@@ -142,7 +134,7 @@ impl CandidateSets {
     }
 
     fn observe(&mut self, place: u32, update: &RollingUpdate, view: &RollingView) {
-        let SeenBinding { kinds, ready_after } = SeenBinding::of(update, view, place);
+        let (kinds, ready_after) = seen(update, view, place);
         for (kind, set) in self.kinds.iter_mut().enumerate() {
             set.set(place, kinds >> kind & 1 == 1);
         }

@@ -36,7 +36,7 @@ impl RollingUpdate {
         let text = format!(
             "{} {} assigned the newest resources or being removed, and not available: in progress, offline or failing, \
              without a time-out",
-            self.listed(&behind),
+            listed(&self.clusters, &behind),
             are(behind.len())
         );
         Hold::new("Available", text)
@@ -52,7 +52,10 @@ impl RollingUpdate {
             });
             let not_ready = targets(view, |b| b.state != BindingState::Scheduled && !b.has_succeeded());
             let text = if limits.max_unavailable == 0 && self.rules == RuleSet::Shipped && not_ready.is_empty() {
-                format!("maxUnavailable is 0, so no available cluster is ever updated; {}", self.waits(&waiting))
+                format!(
+                    "maxUnavailable is 0, so no available cluster is ever updated; {}",
+                    waits(&self.clusters, &waiting)
+                )
             } else {
                 format!(
                     "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
@@ -62,9 +65,9 @@ impl RollingUpdate {
                     counts.ready,
                     are(usize::try_from(counts.ready).unwrap_or(0)),
                     counts.can_be_unavailable,
-                    self.listed(&not_ready),
+                    listed(&self.clusters, &not_ready),
                     room.to_remove.max(0),
-                    self.waits(&waiting)
+                    waits(&self.clusters, &waiting)
                 )
             };
             return Hold::new("maxUnavailable", text);
@@ -77,17 +80,9 @@ impl RollingUpdate {
             counts.can_be_ready,
             if counts.can_be_ready == 1 { "has" } else { "have" },
             room.to_add.max(0),
-            self.waits(&blocked)
+            waits(&self.clusters, &blocked)
         );
         Hold::new("maxSurge", text)
-    }
-
-    fn waits(&self, targets: &[TargetId]) -> String {
-        waits(&self.clusters, targets)
-    }
-
-    fn listed(&self, targets: &[TargetId]) -> String {
-        listed(&self.clusters, targets)
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::binding::{ApplyStrategy, Binding, Bindings};
 use super::super::{BindingState, KubeFleetBugs};
 
 /// One placement in the hub cluster, whose strategy is `RollingUpdate`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct RollingView {
     /// The number of clusters that it requests. `None`: all that match.
     pub requested: Option<u32>,

@@ -4,7 +4,9 @@
 //! `pkg/utils/condition/reason.go`. The recorded rollouts in `tests/conformance/closed-loop/kubefleet` contain those
 //! of runs and stages. Left out: messages that only repeat a reason, and the conditions of each cluster.
 
-use super::super::super::{ObjectCondition, TargetId};
+use itertools::Itertools;
+
+use super::super::super::ObjectCondition;
 use super::run::{ProgressCondition, RunReason, RunStatus, StageStatus};
 use super::{StagedUpdateRun, TaskTime};
 
@@ -46,20 +48,17 @@ impl StagedUpdateRun {
                 let tasks = if is_complete(stage) { "after-stage" } else { "before-stage" };
                 format!("The updateRun is waiting for {tasks} tasks in stage {} to complete", stage.name)
             }
-            Some(RunReason::Stuck) => format!(
-                "The updateRun is stuck waiting for {} cluster(s) in stage {} to finish updating, please check \
-                 placement status for potential errors",
-                self.stuck(&self.run.stuck),
-                stage.name
-            ),
+            Some(RunReason::Stuck) => {
+                let named = self.run.stuck.iter().take(STUCK_NAMED).map(|target| self.fixed.name(*target)).join(", ");
+                let more = if self.run.stuck.len() > STUCK_NAMED { "..." } else { "" };
+                format!(
+                    "The updateRun is stuck waiting for {named}{more} cluster(s) in stage {} to finish updating, \
+                     please check placement status for potential errors",
+                    stage.name
+                )
+            }
             _ => String::new(),
         }
-    }
-
-    fn stuck(&self, targets: &[TargetId]) -> String {
-        let named = targets.iter().take(STUCK_NAMED);
-        let names: Vec<&str> = named.map(|target| self.fixed.clusters[target.index()].name.as_str()).collect();
-        format!("{}{}", names.join(", "), if targets.len() > STUCK_NAMED { "..." } else { "" })
     }
 
     /// The tasks before and after a stage, once the run has come to them.

@@ -8,7 +8,7 @@ use super::super::config::RunState;
 use super::run::RunError;
 
 /// The objects around one run in the hub cluster.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct StagedView {
     /// The run's `spec.state`.
     pub state: RunState,
