@@ -9,7 +9,7 @@ use super::super::text::{listed, waits};
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::candidates::CandidateSets;
-use super::view::{BindingCounts, RollingStatus, RollingView, Room};
+use super::view::{BindingCounts, RollingDecision, RollingStatus, RollingView, Room};
 
 impl RollingUpdate {
     /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
@@ -18,7 +18,7 @@ impl RollingUpdate {
         if view.is_done() {
             return None;
         }
-        let (actions, status) = self.pass(view, &CandidateSets::new(self, view));
+        let RollingDecision { actions, status, .. } = self.pass(view, &CandidateSets::new(self, view));
         if !actions.is_empty() || !status.patched.is_empty() {
             return None;
         }
@@ -44,6 +44,7 @@ impl RollingUpdate {
 
     fn limit(&self, view: &RollingView, counts: BindingCounts, room: Room) -> Hold {
         let limits = self.limits(counts.target);
+        let requested = count(usize::try_from(counts.target).unwrap_or(0), "cluster");
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
             let is_stale = |b: &Binding| b.state == BindingState::Bound && b.snapshot != view.latest_snapshot;
@@ -58,9 +59,8 @@ impl RollingUpdate {
                 )
             } else {
                 format!(
-                    "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
+                    "of {requested} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
                      deleted (not available: {}), so {} may be updated; {}",
-                    count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
                     limits.max_unavailable,
                     counts.ready,
                     are(usize::try_from(counts.ready).unwrap_or(0)),
@@ -74,8 +74,7 @@ impl RollingUpdate {
         }
         let blocked = targets(view, |binding| binding.state == BindingState::Scheduled);
         let text = format!(
-            "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {}",
-            count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
+            "of {requested} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {}",
             limits.max_surge,
             counts.can_be_ready,
             if counts.can_be_ready == 1 { "has" } else { "have" },

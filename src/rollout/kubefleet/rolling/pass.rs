@@ -38,15 +38,15 @@ impl RollingUpdate {
         self.last = now;
         let sets = self.sets.take().and_then(|sets| sets.update(self, view, changed));
         let sets = sets.unwrap_or_else(|| CandidateSets::new(self, view));
-        let (actions, status) = self.pass(view, &sets);
+        let decision = self.pass(view, &sets);
         #[cfg(test)]
         if view.bindings.places() <= SCANNED_MAX {
             let scanned = self.pass(view, &CandidateSets::new(self, view));
-            assert_eq!((&actions, &status), (&scanned.0, &scanned.1), "a pass over the sets decides as a plain scan");
+            assert_eq!(decision, scanned, "a pass over the sets decides as a plain scan");
             assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }
         self.sets = Some(sets);
-        Pass { actions, wake_at: None, status }
+        decision
     }
 
     /// Clusters whose binding this pass, the last one, has blocked: all of them.
@@ -66,38 +66,31 @@ impl RollingUpdate {
         self.sets.as_ref().map_or_else(|| view.is_done(), |sets| sets.count(BindingKind::Behind) == 0)
     }
 
-    pub(super) fn pass(&self, view: &RollingView, candidates: &CandidateSets) -> (Vec<RollingAction>, RollingStatus) {
-        let mut status = RollingStatus::default();
-        let mut actions = Vec::new();
+    pub(super) fn pass(&self, view: &RollingView, candidates: &CandidateSets) -> RollingDecision {
+        let mut pass = Pass { actions: Vec::new(), wake_at: None, status: RollingStatus::default() };
         let others = candidates.from(BindingKind::OtherStrategy, 0);
-        status.patched = others.map(|place| view.bindings.target_at(place)).collect();
-        if !status.patched.is_empty() {
-            status.next = QueueRequest::RateLimited;
-            return (actions, status);
+        pass.status.patched = others.map(|place| view.bindings.target_at(place)).collect();
+        if !pass.status.patched.is_empty() {
+            pass.status.next = QueueRequest::RateLimited;
+            return pass;
         }
         match has_to_clean_up(view) {
             Err(error) => {
-                status.error = Some(error);
-                status.next = QueueRequest::Error;
+                pass.status.error = Some(error);
+                pass.status.next = QueueRequest::Error;
             }
-            Ok(true) => status.next = QueueRequest::After(CLEAN_UP_WAIT),
+            Ok(true) => pass.status.next = QueueRequest::After(CLEAN_UP_WAIT),
             Ok(false) => {
                 if let Some(latest) = view.latest_snapshot {
-                    actions = self.roll(view, candidates, latest, &mut status);
+                    self.roll(view, candidates, latest, &mut pass);
                 }
             }
         }
-        (actions, status)
+        pass
     }
 
-    fn roll(
-        &self,
-        view: &RollingView,
-        candidates: &CandidateSets,
-        latest: Revision,
-        status: &mut RollingStatus,
-    ) -> Vec<RollingAction> {
-        let mut actions = Vec::new();
+    fn roll(&self, view: &RollingView, candidates: &CandidateSets, latest: Revision, pass: &mut RollingDecision) {
+        let Pass { actions, status, .. } = pass;
         let count = |kind: BindingKind| candidates.count(kind) as i64;
         let target = |place: u32| view.bindings.target_at(place);
         let deploy = |place: u32| RollingAction::Deploy(target(place), latest);
@@ -115,7 +108,7 @@ impl RollingUpdate {
         let BindingCounts { bounding_candidates, remove_candidates, update_candidates, .. } = counts;
         if bounding_candidates + remove_candidates + update_candidates + counts.failed_update_candidates == 0 {
             status.restarted = candidates.from(BindingKind::LacksStart, 0).map(target).collect();
-            return actions;
+            return;
         }
         let limits = self.limits(counts.target);
         let room = Room {
@@ -143,7 +136,6 @@ impl RollingUpdate {
         status.restarted = candidates.from(BindingKind::UpToDateBound, 0).map(target).collect();
         let wait = candidates.first_ready_after().map(|time| time.since(self.last));
         status.next = self.next(wait, wait.is_some() || candidates.count(BindingKind::NotReady) > 0);
-        actions
     }
 
     fn next(&self, wait: Option<SimDuration>, is_waiting: bool) -> QueueRequest {

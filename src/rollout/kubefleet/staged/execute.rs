@@ -10,7 +10,7 @@ use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::initialize::Collected;
 use super::ledger::StageLedger;
 use super::run::{RunError, RunReason, RunStatus};
-use super::view::{StagedAction, StagedStatus, StagedView};
+use super::view::{StagedAction, StagedDecision, StagedView};
 use super::{Fixed, RunState, StageTask, TaskTime};
 use crate::units::{SimDuration, SimTime};
 
@@ -24,8 +24,7 @@ pub(super) struct RunPass<'a> {
     /// The first cluster of the stage whose binding somebody else has changed.
     pub(super) preempted: Option<RunError>,
     pub(super) run: &'a mut RunStatus,
-    pub(super) actions: &'a mut Vec<StagedAction>,
-    pub(super) status: &'a mut StagedStatus,
+    pub(super) decision: &'a mut StagedDecision,
 }
 
 /// Failing clusters that the error of a pass names.
@@ -47,7 +46,7 @@ impl RunPass<'_> {
             match self.fixed.rules {
                 RuleSet::Shipped => {
                     self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
-                    self.status.next = QueueRequest::RateLimited;
+                    self.decision.status.next = QueueRequest::RateLimited;
                 }
                 // "Both tasks must be satisfied before advancing to the next stage."
                 RuleSet::Documented => self.complete_stage(index),
@@ -57,7 +56,7 @@ impl RunPass<'_> {
         if !self.is_approved_before(index) {
             self.run.stages[index].mark(self.now, RunReason::Waiting);
             self.run.mark(self.now, RunReason::Waiting);
-            self.status.next = QueueRequest::After(STAGE_WAIT);
+            self.decision.status.next = QueueRequest::After(STAGE_WAIT);
             return Ok(());
         }
         self.execute_stage(index)
@@ -70,7 +69,7 @@ impl RunPass<'_> {
         if self.run.stages[index].finished() == total && keep_slots == 0 {
             self.complete_stage(index);
         } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }
@@ -144,9 +143,9 @@ impl RunPass<'_> {
     fn starts(&mut self, binding: &Binding) -> bool {
         if !self.run.is_in_sync(binding) {
             let snapshot = self.run.snapshot.expect("an initialized run has a snapshot");
-            self.actions.push(StagedAction::Deploy(binding.target, snapshot));
+            self.decision.actions.push(StagedAction::Deploy(binding.target, snapshot));
         } else if !binding.has_started() {
-            self.status.restarted.push(binding.target);
+            self.decision.status.restarted.push(binding.target);
         } else {
             return false;
         }
@@ -178,9 +177,9 @@ impl RunPass<'_> {
         if is_passed {
             self.run.mark(self.now, RunReason::Progressing);
             self.run.stages[index].mark(self.now, RunReason::Succeeded);
-            self.status.next = QueueRequest::RateLimited;
+            self.decision.status.next = QueueRequest::RateLimited;
         } else {
-            self.status.next = QueueRequest::After(wait.unwrap_or(STAGE_WAIT));
+            self.decision.status.next = QueueRequest::After(wait.unwrap_or(STAGE_WAIT));
         }
     }
 
@@ -213,13 +212,13 @@ impl RunPass<'_> {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
             // Another task of the same name may have created it in this pass.
-            if !self.actions.contains(&action) {
-                self.actions.push(action);
+            if !self.decision.actions.contains(&action) {
+                self.decision.actions.push(action);
             }
             return false;
         };
-        if request.approved && !request.accepted && !self.status.accepted.contains(&approval) {
-            self.status.accepted.push(approval);
+        if request.approved && !request.accepted && !self.decision.status.accepted.contains(&approval) {
+            self.decision.status.accepted.push(approval);
         }
         request.approved || request.accepted
     }
@@ -245,7 +244,7 @@ impl RunPass<'_> {
                 Some(_) if cluster.started.is_some() => is_deleting = true,
                 Some(_) if !is_stopped => {
                     cluster.started = Some(stored(self.now));
-                    self.actions.push(StagedAction::Delete(target));
+                    self.decision.actions.push(StagedAction::Delete(target));
                 }
                 Some(_) => {}
             }
@@ -256,7 +255,7 @@ impl RunPass<'_> {
         }
         // Also a run that is stopped waits for the bindings that still have to be deleted.
         if !self.collected.to_delete.is_empty() {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         } else if is_stopped {
             self.run.mark(self.now, RunReason::Stopped);
         } else {
@@ -280,7 +279,7 @@ impl RunPass<'_> {
             self.run.stages[index].mark(self.now, RunReason::Stopped);
             self.run.mark(self.now, RunReason::Stopped);
         } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::super::duration::format_duration;
 use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
-use super::view::{StagedAction, StagedStatus, StagedView};
+use super::view::{StagedAction, StagedDecision, StagedStatus, StagedView};
 use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
 use crate::units::SimTime;
 
@@ -17,7 +17,7 @@ impl StagedUpdateRun {
     /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
     pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         let mut run = self.run.clone();
-        let (actions, status) = self.pass(&mut run, self.last, view, None);
+        let StagedDecision { actions, status, .. } = self.pass(&mut run, view, None);
         if run.succeeded() == Some(true) {
             return self.lost(&run, view);
         }
@@ -118,31 +118,24 @@ impl StagedUpdateRun {
         let is_failing = |target: &TargetId| view.bindings.get(*target).is_some_and(|of| self.fixed.is_failing(of));
         let failing: Vec<TargetId> = going.iter().copied().filter(is_failing).collect();
         let limit = self.fixed.max_concurrency(index, stage.clusters.len()).unwrap_or(0);
-        let at_work = format!("{} {} updating", listed(clusters, &going), are(going.len()));
-        let mut notes = String::new();
+        let mut here = format!("in stage `{}`, {} {} updating", stage.name, listed(clusters, &going), are(going.len()));
         if !failing.is_empty() {
-            notes = format!(" (counting as failed, and retried indefinitely: {})", names(clusters, &failing));
+            here += &format!(" (counting as failed, and retried indefinitely: {})", names(clusters, &failing));
         }
         if !run.stuck.is_empty() {
-            notes.push_str(&format!(" (for more than 5m: {})", names(clusters, &run.stuck)));
+            here += &format!(" (for more than 5m: {})", names(clusters, &run.stuck));
         }
         if !next.is_empty() {
-            let text = format!(
-                "in stage `{}`, {at_work}{notes}, and maxConcurrency allows {limit}; {}",
-                stage.name,
-                waits(clusters, &next)
-            );
-            return Hold::new("maxConcurrency", text);
+            here += &format!(", and maxConcurrency allows {limit}; {}", waits(clusters, &next));
+            return Hold::new("maxConcurrency", here);
         }
         let later: Vec<TargetId> =
             run.stages[index + 1..].iter().flat_map(|stage| &stage.clusters).map(|c| c.target).collect();
-        let text = if later.is_empty() {
-            format!("in stage `{}`, {at_work}{notes}", stage.name)
-        } else {
+        if !later.is_empty() {
             let verb = if later.len() == 1 { "waits" } else { "wait" };
-            format!("in stage `{}`, {at_work}{notes}; {} in later stages {verb}", stage.name, listed(clusters, &later))
-        };
-        Hold::new("stages", text)
+            here += &format!("; {} in later stages {verb}", listed(clusters, &later));
+        }
+        Hold::new("stages", here)
     }
 }
 

@@ -177,49 +177,42 @@ impl StagedUpdateRun {
         let mut ledger = ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
         #[cfg(test)]
         let before = (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
-        let (actions, status) = self.pass(&mut run, now, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
+        let decision = self.pass(&mut run, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
         #[cfg(test)]
         if let Some(mut scanned) = before {
-            let scan = self.pass(&mut scanned, now, view, None);
-            assert_eq!((&actions, &status, &run), (&scan.0, &scan.1, &scanned), "a pass decides as one over all");
+            let scan = self.pass(&mut scanned, view, None);
+            assert_eq!((&decision, &run), (&scan, &scanned), "a pass decides as one over all");
         }
-        if ledger.is_none() && matches!(status.error, None | Some(RunError::ClusterUpdate(_))) {
+        if ledger.is_none() && matches!(decision.status.error, None | Some(RunError::ClusterUpdate(_))) {
             ledger = RunLedger::new(&self.fixed, &run, view);
         }
         (self.run, self.ledger) = (run, ledger);
-        Pass { actions, wake_at: None, status }
+        decision
     }
 
-    /// One pass; without a ledger it looks at all.
-    fn pass(
-        &self,
-        run: &mut RunStatus,
-        now: SimTime,
-        view: &StagedView,
-        ledger: Option<&mut StageLedger>,
-    ) -> (Vec<StagedAction>, StagedStatus) {
-        let mut actions = Vec::new();
-        let mut status = StagedStatus::default();
+    /// One pass at the time of the last one; without a ledger it looks at all.
+    fn pass(&self, run: &mut RunStatus, view: &StagedView, ledger: Option<&mut StageLedger>) -> StagedDecision {
+        let mut decision = Pass { actions: Vec::new(), wake_at: None, status: StagedStatus::default() };
         if !run.is_over() {
-            match self.fixed.pass(run, now, view, ledger, &mut actions, &mut status) {
+            match self.fixed.pass(run, self.last, view, ledger, &mut decision) {
                 Ok(()) => {}
                 Err(error) if error.is_final() => {
-                    status.next = QueueRequest::None;
+                    decision.status.next = QueueRequest::None;
                     if run.initialized == Some(true) {
-                        run.mark(now, RunReason::Failed);
+                        run.mark(self.last, RunReason::Failed);
                     } else {
                         run.initialized = Some(false);
                     }
                     run.failure = Some(error);
                 }
                 Err(error) => {
-                    status.error = Some(error);
-                    status.next = QueueRequest::Error;
+                    decision.status.error = Some(error);
+                    decision.status.next = QueueRequest::Error;
                 }
             }
         }
         run.store();
-        (actions, status)
+        decision
     }
 }
 
@@ -230,8 +223,7 @@ impl Fixed {
         now: SimTime,
         view: &StagedView,
         ledger: Option<&mut StageLedger>,
-        actions: &mut Vec<StagedAction>,
-        status: &mut StagedStatus,
+        decision: &mut StagedDecision,
     ) -> Result<(), RunError> {
         let collected: Collected<'_> = match &ledger {
             Some(_) => Collected::default(),
@@ -240,8 +232,7 @@ impl Fixed {
         };
         let mut new = None;
         let stage = ledger.unwrap_or_else(|| new.insert(StageLedger::new(run, run.current_stage())));
-        let mut pass =
-            execute::RunPass { fixed: self, now, view, collected, stage, preempted: None, run, actions, status };
+        let mut pass = execute::RunPass { fixed: self, now, view, collected, stage, preempted: None, run, decision };
         match (self.rules, view.state) {
             // Only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
