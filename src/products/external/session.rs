@@ -126,7 +126,7 @@ impl<'r> Session<'r> {
         };
         if let Some(ready) = session.ask::<Ready>(&ProcessMessage::Hello(hello), Some("ready")) {
             session.lookahead = ready.lookahead;
-            let _ = session.name_stages(ready);
+            session.name_stages(ready);
         }
         session
     }

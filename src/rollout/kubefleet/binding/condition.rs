@@ -70,12 +70,12 @@ impl WorkState {
         }
     }
 
-    /// Whether Available or DiffReported is among its conditions.
+    /// True if Available or DiffReported is among its conditions.
     pub(in super::super) fn is_observed(self) -> bool {
         self.statuses()[3].is_some() || matches!(self, Self::DiffReported | Self::DiffFailed)
     }
 
-    /// Whether one of its conditions is False for a reason that counts as a failure.
+    /// True if one of its conditions is False for a reason that counts as a failure.
     pub(super) const fn is_failure(self, defects: KubeFleetBugs) -> bool {
         match self {
             Self::OverrideFailed | Self::SyncFailed | Self::ApplyFailed => true,

@@ -246,7 +246,7 @@ impl Fixed {
         &self.strategy.as_ref().expect("a run with stages has a strategy").stages[stage]
     }
 
-    /// Whether a cluster counts as failed.
+    /// True if a cluster counts as failed.
     fn is_failing(&self, binding: &Binding) -> bool {
         binding.has_failed(self.defects) || binding.work_state() == WorkState::DiffFailed
     }

@@ -61,7 +61,7 @@ impl ProgressCondition {
         *condition = Some(Self { reason, since: before.map_or(now, |before| before.since) });
     }
 
-    /// Whether what it is about succeeded. `None`: not finished.
+    /// The outcome of what it is about: success or failure. `None`: not finished.
     pub(super) const fn outcome(self) -> Option<bool> {
         match self.reason {
             RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),
@@ -78,7 +78,7 @@ pub struct ClusterStatus {
     pub target: TargetId,
     /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not yet.
     pub started: Option<SimTime>,
-    /// Whether it succeeded. `None`: not finished.
+    /// Its outcome: success or failure. `None`: not finished.
     pub succeeded: Option<bool>,
 }
 
@@ -122,7 +122,7 @@ impl StageStatus {
         Self { name, clusters, after_tasks: vec![TaskStatus::default(); tasks], ..Self::default() }
     }
 
-    /// Whether it succeeded. `None`: not finished.
+    /// Its outcome: success or failure. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -182,7 +182,7 @@ pub struct RunStatus {
 }
 
 impl RunStatus {
-    /// Whether it succeeded. `None`: not finished. Otherwise final.
+    /// Its outcome: success or failure, which is final. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -314,7 +314,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether it ends the run. Otherwise the pass is repeated.
+    /// True if it ends the run. Otherwise the pass is repeated.
     pub(super) const fn is_final(&self) -> bool {
         !matches!(self, Self::OldPolicyBinding(_) | Self::ClusterUpdate(_))
     }
