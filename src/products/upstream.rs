@@ -22,6 +22,7 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
 use crate::units::SimDuration;
+use crate::world::DurationModel;
 
 /// The folder of the programs, unless [`FOLDER_VARIABLE`] names another one.
 const FOLDER: &str = "target/controllers";
@@ -64,8 +65,10 @@ pub(crate) struct Program<'f> {
     pub(crate) settings: BTreeMap<String, String>,
     /// The acts of people, as the strategy says.
     pub(crate) acts: Vec<(SimDuration, Change)>,
-    /// The approvals that it asks for.
-    pub(crate) approvals: ApprovalModel,
+    /// From the request of an approval to the approval. `None`: never.
+    pub(crate) approval_delay: Option<DurationModel>,
+    /// Approvals that it asks for by its conditions: the stage, and whether before it begins.
+    pub(crate) approvals: Vec<(String, bool)>,
 }
 
 impl<'f> Program<'f> {
@@ -125,7 +128,7 @@ impl ControllerChoice {
             files: vec![(file.to_owned(), text)],
             settings: program.settings,
             keeper: LoopKeeper::Process,
-            approvals: program.approvals,
+            approvals: ApprovalModel { delay: program.approval_delay, by_condition: program.approvals },
             // Of the products, Argo CD alone looks at them.
             sees_progress_deadlines: program.name == "argocd",
             // Of the products, Rancher Fleet alone can pause a cluster.

@@ -12,13 +12,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig};
+use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::delay::ApprovalDelay;
-use crate::products::external::ApprovalModel;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
 };
@@ -121,11 +120,11 @@ pub(crate) struct StagedConfig {
     /// Time until requested approvals are given. Required if they ask for any.
     approvals: Option<ApprovalDelay>,
     /// Update runs of the strategy. Default: one run of all clusters, started at the release.
-    pub(super) runs: Vec<RunConfig>,
+    runs: Vec<RunConfig>,
     /// The placements that the runs update. Default: one, which picks all clusters.
-    pub(super) placements: Vec<PlacementChoice>,
+    placements: Vec<PlacementChoice>,
     /// The numbers that runs call the resource snapshots by. Default: 0 and 1.
-    pub(super) resource_snapshots: Option<ResourceSnapshots>,
+    resource_snapshots: Option<ResourceSnapshots>,
 }
 
 /// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or in place; a field in place overrides
@@ -153,12 +152,14 @@ impl Product for StagedConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        let Self { settings, in_place, approvals, .. } = self;
+        let Self { settings, in_place, approvals, runs, placements, resource_snapshots } = self;
         let kinds = ["ClusterStagedUpdateStrategy", "StagedUpdateStrategy"];
         let file: ProductFile<ClusterStagedUpdateStrategy> =
             ProductFile::object(settings.file.as_deref(), path, &kinds, &["spec"], context)?;
         let name = Some(file.value.metadata.name.as_str()).filter(|name| !name.is_empty());
-        let updates = self.updates(name, path, fleet, context)?;
+        let updates =
+            RunsConfig { runs, placements, snapshots: resource_snapshots.unwrap_or_default(), strategy: name, path };
+        let updates = updates.check(fleet, context)?;
         let document = file.document.as_ref().filter(|_| !context.is_set(&path.key("stages")));
         let strategy = if document.is_some() { file.value.spec } else { in_place.clone() };
         let places = FieldPlaces::new(path, document, Self::IN_FILE);
@@ -176,10 +177,8 @@ impl Product for StagedConfig {
         let program = Program {
             other_keys: &["approvals", "runs"],
             acts: self.acts(&updates, path, context),
-            approvals: ApprovalModel {
-                delay: approvals.clone(),
-                by_condition: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
-            },
+            approval_delay: approvals.clone(),
+            approvals: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
             ..Program::new("kubefleet", settings.file.as_deref())
         };
         let native = Arc::new(KubeFleetStaged {

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::StagedConfig;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{FieldPlaces, Fleet, ProductFile};
@@ -133,32 +132,37 @@ impl Default for ResourceSnapshots {
     }
 }
 
-impl StagedConfig {
-    /// The runs and their placements; `strategy` is its name in its file. `None`: a problem was reported.
-    pub(super) fn updates(
-        &self,
-        strategy: Option<&str>,
-        path: &Path,
-        fleet: Fleet<'_>,
-        context: &mut Context<'_>,
-    ) -> Option<UpdateRuns> {
+/// The settings of runs in an experiment.
+pub(super) struct RunsConfig<'c> {
+    pub(super) runs: &'c [RunConfig],
+    pub(super) placements: &'c [PlacementChoice],
+    pub(super) snapshots: ResourceSnapshots,
+    /// The name of the strategy in its file.
+    pub(super) strategy: Option<&'c str>,
+    /// The strategy's place in the experiment.
+    pub(super) path: &'c Path,
+}
+
+impl RunsConfig<'_> {
+    /// `None`: a problem was reported.
+    pub(super) fn check(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<UpdateRuns> {
         let problems = context.problems.len();
         let mut found = UpdateRuns::default();
         if !self.placements.is_empty() {
             found.placements = self.placements.iter().map(|placement| placement.name.clone()).collect();
-            found.members = self.members(path, fleet, context);
+            found.members = self.members(fleet, context);
         }
         if !self.runs.is_empty() {
             found.runs.clear();
         }
         for (index, run) in self.runs.iter().enumerate() {
-            let path = path.key("runs").index(index);
+            let path = self.path.key("runs").index(index);
             let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
             let file: ProductFile<ClusterStagedUpdateRun> =
                 ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
             let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
             let of = &file.value.spec.staged_rollout_strategy_name;
-            if let Some(strategy) = strategy.filter(|strategy| run.file.is_some() && of != strategy) {
+            if let Some(strategy) = self.strategy.filter(|strategy| run.file.is_some() && of != strategy) {
                 let message =
                     format!("the run is of the strategy `{of}`, and the file of the strategy has `{strategy}`");
                 let help = format!("write `stagedRolloutStrategyName: {strategy}`");
@@ -175,8 +179,8 @@ impl StagedConfig {
     }
 
     /// The placement of each cluster.
-    fn members(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Vec<(usize, bool)> {
-        let list = path.key("placements");
+    fn members(&self, fleet: Fleet<'_>, context: &mut Context<'_>) -> Vec<(usize, bool)> {
+        let list = self.path.key("placements");
         let mut picked: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
         for (index, placement) in self.placements.iter().enumerate() {
             let at = list.index(index);
@@ -266,7 +270,7 @@ impl StagedConfig {
     }
 
     fn snapshot(&self, index: &str, places: &FieldPlaces<'_>, fleet: Fleet<'_>, context: &mut Context<'_>) -> Revision {
-        let ResourceSnapshots { installed, release } = self.resource_snapshots.unwrap_or_default();
+        let ResourceSnapshots { installed, release } = self.snapshots;
         let is_update = fleet.world.release == ReleaseKind::Update;
         match index {
             _ if index.is_empty() || *index == release.to_string() => NEW,
