@@ -4,8 +4,8 @@
 use fleetsim::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView};
 use fleetsim::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, Bindings, KubeFleetBugs, MemberCluster, PlacementPolicy, RollingUpdateConfig, RuleSet,
-    RunSpec, RunState, StrategySpec, WorkState, binding_name,
+    ApplyStrategy, Binding, Bindings, KubeFleetBugs, MemberCluster, RollingUpdateConfig, RuleSet, RunState,
+    StrategySpec, WorkState, binding_name,
 };
 use fleetsim::rollout::{Revision, TargetId, TargetSet};
 use fleetsim::units::SimTime;
@@ -40,8 +40,7 @@ impl RollingLoad {
     pub(crate) fn new(clusters: usize) -> Self {
         let members = members(clusters);
         let mut view = RollingView {
-            active: true,
-            policy: PlacementPolicy::PickAll,
+            requested: None,
             apply_strategy: ApplyStrategy(0),
             latest_snapshot: Some(NEW),
             bindings: settled(&members),
@@ -51,7 +50,7 @@ impl RollingLoad {
         for _ in 0..2 {
             let pass = update.reconcile_changed(SimTime::ZERO, &view, view.bindings.changed());
             view.bindings.clear_changed();
-            view.store(SimTime::ZERO, &pass);
+            view.store(&pass);
         }
         Self { update, view, changed: spread(clusters), is_ready: true }
     }
@@ -74,7 +73,7 @@ impl Load for RollingLoad {
             self.update.reconcile_changed(SimTime::ZERO, &self.view, self.view.bindings.changed())
         };
         self.view.bindings.clear_changed();
-        sum(pass.actions.iter().copied().map(RollingAction::target)) + pass.status.blocked_count as u64
+        sum(pass.actions.iter().copied().map(RollingAction::target))
     }
 }
 
@@ -92,16 +91,15 @@ impl StagedLoad {
         let view = StagedView {
             state: RunState::Run,
             placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-            policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
+            policy: PolicySnapshot { index: 0, scheduled: true, requested: None },
             resource_snapshots: vec![OLD, NEW],
             bindings: settled(&members),
             approval_requests: std::collections::BTreeMap::new(),
         };
         let yaml = "stages: [{name: all, labelSelector: {}, maxConcurrency: 10%}]";
         let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect("a valid strategy");
-        let spec = RunSpec { resource_snapshot_index: NEW.0.to_string(), ..RunSpec::default() };
         let (strategy, bugs) = (Some(strategy.with_defaults()), KubeFleetBugs::ALL);
-        let run = StagedUpdateRun::new("run".to_owned(), spec, strategy, RuleSet::Shipped, bugs, members);
+        let run = StagedUpdateRun::new("run".to_owned(), NEW.0.to_string(), strategy, RuleSet::Shipped, bugs, members);
         let mut load = Self { run, view, next: 0 };
         // The first clusters start, and are observed.
         for _ in 0..2 {
@@ -128,7 +126,7 @@ impl Load for StagedLoad {
             self.run.reconcile_changed(SimTime::ZERO, &self.view, self.view.bindings.changed())
         };
         self.view.bindings.clear_changed();
-        self.view.store(SimTime::ZERO, &pass);
+        self.view.store(&pass);
         sum(pass.actions.iter().filter_map(|action| match action {
             StagedAction::Deploy(target, _) => Some(*target),
             _ => None,

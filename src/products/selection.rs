@@ -1,5 +1,7 @@
 //! Why a label selector selects no cluster.
 
+use itertools::Itertools;
+
 use crate::document::problem::some_of;
 use crate::rollout::label_selector::{LabelSelector, Labels};
 
@@ -7,14 +9,12 @@ use crate::rollout::label_selector::{LabelSelector, Labels};
 pub(crate) fn why_none(selector: &LabelSelector, clusters: &[&Labels]) -> String {
     let keys = selector.match_labels.keys().chain(selector.match_expressions.iter().map(|part| &part.key));
     for key in keys {
-        let mut values: Vec<&str> = clusters.iter().filter_map(|labels| labels.get(key).map(String::as_str)).collect();
-        values.sort_unstable();
-        values.dedup();
+        let values = clusters.iter().filter_map(|labels| labels.get(key).map(String::as_str));
+        let values: Vec<&str> = values.sorted_unstable().dedup().collect();
         let asked = selector.match_labels.get(key);
         if values.is_empty() {
-            let mut known: Vec<String> = clusters.iter().flat_map(|labels| labels.keys()).cloned().collect();
-            known.sort_unstable();
-            known.dedup();
+            let keys = clusters.iter().flat_map(|labels| labels.keys());
+            let known: Vec<String> = keys.sorted_unstable().dedup().cloned().collect();
             return match known.is_empty() {
                 true => "no cluster has any label".to_owned(),
                 false => format!("no cluster has the label `{key}`; there are {}", some_of(&known)),

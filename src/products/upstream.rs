@@ -15,15 +15,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Strategy;
 use super::external::{ApprovalModel, ExternalStrategy, LoopKeeper};
-use super::{Fleet, Run, Strategy, StrategyExplanation};
-use crate::control_plane::{Change, Controller};
+use crate::control_plane::Change;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
-use crate::results::Snippet;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, DurationModel, ReadinessSpec};
+use crate::world::DurationModel;
 
 /// The folder of the programs, unless [`FOLDER_VARIABLE`] names another one.
 const FOLDER: &str = "target/controllers";
@@ -119,7 +118,7 @@ impl ControllerChoice {
         let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
         let path = folder.join(program.name);
         let path = std::path::absolute(&path).unwrap_or(path);
-        let process = ExternalStrategy {
+        Some(Arc::new(ExternalStrategy {
             command: ProcessCommand {
                 words: vec![path.to_string_lossy().into_owned()],
                 folder: context.files.folder().to_owned(),
@@ -134,57 +133,8 @@ impl ControllerChoice {
             sees_progress_deadlines: program.name == "argocd",
             // Of the products, Rancher Fleet alone can pause a cluster.
             heeds_pause: program.name == "fleet",
-        };
-        Some(Arc::new(UpstreamStrategy { native, process, acts: program.acts }))
-    }
-}
-
-/// A strategy whose rollouts the product's own controller drives.
-#[derive(Debug)]
-struct UpstreamStrategy {
-    native: Arc<dyn Strategy>,
-    process: ExternalStrategy,
-    /// The acts of people, as the strategy says.
-    acts: Vec<(SimDuration, Change)>,
-}
-
-impl Strategy for UpstreamStrategy {
-    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        let mut explanation = self.native.explain(fleet);
-        explanation
-            .lines
-            .push("decided by the product's own controller; these lines are fleetsim's reading".to_owned());
-        explanation
-    }
-
-    fn snippet(&self) -> Option<Snippet> {
-        self.native.snippet()
-    }
-
-    fn command(&self) -> Option<String> {
-        self.process.command()
-    }
-
-    fn missing_program(&self) -> Option<String> {
-        self.process.missing_program()
-    }
-
-    /// A program ignores news that its product has no use for.
-    fn takes(&self, _change: &Change) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn acts(&self) -> Vec<(SimDuration, Change)> {
-        self.acts.clone()
-    }
-
-    /// The program has a model of the agents' part in noticing readiness.
-    fn agent(&self, described: AgentSpec) -> AgentSpec {
-        let at_once = ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO));
-        AgentSpec { readiness: at_once, ..self.native.agent(described) }
-    }
-
-    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        self.process.controller(run)
+            native: Some(native),
+            acts: program.acts,
+        }))
     }
 }

@@ -19,11 +19,8 @@ const UNITS: [(&str, u64); 8] = [
 /// Parses a duration. `None`: Go would reject it, or it is negative.
 pub fn parse_duration(text: &str) -> Option<SimDuration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
-    if rest == "0" {
-        return Some(SimDuration::ZERO);
-    }
-    if rest.is_empty() {
-        return None;
+    if matches!(rest, "" | "0") {
+        return (rest == "0").then_some(SimDuration::ZERO);
     }
     let mut nanos: u64 = 0;
     while !rest.is_empty() {

@@ -46,17 +46,7 @@ pub struct LabelRequirement {
 
 /// A checked selector.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct CheckedSelector {
-    requirements: Vec<(String, Test)>,
-}
-
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Test {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    DoesNotExist,
-}
+pub struct CheckedSelector(LabelSelector);
 
 /// Why Kubernetes rejects a selector.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -86,53 +76,50 @@ impl LabelSelector {
     /// # Errors
     /// The first part that Kubernetes would reject.
     pub fn check(&self) -> Result<CheckedSelector, SelectorError> {
-        let equalities = self.match_labels.iter().map(|(key, value)| {
+        for (key, value) in &self.match_labels {
             check_key(key)?;
             check_value(value)?;
-            Ok((key.clone(), Test::In(vec![value.clone()])))
-        });
-        let expressions = self.match_expressions.iter().map(LabelRequirement::check);
-        Ok(CheckedSelector { requirements: equalities.chain(expressions).collect::<Result<_, _>>()? })
+        }
+        self.match_expressions.iter().try_for_each(LabelRequirement::check)?;
+        Ok(CheckedSelector(self.clone()))
     }
 }
 
 impl LabelRequirement {
-    fn check(&self) -> Result<(String, Test), SelectorError> {
+    fn check(&self) -> Result<(), SelectorError> {
         check_key(&self.key)?;
         let (key, operator) = (self.key.clone(), self.operator.clone());
-        let test = match (self.operator.as_str(), self.values.is_empty()) {
-            ("In", false) => Test::In(self.values.clone()),
-            ("NotIn", false) => Test::NotIn(self.values.clone()),
-            ("Exists", true) => Test::Exists,
-            ("DoesNotExist", true) => Test::DoesNotExist,
-            ("In" | "NotIn", true) => return Err(SelectorError::NoValues { key, operator }),
-            ("Exists" | "DoesNotExist", false) => return Err(SelectorError::UselessValues { key, operator }),
-            _ => return Err(SelectorError::UnknownOperator(operator)),
-        };
-        self.values.iter().try_for_each(|value| check_value(value))?;
-        Ok((key, test))
+        match (self.operator.as_str(), self.values.is_empty()) {
+            ("In" | "NotIn", true) => Err(SelectorError::NoValues { key, operator }),
+            ("Exists" | "DoesNotExist", false) => Err(SelectorError::UselessValues { key, operator }),
+            ("In" | "NotIn" | "Exists" | "DoesNotExist", _) => self.values.iter().try_for_each(|it| check_value(it)),
+            _ => Err(SelectorError::UnknownOperator(operator)),
+        }
+    }
+
+    fn matches(&self, labels: &Labels) -> bool {
+        let value = labels.get(&self.key);
+        match self.operator.as_str() {
+            "In" => value.is_some_and(|value| self.values.contains(value)),
+            "NotIn" => value.is_none_or(|value| !self.values.contains(value)),
+            "Exists" => value.is_some(),
+            _ => value.is_none(),
+        }
     }
 }
 
 impl CheckedSelector {
     /// A label that must have one of these values, if a requirement says so.
     pub fn needs(&self) -> Option<(&str, &[String])> {
-        self.requirements.iter().find_map(|(key, test)| match test {
-            Test::In(values) => Some((key.as_str(), values.as_slice())),
-            _ => None,
-        })
+        let equal = self.0.match_labels.iter().map(|(key, value)| (key.as_str(), std::slice::from_ref(value)));
+        let among = self.0.match_expressions.iter().filter(|part| part.operator == "In");
+        equal.chain(among.map(|part| (part.key.as_str(), part.values.as_slice()))).next()
     }
 
     /// Whether every requirement holds for these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
-        self.requirements.iter().all(|(key, test)| match (test, labels.get(key)) {
-            (Test::In(values), Some(value)) => values.contains(value),
-            (Test::In(_), None) => false,
-            (Test::NotIn(values), Some(value)) => !values.contains(value),
-            (Test::NotIn(_), None) => true,
-            (Test::Exists, value) => value.is_some(),
-            (Test::DoesNotExist, value) => value.is_none(),
-        })
+        self.0.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+            && self.0.match_expressions.iter().all(|part| part.matches(labels))
     }
 }
 

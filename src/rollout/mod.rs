@@ -129,6 +129,7 @@ impl Hold {
     }
 }
 
+#[cfg(test)]
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.rule, self.explanation)

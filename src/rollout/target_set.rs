@@ -39,15 +39,7 @@ impl TargetSet {
 
     /// Adds every index below the size.
     pub fn insert_all(&mut self) {
-        let mut bits = self.universe;
-        for level in &mut self.levels {
-            for (word, at) in level.iter_mut().zip((0..).step_by(BITS)) {
-                let here = bits.saturating_sub(at).min(BITS);
-                *word = if here == BITS { u64::MAX } else { (1 << here) - 1 };
-            }
-            bits = bits.div_ceil(BITS);
-        }
-        self.count = self.universe;
+        (0..self.universe as u32).for_each(|index| _ = self.insert(index));
     }
 
     /// Adds an index. False: it was there.
@@ -115,7 +107,12 @@ impl TargetSet {
 
     /// Its indices in increasing order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        let mut from = Some(0);
+        self.iter_from(0)
+    }
+
+    /// Its indices that are not below `first`, in increasing order.
+    pub fn iter_from(&self, first: u32) -> impl Iterator<Item = u32> {
+        let mut from = Some(first);
         std::iter::from_fn(move || {
             let found = self.next(from?)?;
             from = found.checked_add(1);

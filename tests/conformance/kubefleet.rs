@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
 use fleetsim::rollout::QueueRequest;
-use fleetsim::rollout::kubefleet::{Binding, BindingState, Bindings, PlacementPolicy, WorkState};
+use fleetsim::rollout::kubefleet::{Binding, BindingState, Bindings, WorkState};
 use fleetsim::units::{SimDuration, SimTime};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -225,11 +225,12 @@ fn binding_state(state: &str) -> BindingState {
     }
 }
 
-fn policy(kind: &str, number: u32, fixed: &[String]) -> PlacementPolicy {
+/// Number of clusters that a placement requests.
+fn requested(kind: &str, number: u32, fixed: &[String]) -> Option<u32> {
     match kind {
-        "PickAll" => PlacementPolicy::PickAll,
-        "PickN" => PlacementPolicy::PickN(number),
-        "PickFixed" => PlacementPolicy::PickFixed(fixed.len() as u32),
+        "PickAll" => None,
+        "PickN" => Some(number),
+        "PickFixed" => Some(fixed.len() as u32),
         other => panic!("unknown placement type `{other}`"),
     }
 }

@@ -37,8 +37,7 @@ impl<'r> ExternalController<'r> {
         let decided = self.session.ask::<Decided>(&question, None)?;
         if decided.wake.is_some_and(|wake| wake <= now.as_nanos()) {
             let problem = format!("`wake` must be later than `now`, {}; time does not go back", now.as_nanos());
-            self.session.give_up(problem);
-            return None;
+            return self.session.give_up(problem);
         }
         self.session.moves_on(now.as_nanos(), !news.is_empty())?;
         self.session.instructed(&decided.deploy)?;

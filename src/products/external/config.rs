@@ -101,6 +101,8 @@ impl Product for ExternalConfig {
             approvals: ApprovalModel { delay, by_condition: Vec::new() },
             sees_progress_deadlines: false,
             heeds_pause: true,
+            native: None,
+            acts: Vec::new(),
         }))
     }
 }

@@ -18,10 +18,14 @@ pub(crate) use approvals::ApprovalModel;
 pub use config::{ExternalConfig, LoopKeeper};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Fleet, Run, Strategy, StrategyExplanation};
 use crate::control_plane::{Change, Controller};
 use crate::process::ProcessCommand;
+use crate::results::Snippet;
+use crate::units::SimDuration;
+use crate::world::{AgentSpec, DurationModel, ReadinessSpec};
 
 /// A checked external strategy.
 #[derive(Clone, Debug)]
@@ -40,14 +44,41 @@ pub struct ExternalStrategy {
     pub sees_progress_deadlines: bool,
     /// Clusters that are paused are never instructed.
     pub heeds_pause: bool,
+    /// If the process is a product's own controller: the strategy as fleetsim reads it.
+    pub native: Option<Arc<dyn Strategy>>,
+    /// The acts of people that the strategy describes, by their time since the release.
+    pub acts: Vec<(SimDuration, Change)>,
 }
 
 impl Strategy for ExternalStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        let summary = format!("{} clusters in the order that `{}` decides", fleet.len(), self.command.shown());
-        StrategyExplanation { summary, ..StrategyExplanation::default() }
+        let Some(native) = &self.native else {
+            let summary = format!("{} clusters in the order that `{}` decides", fleet.len(), self.command.shown());
+            return StrategyExplanation { summary, ..StrategyExplanation::default() };
+        };
+        let mut explanation = native.explain(fleet);
+        explanation
+            .lines
+            .push("decided by the product's own controller; these lines are fleetsim's reading".to_owned());
+        explanation
     }
 
+    fn snippet(&self) -> Option<Snippet> {
+        self.native.as_ref()?.snippet()
+    }
+
+    fn acts(&self) -> Vec<(SimDuration, Change)> {
+        self.acts.clone()
+    }
+
+    /// A product's program has a model of the agents' part in noticing readiness.
+    fn agent(&self, described: AgentSpec) -> AgentSpec {
+        let Some(native) = &self.native else { return described };
+        let at_once = ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO));
+        AgentSpec { readiness: at_once, ..native.agent(described) }
+    }
+
+    /// A process ignores news that it has no use for.
     fn takes(&self, _change: &Change) -> Result<(), String> {
         Ok(())
     }

@@ -94,8 +94,7 @@ impl<'r> OwnLoopController<'r> {
             self.arriving = (!deploy.is_empty()).then_some((now, deploy));
             return Some(());
         };
-        self.session.give_up(problem);
-        None
+        self.session.give_up(problem)
     }
 
     /// Lets the process advance to `until`, or to an instant before that in which it gives instructions or `is_enough`.

@@ -74,9 +74,8 @@ impl Known {
 
 /// One run's process.
 pub(super) struct Session<'r> {
-    /// `None`: it could not be started, or was given up. In a cell, because a question changes its pipes.
-    process: RefCell<Option<ChildProcess>>,
-    failure: RefCell<Option<ProcessError>>,
+    /// The error if it could not be started, or was given up. In a cell, because a question changes its pipes.
+    process: RefCell<Result<ChildProcess, ProcessError>>,
     pub(super) clusters: &'r [ClusterSpec],
     heeds_pause: bool,
     known: Vec<Known>,
@@ -98,8 +97,7 @@ impl<'r> Session<'r> {
     pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let world = run.fleet.world;
         let mut session = Self {
-            process: RefCell::new(None),
-            failure: RefCell::new(None),
+            process: RefCell::new(ChildProcess::start(&strategy.command, run.label)),
             clusters: &world.clusters,
             heeds_pause: strategy.heeds_pause,
             known: (0..world.clusters.len()).map(|index| Known::at_start(world.installed(index))).collect(),
@@ -126,10 +124,6 @@ impl<'r> Session<'r> {
             },
             settings: &strategy.settings,
         };
-        match ChildProcess::start(&strategy.command, run.label) {
-            Ok(process) => *session.process.get_mut() = Some(process),
-            Err(error) => *session.failure.get_mut() = Some(error),
-        }
         if let Some(ready) = session.ask::<Ready>(&ProcessMessage::Hello(hello), Some("ready")) {
             session.lookahead = ready.lookahead;
             session.name_stages(ready);
@@ -140,24 +134,26 @@ impl<'r> Session<'r> {
     /// An answer, unless the process has failed or fails now.
     pub(super) fn ask<T: DeserializeOwned>(&self, question: &ProcessMessage<'_>, part: Option<&str>) -> Option<T> {
         let mut process = self.process.borrow_mut();
-        match process.as_mut()?.ask(question, part) {
+        match process.as_mut().ok()?.ask(question, part) {
             Ok(answer) => Some(answer),
             Err(error) => {
-                *process = None;
-                *self.failure.borrow_mut() = Some(error);
+                *process = Err(error);
                 None
             }
         }
     }
 
-    /// The process broke a rule.
-    pub(super) fn give_up(&self, problem: String) {
-        if let Some(mut process) = self.process.borrow_mut().take() {
-            *self.failure.borrow_mut() = Some(process.error(problem, b""));
+    /// The process broke a rule: it has no answer.
+    pub(super) fn give_up<T>(&self, problem: String) -> Option<T> {
+        let mut process = self.process.borrow_mut();
+        if let Ok(child) = &mut *process {
+            let error = child.error(problem, b"");
+            *process = Err(error);
         }
+        None
     }
 
-    fn name_stages(&mut self, ready: Ready) {
+    fn name_stages(&mut self, ready: Ready) -> Option<()> {
         for (number, stage) in (1..).zip(ready.stages) {
             let (name, targets) = match stage {
                 StageTargets::Named { name, targets } => (name, targets),
@@ -166,14 +162,15 @@ impl<'r> Session<'r> {
             for target in targets {
                 match self.stages.get_mut(target as usize) {
                     Some(stage) => stage.clone_from(&name),
-                    None => return self.give_up(self.unknown_target(target)),
+                    None => return self.unknown_target(target),
                 }
             }
         }
+        Some(())
     }
 
-    fn unknown_target(&self, target: u32) -> String {
-        format!("a target must be a number from 0 to {}, not {target}", self.clusters.len() - 1)
+    fn unknown_target(&self, target: u32) -> Option<()> {
+        self.give_up(format!("a target must be a number from 0 to {}, not {target}", self.clusters.len() - 1))
     }
 
     /// Counts an answer at `now` for which the process need not have waited. `None`: the process goes on for ever
@@ -192,8 +189,7 @@ impl<'r> Session<'r> {
         self.give_up(format!(
             "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
              least {least}; wait for news, or for a later time"
-        ));
-        None
+        ))
     }
 
     /// Notes instructions that were given. `None`: one of them breaks a rule, and the process was given up.
@@ -201,15 +197,10 @@ impl<'r> Session<'r> {
         for &Instruction { target, revision } in instructions {
             let revision = Revision(revision);
             if ![NOTHING, OLD, NEW].contains(&revision) {
-                let problem =
-                    format!("a revision must be 0, which removes, {} or {}, not {}", OLD.0, NEW.0, revision.0);
-                self.give_up(problem);
-                return None;
+                let (old, new, not) = (OLD.0, NEW.0, revision.0);
+                return self.give_up(format!("a revision must be 0, which removes, {old} or {new}, not {not}"));
             }
-            let Some(known) = self.known.get_mut(target as usize) else {
-                self.give_up(self.unknown_target(target));
-                return None;
-            };
+            let Some(known) = self.known.get_mut(target as usize) else { return self.unknown_target(target) };
             let assigned = (revision != NOTHING).then_some(revision);
             *known = Known { assigned, ready: false, ..*known };
         }
@@ -310,14 +301,14 @@ impl<'r> Session<'r> {
     }
 
     pub(super) fn failure(&self) -> Option<ProcessError> {
-        self.failure.borrow().clone()
+        self.process.borrow().as_ref().err().cloned()
     }
 
     /// Lets the process end. Returns the error of the session, if there was one.
     pub(super) fn finish(&mut self) -> Option<ProcessError> {
-        if let Some(Err(error)) = self.process.get_mut().take().map(|mut process| process.finish()) {
-            *self.failure.get_mut() = Some(error);
+        match self.process.get_mut() {
+            Ok(process) => process.finish().err(),
+            Err(error) => Some(error.clone()),
         }
-        self.failure()
     }
 }

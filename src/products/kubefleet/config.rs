@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
-use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -242,10 +242,10 @@ fn check_stages(
         let help = "write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`";
         places.report("spec.stages", "at least one stage is required", help, context);
     } else if is_whole {
-        let error = updates.runs.iter().find_map(|run| {
-            let clusters = picked_by(updates, run.placement, &fleet.world.clusters, &strategy.stages);
-            explain(strategy, &run_spec(), rules, &clusters).err()
-        });
+        let error = updates
+            .runs
+            .iter()
+            .find_map(|run| explain(strategy, rules, picked_by(updates, run.placement, &fleet.world.clusters)).err());
         if let Some(error) = error {
             let help = "KubeFleet takes the strategy, and its run fails for this reason";
             places.report(&place_of(strategy, &error), error.to_string(), help, context);
@@ -293,7 +293,7 @@ impl Product for RollingConfig {
         let native = Arc::new(KubeFleetRolling {
             rules: settings.rules,
             upstream_bugs: settings.upstream_bugs(path, context),
-            policy: spec.placement_policy(),
+            requested: spec.requested(),
             config,
             delay: settings.delay(fleet.world.release, false, path, context),
         });
@@ -315,8 +315,7 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<
         places.report("spec.strategy.applyStrategy.type", message, help, context);
     }
     let clusters = fleet.len();
-    let asked = spec.placement_policy().count();
-    if let Some(asked) = asked.filter(|asked| spec.validate().is_ok() && (*asked as usize) < clusters) {
+    if let Some(asked) = spec.requested().filter(|asked| spec.validate().is_ok() && (*asked as usize) < clusters) {
         let message = format!("the placement asks for {asked} of {clusters} clusters");
         let help = "which clusters KubeFleet picks is not simulated: reduce the fleet to those clusters";
         places.report("spec.policy", message, help, context);
@@ -331,7 +330,6 @@ fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
         strategy.stages.iter().rposition(is_it).map(|index| format!("spec.stages[{index}].{field}"))
     };
     let place = match error {
-        RunError::InvalidBeforeStageTasks(stage) => of_stage(stage, "beforeStageTasks"),
         RunError::InvalidAfterStageTasks(stage) => of_stage(stage, "afterStageTasks"),
         RunError::InvalidLabelSelector { stage, .. } | RunError::ClusterInMultipleStages { stage, .. } => {
             of_stage(stage, "labelSelector")

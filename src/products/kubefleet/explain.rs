@@ -1,6 +1,6 @@
 //! The effects that KubeFleet's strategies would have on a fleet: stages with their clusters, limits and tasks.
 
-use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by, run_spec};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
 use crate::products::words::{by, table};
 use crate::products::{Fleet, StrategyExplanation};
 use crate::rollout::kubefleet::rolling::explain as explain_rolling;
@@ -9,8 +9,8 @@ use crate::world::{ClusterSpec, DurationModel, NEW, ReleaseKind};
 
 pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> StrategyExplanation {
     let first = strategy.updates.runs.first().map_or(0, |run| run.placement);
-    let picked = picked_by(&strategy.updates, first, clusters, &strategy.strategy.stages);
-    let explained = explain_staged(&strategy.strategy, &run_spec(), strategy.rules, &picked);
+    let picked = picked_by(&strategy.updates, first, clusters);
+    let explained = explain_staged(&strategy.strategy, strategy.rules, picked);
     let explained = explained.expect("a run of a checked strategy can be initialized");
     let mut lines = stages(&explained.stages);
     let tasks = |stage: &StageExplanation| [&stage.before_tasks[..], &stage.after_tasks[..]].concat();
@@ -33,7 +33,7 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
 fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
     let line = |run: &super::UpdateRun| {
         let states: Vec<String> = run.states.iter().map(|(after, state)| format!("{state:?} after {after}")).collect();
-        let picked = picked_by(updates, run.placement, clusters, &[]).len();
+        let picked = picked_by(updates, run.placement, clusters).len();
         let members = (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == run.placement);
         let removed = match members.filter(|cluster| updates.is_unpicked(*cluster)).count() {
             0 => String::new(),
@@ -53,9 +53,15 @@ fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
 fn stages(stages: &[StageExplanation]) -> Vec<String> {
     let list = |tasks: &[String]| if tasks.is_empty() { "-".to_owned() } else { tasks.join(" and ") };
     let row = |stage: &StageExplanation| {
-        let limit = stage.max_concurrency.as_ref().map_or_else(ToString::to_string, ToString::to_string);
         let (before, after) = (list(&stage.before_tasks), list(&stage.after_tasks));
-        [stage.name.clone(), stage.count.to_string(), limit, before, after, stage.first.join(", ")]
+        [
+            stage.name.clone(),
+            stage.count.to_string(),
+            stage.max_concurrency.to_string(),
+            before,
+            after,
+            stage.first.join(", "),
+        ]
     };
     let header = ["stage", ">clusters", ">maxConcurrency", "before", "after", "first clusters"];
     table(header, stages.iter().map(row))
@@ -72,16 +78,7 @@ pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> Strategy
         )];
         return StrategyExplanation { summary, lines, warnings: Vec::new() };
     }
-    let target = strategy.policy.count().unwrap_or(clusters);
+    let target = strategy.requested.unwrap_or(clusters);
     let explained = explain_rolling(&strategy.config, strategy.rules, target);
-    let waves = explained.waves.map_or_else(|| "it never ends".to_owned(), |waves| format!("in {waves} waves or more"));
-    let limits = format!(
-        "maxUnavailable {} and maxSurge {} of {target} clusters; an update begins with {} clusters; {waves}; looks \
-         again every {} s",
-        explained.limits.max_unavailable,
-        explained.limits.max_surge,
-        explained.first_wave,
-        explained.unavailable_period_seconds,
-    );
-    StrategyExplanation { summary, lines: vec![limits], warnings: explained.warnings }
+    StrategyExplanation { summary, lines: vec![explained.limits], warnings: explained.warnings }
 }

@@ -9,22 +9,21 @@
 //! for them).
 
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
-use crate::rollout::{Revision, TargetId, TargetSet};
+use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::{NEW, WorldSpec};
 
-/// A binding for each of these clusters of a placement, as it is before the release. Targets are positions in the
-/// list.
+/// A binding for each of these clusters of a placement, as it is before the release.
 pub(super) fn bindings_of(world: &WorldSpec, placement: &str, clusters: impl Iterator<Item = usize>) -> Bindings {
-    let binding = |(position, index): (u32, usize)| {
+    let binding = |index: usize| {
         let cluster = &world.clusters[index];
-        let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(position));
+        let (name, target) = (binding_name(placement, &cluster.name, index as u32), TargetId(index as u32));
         match world.installed(index) {
             Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
             _ => Binding::scheduled(name, target, 0),
         }
     };
-    (0..).zip(clusters).map(binding).collect()
+    clusters.map(binding).collect()
 }
 
 /// The work generator writes a binding's status. The binding before and after it, if it changed.
@@ -48,12 +47,4 @@ pub(super) fn write_status(
 /// Whether the hub cluster sees the new resources available in a cluster. `None`: the cluster has no binding.
 pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> Option<bool> {
     bindings.get(target).map(|binding| binding.snapshot == Some(NEW) && binding.has_succeeded())
-}
-
-/// Keeps the set of clusters whose bindings are not available with what they say, at the cost of what changed.
-pub(super) fn update_unavailable(unavailable: &mut TargetSet, bindings: &Bindings) {
-    for cluster in bindings.changed().iter() {
-        let binding = bindings.get(TargetId(cluster));
-        unavailable.set(cluster, binding.is_some_and(|binding| !binding.has_succeeded()));
-    }
 }

@@ -17,11 +17,7 @@ use crate::products::words::object_limit;
 use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
-use crate::rollout::kubefleet::staged::explain as explain_staged;
-use crate::rollout::kubefleet::{
-    KubeFleetBugs, KubeFleetVersion, MemberCluster, PlacementPolicy, RollingUpdateConfig, RunSpec, RunState,
-    StageConfig, StrategySpec,
-};
+use crate::rollout::kubefleet::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, StrategySpec};
 use crate::rollout::label_selector::Labels;
 use crate::world::{ClusterSpec, DurationModel};
 
@@ -55,8 +51,8 @@ pub struct KubeFleetRolling {
     pub rules: RuleSet,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: KubeFleetBugs,
-    /// The policy that picks clusters; it never asks for fewer than there are.
-    pub policy: PlacementPolicy,
+    /// The number of clusters that the placement requests, never fewer than there are. `None`: all that match.
+    pub requested: Option<u32>,
     /// The product's own limits.
     pub config: RollingUpdateConfig,
     /// From the change that is rolled out until a rollout of it can begin: a snapshot, in a first deployment also the
@@ -69,13 +65,9 @@ impl Strategy for KubeFleetStaged {
         explain::staged(self, &fleet.world.clusters)
     }
 
-    fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
+    fn as_documented(&self, _: Fleet<'_>) -> Option<Documented> {
         let (rules, upstream_bugs) = (RuleSet::Documented, KubeFleetBugs::of(RuleSet::Documented));
-        let documented = Self { rules, upstream_bugs, ..self.clone() };
-        let first = self.updates.runs.first().map_or(0, |run| run.placement);
-        let picked = picked_by(&self.updates, first, &fleet.world.clusters, &self.strategy.stages);
-        explain_staged(&documented.strategy, &run_spec(), rules, &picked).ok()?;
-        Some(Documented { strategy: Box::new(documented), section: "kubefleet" })
+        Some(Documented { strategy: Box::new(Self { rules, upstream_bugs, ..self.clone() }), section: "kubefleet" })
     }
 
     /// Each cluster has an entry in the run's status.
@@ -135,45 +127,25 @@ impl Strategy for KubeFleetRolling {
 const MEMBER_NAME: &str = "kubernetes-fleet.io/member-name";
 
 /// The clusters as KubeFleet's rules see them, in the fleet's order.
-pub fn member_clusters(clusters: &[ClusterSpec], stages: &[StageConfig]) -> Vec<MemberCluster> {
+pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
     let member = |cluster: &ClusterSpec| MemberCluster {
         name: cluster.name.clone(),
-        labels: member_labels(&cluster.name, &cluster.labels, stages),
+        labels: member_labels(&cluster.name, &cluster.labels),
         left: false,
     };
     clusters.iter().map(member).collect()
 }
 
-/// The labels of a member cluster. KubeFleet's own is there if a stage reads it.
-fn member_labels(name: &str, labels: &Labels, stages: &[StageConfig]) -> Labels {
+/// The labels of a member cluster, with KubeFleet's own.
+fn member_labels(name: &str, labels: &Labels) -> Labels {
     let mut labels = labels.clone();
-    let is_read = |stage: &StageConfig| {
-        let selector = stage.label_selector.as_ref();
-        let is_selected = selector.is_some_and(|selector| {
-            selector.match_labels.contains_key(MEMBER_NAME)
-                || selector.match_expressions.iter().any(|of| of.key == MEMBER_NAME)
-        });
-        is_selected || stage.sorting_label_key.as_deref() == Some(MEMBER_NAME)
-    };
-    if stages.iter().any(is_read) {
-        labels.insert(MEMBER_NAME.to_owned(), name.to_owned());
-    }
+    labels.insert(MEMBER_NAME.to_owned(), name.to_owned());
     labels
 }
 
 /// The clusters that a placement picks.
-fn picked_by(
-    updates: &UpdateRuns,
-    placement: usize,
-    clusters: &[ClusterSpec],
-    stages: &[StageConfig],
-) -> Vec<MemberCluster> {
-    let members = member_clusters(clusters, stages).into_iter().enumerate();
+fn picked_by(updates: &UpdateRuns, placement: usize, clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
+    let members = member_clusters(clusters).into_iter().enumerate();
     let picked = members.filter(|(index, _)| updates.placement_of(*index) == placement && !updates.is_unpicked(*index));
     picked.map(|(_, member)| member).collect()
-}
-
-/// The run that is simulated, as far as it decides about a fleet.
-fn run_spec() -> RunSpec {
-    RunSpec { state: Some(RunState::Run), ..RunSpec::default() }
 }

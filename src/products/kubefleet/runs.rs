@@ -158,10 +158,17 @@ impl RunsConfig<'_> {
         for (index, run) in self.runs.iter().enumerate() {
             let path = self.path.key("runs").index(index);
             let kinds = ["ClusterStagedUpdateRun", "StagedUpdateRun"];
-            let file = ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
+            let file: ProductFile<ClusterStagedUpdateRun> =
+                ProductFile::object(run.file.as_deref(), &path, &kinds, &["spec"], context)?;
             let places = FieldPlaces::new(&path, file.document.as_ref(), IN_FILE);
-            let run = CheckedRun { of: run, written: &file.value, places };
-            let update = self.update_run(&run, &mut found, fleet, context);
+            let of = &file.value.spec.staged_rollout_strategy_name;
+            if let Some(strategy) = self.strategy.filter(|strategy| run.file.is_some() && of != strategy) {
+                let message =
+                    format!("the run is of the strategy `{of}`, and the file of the strategy has `{strategy}`");
+                let help = format!("write `stagedRolloutStrategyName: {strategy}`");
+                places.report("spec.stagedRolloutStrategyName", message, help, context);
+            }
+            let update = self.update_run(run, file.value, &places, &mut found, fleet, context);
             if found.runs.iter().any(|other| other.name == update.name) {
                 let message = format!("two runs are called `{}`", update.name);
                 context.report(&path.key("name"), message, "give each run a `name` of its own");
@@ -217,27 +224,17 @@ impl RunsConfig<'_> {
 
     fn update_run(
         &self,
-        run: &CheckedRun<'_>,
+        run: &RunConfig,
+        written: ClusterStagedUpdateRun,
+        places: &FieldPlaces<'_>,
         found: &mut UpdateRuns,
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> UpdateRun {
-        let RunConfig { name, placement_name, resource_snapshot_index, state, after, .. } = run.of;
-        let (has_file, index) = (run.of.file.is_some(), found.runs.len());
+        let (has_file, index, spec) = (run.file.is_some(), found.runs.len(), written.spec);
         let default = if index == 0 { "run".to_owned() } else { format!("run-{}", index + 1) };
-        let in_file = Some(run.written.metadata.name.clone()).filter(|name| !name.is_empty());
-        let spec = run.written.spec.clone();
-        if let Some(strategy) = self.strategy.filter(|_| has_file)
-            && spec.staged_rollout_strategy_name != strategy
-        {
-            let message = format!(
-                "the run is of the strategy `{}`, and the file of the strategy has `{strategy}`",
-                spec.staged_rollout_strategy_name
-            );
-            let help = format!("write `stagedRolloutStrategyName: {strategy}`");
-            run.places.report("spec.stagedRolloutStrategyName", message, help, context);
-        }
-        let placement = placement_name.clone().unwrap_or(spec.placement_name);
+        let in_file = Some(written.metadata.name).filter(|name| !name.is_empty());
+        let placement = run.placement_name.clone().unwrap_or(spec.placement_name);
         let placement = if placement.is_empty() {
             0
         } else if self.placements.is_empty() && index == 0 {
@@ -248,15 +245,15 @@ impl RunsConfig<'_> {
         } else {
             let message = format!("there is no placement `{placement}`");
             let help = format!("name one of `placements`: {}", found.placements.join(", "));
-            run.places.report("spec.placementName", message, help, context);
+            places.report("spec.placementName", message, help, context);
             0
         };
-        let snapshot = resource_snapshot_index.clone().unwrap_or(spec.resource_snapshot_index);
-        let snapshot = self.snapshot(&snapshot, run, fleet, context);
-        let first = state.unwrap_or(if has_file { spec.state.unwrap_or_default() } else { RunState::Run });
-        let mut states = vec![(*after, first)];
-        for (nth, change) in run.of.states.iter().enumerate() {
-            let at = run.places.path.key("states").index(nth);
+        let snapshot = run.resource_snapshot_index.clone().unwrap_or(spec.resource_snapshot_index);
+        let snapshot = self.snapshot(&snapshot, places, fleet, context);
+        let first = run.state.unwrap_or(if has_file { spec.state.unwrap_or_default() } else { RunState::Run });
+        let mut states = vec![(run.after, first)];
+        for (nth, change) in run.states.iter().enumerate() {
+            let at = places.path.key("states").index(nth);
             let (before, from) = states[states.len() - 1];
             if change.after <= before {
                 let message = format!("states must be in the order of time: {} is not after {before}", change.after);
@@ -269,10 +266,10 @@ impl RunsConfig<'_> {
             }
             states.push((change.after, change.state));
         }
-        UpdateRun { name: name.clone().or(in_file).unwrap_or(default), placement, snapshot, states }
+        UpdateRun { name: run.name.clone().or(in_file).unwrap_or(default), placement, snapshot, states }
     }
 
-    fn snapshot(&self, index: &str, run: &CheckedRun<'_>, fleet: Fleet<'_>, context: &mut Context<'_>) -> Revision {
+    fn snapshot(&self, index: &str, places: &FieldPlaces<'_>, fleet: Fleet<'_>, context: &mut Context<'_>) -> Revision {
         let ResourceSnapshots { installed, release } = self.snapshots;
         let is_update = fleet.world.release == ReleaseKind::Update;
         match index {
@@ -286,18 +283,11 @@ impl RunsConfig<'_> {
                 };
                 let message = format!("there is no resource snapshot `{index}`; there is {known}");
                 let help = "write one of these, or number them with `resourceSnapshots: {installed: …, release: …}`";
-                run.places.report("spec.resourceSnapshotIndex", message, help, context);
+                places.report("spec.resourceSnapshotIndex", message, help, context);
                 NEW
             }
         }
     }
-}
-
-/// A run, the one in its file, and the places of its fields.
-struct CheckedRun<'c> {
-    of: &'c RunConfig,
-    written: &'c ClusterStagedUpdateRun,
-    places: FieldPlaces<'c>,
 }
 
 const IN_FILE: &[(&str, &str)] = &[

@@ -21,7 +21,7 @@ use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{Binding, Bindings, MemberCluster, RunState, placement_conditions};
-use crate::rollout::{ApprovalId, Hold, Revision, TargetId, TargetSet};
+use crate::rollout::{ApprovalId, Hold, Revision, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW};
 
@@ -41,12 +41,8 @@ pub(super) struct StagedController<'s> {
     runs: Vec<StagedRun<'s>>,
     runtime: Runtime<usize, PersonStep>,
     limiter: RateLimiter<usize>,
-    /// The bindings of each placement; their targets are positions in its list of clusters.
+    /// The bindings of each placement.
     bindings: Vec<Bindings>,
-    /// The clusters of each placement, and of each cluster its placement and its position there.
-    picked: Vec<Vec<usize>>,
-    places: Vec<(usize, TargetId)>,
-    unavailable: Vec<TargetSet>,
     generator: WorkGenerator,
     /// Something was reported since the last pass.
     is_dirty: bool,
@@ -61,34 +57,24 @@ pub(super) struct StagedController<'s> {
 impl<'s> StagedController<'s> {
     pub(super) fn new(strategy: &'s KubeFleetStaged, rollout: Run<'s>) -> Self {
         let world = rollout.fleet.world;
-        let clusters = member_clusters(&world.clusters, &strategy.strategy.stages);
-        let placements = &strategy.updates.placements;
-        let (mut picked, mut places) = (vec![Vec::new(); placements.len()], Vec::with_capacity(clusters.len()));
-        for cluster in 0..clusters.len() {
-            let of: &mut Vec<usize> = &mut picked[strategy.updates.placement_of(cluster)];
-            places.push((strategy.updates.placement_of(cluster), TargetId(of.len() as u32)));
-            of.push(cluster);
+        let clusters = member_clusters(&world.clusters);
+        let updates = &strategy.updates;
+        let bindings_of = |(placement, name): (usize, &String)| {
+            let picked = (0..clusters.len()).filter(|cluster| updates.placement_of(*cluster) == placement);
+            members::bindings_of(world, name, picked)
+        };
+        let mut bindings: Vec<Bindings> = updates.placements.iter().enumerate().map(bindings_of).collect();
+        for cluster in (0..clusters.len()).filter(|cluster| updates.is_unpicked(*cluster)) {
+            let binding = bindings[updates.placement_of(cluster)].get_mut(TargetId(cluster as u32));
+            binding.expect("all have one").unschedule();
         }
-        let bindings = placements.iter().zip(&picked);
-        let mut bindings: Vec<Bindings> =
-            bindings.map(|(name, picked)| members::bindings_of(world, name, picked.iter().copied())).collect();
-        for (cluster, &(placement, target)) in places.iter().enumerate() {
-            if strategy.updates.is_unpicked(cluster) {
-                bindings[placement].get_mut(target).expect("all have one").unschedule();
-            }
-        }
-        let unavailable = picked.iter().map(|picked| TargetSet::new(picked.len())).collect();
-        let run_of =
-            |run: &UpdateRun| StagedRun::new(strategy, run, picked_from(&clusters, &picked[run.placement]), rollout);
+        let run_of = |run: &UpdateRun| StagedRun::new(strategy, run.clone(), clusters.clone(), rollout);
         Self {
             strategy,
-            runs: strategy.updates.runs.iter().map(run_of).collect(),
+            runs: updates.runs.iter().map(run_of).collect(),
             runtime: Runtime::new(1),
             limiter: RateLimiter::controller_default(),
             bindings,
-            picked,
-            places,
-            unavailable,
             generator: WorkGenerator::new(&rollout, true),
             is_dirty: false,
             rollout,
@@ -102,26 +88,23 @@ impl<'s> StagedController<'s> {
     fn another_run(&mut self, snapshot: Revision) {
         let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
         let run = UpdateRun { name, placement: 0, snapshot, states: Vec::new() };
-        let clusters = picked_from(&self.clusters, &self.picked[0]);
-        let mut run = StagedRun::new(self.strategy, &run, clusters, self.rollout);
+        let mut run = StagedRun::new(self.strategy, run, self.clusters.clone(), self.rollout);
         run.view.resource_snapshots.push(snapshot);
         run.set_state(RunState::Run);
         self.runtime.add(self.runs.len());
         self.runs.push(run);
     }
 
-    /// The bindings of a cluster's placement, and which one is its own.
-    fn bindings_of(&mut self, cluster: ClusterId) -> (&mut Bindings, TargetId) {
-        let (placement, target) = self.places[cluster.index()];
-        (&mut self.bindings[placement], target)
+    /// The bindings of a cluster's placement.
+    fn bindings_of(&mut self, cluster: ClusterId) -> &mut Bindings {
+        &mut self.bindings[self.strategy.updates.placement_of(cluster.index())]
     }
 
     /// All runs see which bindings of their placements have changed.
     fn observe(&mut self) {
         let changed = self.bindings.iter_mut().enumerate().filter(|(_, bindings)| !bindings.changed().is_empty());
         for (placement, bindings) in changed {
-            members::update_unavailable(&mut self.unavailable[placement], bindings);
-            let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
+            let runs = self.runs.iter_mut().filter(|run| run.described.placement == placement);
             runs.for_each(|run| bindings.changed().iter().for_each(|cluster| _ = run.changed.insert(cluster)));
             bindings.clear_changed();
         }
@@ -133,7 +116,7 @@ impl<'s> StagedController<'s> {
         // People's times count from the snapshot of the release.
         let begin = now + self.snapshot_delay;
         for (number, run) in self.runs.iter().enumerate() {
-            for &(after, state) in &run.acts {
+            for &(after, state) in &run.described.states {
                 self.runtime.step(begin + after, PersonStep::SetState(number, state), plane);
             }
         }
@@ -154,34 +137,23 @@ impl<'s> StagedController<'s> {
 
     fn person(&mut self, change: &Change) {
         match change {
-            Change::Stop(is_stopped) => {
-                let state = if *is_stopped { RunState::Stop } else { RunState::Run };
-                for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.exists) {
-                    if run.set_state(state) {
-                        self.runtime.add(number);
-                    }
-                }
-            }
-            Change::Approve { stage, before } => {
+            Change::Stop(_) | Change::Approve { .. } => {
                 for (number, run) in self.runs.iter_mut().enumerate() {
-                    if run.approve(stage, *before) {
+                    if run.person(change) {
                         self.runtime.add(number);
                     }
                 }
             }
             // The scheduler's change of a binding, which wakes no run.
             Change::Selected(cluster, false) => {
-                let (bindings, target) = self.bindings_of(*cluster);
-                bindings.get_mut(target).into_iter().for_each(Binding::unschedule);
+                let binding = self.bindings_of(*cluster).get_mut(TargetId(cluster.0));
+                binding.into_iter().for_each(Binding::unschedule);
             }
             Change::Selected(_, true) => {}
             Change::Labels(cluster, labels) => {
                 let member = &mut self.clusters[cluster.index()];
-                member.labels = member_labels(&member.name, labels, &self.strategy.strategy.stages);
-                let (placement, _) = self.places[cluster.index()];
-                let clusters = picked_from(&self.clusters, &self.picked[placement]);
-                let runs = self.runs.iter_mut().filter(|run| run.placement == placement);
-                runs.for_each(|run| run.scheduler.set_clusters(clusters.clone()));
+                member.labels = member_labels(&member.name, labels);
+                self.runs.iter_mut().for_each(|run| run.scheduler.set_clusters(self.clusters.clone()));
             }
             Change::Release(snapshot) => self.another_run(*snapshot),
         }
@@ -189,14 +161,14 @@ impl<'s> StagedController<'s> {
 
     fn reconcile(&mut self, number: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.observe();
-        plane.begin_pass(self.unavailable.iter().map(|clusters| clusters.len() as u64).sum());
+        plane.begin_pass(self.bindings.iter_mut().map(|bindings| bindings.count_unavailable() as u64).sum());
         if self.too_large.is_some() {
             self.runtime.end_pass(number, now, 0, false, plane);
             return;
         }
         let run = &mut self.runs[number];
-        let placement = (&mut self.bindings[run.placement], &self.picked[run.placement][..]);
-        let PassEnd { end, approvals, is_new, next } = run.reconcile(now, placement, &mut self.generator, plane);
+        let bindings = &mut self.bindings[run.described.placement];
+        let PassEnd { end, approvals, is_new, next } = run.reconcile(now, bindings, &mut self.generator, plane);
         for (approval, given) in approvals {
             self.runtime.step(given, PersonStep::Approve(number, approval), plane);
         }
@@ -209,7 +181,7 @@ impl<'s> StagedController<'s> {
         self.is_dirty = false;
         let mut statuses = self.runs.iter().map(|run| run.scheduler.run());
         let is_over = statuses.clone().all(RunStatus::is_over);
-        let completes = is_over && statuses.any(|run| run.succeeded == Some(true));
+        let completes = is_over && statuses.any(|run| run.succeeded() == Some(true));
         self.runtime.end_pass(number, end, 0, completes, plane);
     }
 
@@ -217,13 +189,12 @@ impl<'s> StagedController<'s> {
         match effect {
             Effect::Written(_) => {}
             Effect::Status(cluster, revision, state) => {
-                let (bindings, target) = self.bindings_of(cluster);
-                self.is_dirty |= members::write_status(bindings, target, revision, state).is_some();
+                let bindings = self.bindings_of(cluster);
+                self.is_dirty |= members::write_status(bindings, TargetId(cluster.0), revision, state).is_some();
                 plane.changed(cluster);
             }
             Effect::Removed(cluster) => {
-                let (bindings, target) = self.bindings_of(cluster);
-                bindings.remove(target);
+                self.bindings_of(cluster).remove(TargetId(cluster.0));
                 self.is_dirty = true;
                 plane.changed(cluster);
             }
@@ -238,11 +209,6 @@ impl<'s> StagedController<'s> {
         let text = format!("all runs have ended, and {count} clusters do not have the snapshot of the release");
         (count > 0).then(|| Hold::new("resourceSnapshotIndex", text))
     }
-}
-
-/// The clusters of a placement.
-fn picked_from(clusters: &[MemberCluster], picked: &[usize]) -> Vec<MemberCluster> {
-    picked.iter().map(|cluster| clusters[*cluster].clone()).collect()
 }
 
 impl Controller for StagedController<'_> {
@@ -271,8 +237,8 @@ impl Controller for StagedController<'_> {
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        let (placement, target) = self.places[cluster.index()];
-        let is_done = members::is_done(&self.bindings[placement], target);
+        let placement = self.strategy.updates.placement_of(cluster.index());
+        let is_done = members::is_done(&self.bindings[placement], TargetId(cluster.0));
         if self.strategy.updates.is_unpicked(cluster.index()) { is_done.is_none() } else { is_done.unwrap_or(false) }
     }
 
@@ -282,9 +248,9 @@ impl Controller for StagedController<'_> {
         }
         let exist = || self.runs.iter().filter(|run| run.exists);
         let hold_of = |run: &StagedRun<'_>| {
-            let mut hold = run.hold(&self.bindings[run.placement])?;
+            let mut hold = run.hold(&self.bindings[run.described.placement])?;
             if self.runs.len() > 1 {
-                hold.explanation = format!("run `{}`: {}", run.name, hold.explanation);
+                hold.explanation = format!("run `{}`: {}", run.described.name, hold.explanation);
             }
             Some(hold)
         };
@@ -307,10 +273,9 @@ impl Controller for StagedController<'_> {
         let mut stages = vec![String::new(); self.clusters.len()];
         for run in &self.runs {
             for stage in &run.scheduler.run().stages {
-                let prefix = if self.runs.len() == 1 { String::new() } else { format!("{}/", run.name) };
+                let prefix = if self.runs.len() == 1 { String::new() } else { format!("{}/", run.described.name) };
                 for cluster in &stage.clusters {
-                    let of = &mut stages[self.picked[run.placement][cluster.target.index()]];
-                    add_stage(of, &format!("{prefix}{}", stage.name));
+                    add_stage(&mut stages[cluster.target.index()], &format!("{prefix}{}", stage.name));
                 }
             }
         }

@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::work_generator::{APPROVALS, BINDINGS, RUNS, WorkGenerator};
 use super::{KubeFleetStaged, UpdateRun};
-use crate::control_plane::Plane;
+use crate::control_plane::{Change, Plane};
 use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
-use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, PlacementPolicy, RunSpec, RunState};
+use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, RunState};
 use crate::rollout::{ApprovalId, Hold, QueueRequest, TargetSet};
-use crate::units::{SimDuration, SimTime};
+use crate::units::SimTime;
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
 /// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
@@ -38,12 +38,10 @@ pub(super) struct PassEnd {
 
 /// One run.
 pub(super) struct StagedRun<'s> {
-    pub(super) placement: usize,
-    pub(super) name: String,
+    /// As the experiment describes it. The run exists with the first state.
+    pub(super) described: UpdateRun,
     pub(super) scheduler: StagedUpdateRun,
     pub(super) view: StagedView,
-    /// The acts of people on its object, by their time since the release: the run exists with the first state.
-    pub(super) acts: Vec<(SimDuration, RunState)>,
     /// Its object was created.
     pub(super) exists: bool,
     /// Acts and approvals that are still to come.
@@ -57,44 +55,29 @@ pub(super) struct StagedRun<'s> {
     rollout: Run<'s>,
     /// From when on the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
-    /// The progress of the run before the last pass and after it.
-    progress: [Option<RunProgress>; 2],
+    /// The progress of the run before the last pass.
+    before: Option<[usize; 4]>,
     /// The last pass asked for nothing and noted nothing.
     wrote_nothing: bool,
     /// Clusters whose bindings it may see otherwise than in its last pass.
     pub(super) changed: TargetSet,
 }
 
-/// The part of a run's status that its next pass goes by.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct RunProgress {
-    stage: usize,
-    updating: usize,
-    finished: usize,
-    stuck: usize,
-}
-
 impl<'s> StagedRun<'s> {
     pub(super) fn new(
         strategy: &'s KubeFleetStaged,
-        run: &UpdateRun,
+        described: UpdateRun,
         clusters: Vec<MemberCluster>,
         rollout: Run<'s>,
     ) -> Self {
-        let spec = RunSpec {
-            placement_name: strategy.updates.placements[run.placement].clone(),
-            resource_snapshot_index: run.snapshot.0.to_string(),
-            staged_rollout_strategy_name: "strategy".to_owned(),
-            state: run.states.first().map(|(_, state)| *state),
-        };
-        let stages = Some(strategy.strategy.clone().with_defaults());
+        let stages = Some(strategy.strategy.clone());
         let changed = TargetSet::all(clusters.len());
-        let scheduler =
-            StagedUpdateRun::new(run.name.clone(), spec, stages, strategy.rules, strategy.upstream_bugs, clusters);
+        let (rules, bugs, snapshot) = (strategy.rules, strategy.upstream_bugs, described.snapshot.0.to_string());
+        let scheduler = StagedUpdateRun::new(described.name.clone(), snapshot, stages, rules, bugs, clusters);
         let view = StagedView {
             state: RunState::Initialize,
             placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-            policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
+            policy: PolicySnapshot { index: 0, scheduled: true, requested: None },
             resource_snapshots: match rollout.fleet.world.release {
                 ReleaseKind::Update => vec![OLD, NEW],
                 ReleaseKind::Initial => vec![NEW],
@@ -103,19 +86,17 @@ impl<'s> StagedRun<'s> {
             approval_requests: BTreeMap::new(),
         };
         Self {
-            placement: run.placement,
-            name: run.name.clone(),
             scheduler: scheduler.with_version(strategy.version),
             view,
-            acts: run.states.clone(),
             exists: false,
-            pending: run.states.len(),
+            pending: described.states.len(),
+            described,
             given: BTreeSet::new(),
             approvals: strategy.approvals.as_ref(),
             asked: Vec::new(),
             rollout,
             fresh_at: None,
-            progress: [None; 2],
+            before: None,
             wrote_nothing: false,
             changed,
         }
@@ -135,23 +116,33 @@ impl<'s> StagedRun<'s> {
         !std::mem::replace(&mut request.expect("an approval that is given was asked for").approved, true)
     }
 
-    /// Somebody approves a stage, perhaps before the run asks for it. Returns whether that changes a request.
-    pub(super) fn approve(&mut self, stage: &str, before: bool) -> bool {
-        let name = format!("{}-{}-{stage}", self.name, if before { "before" } else { "after" });
-        let scheduler = &self.scheduler;
-        let asked =
-            self.view.approval_requests.iter_mut().filter(|(approval, _)| scheduler.approval_name(**approval) == name);
-        let changed = asked.filter_map(|(_, request)| (!std::mem::replace(&mut request.approved, true)).then_some(()));
-        let changes = changed.count() > 0;
-        self.given.insert(name);
-        changes
+    /// Somebody stops or resumes the run, or approves a stage, perhaps before the run asks for it. Returns whether that
+    /// changes its object or a request.
+    pub(super) fn person(&mut self, change: &Change) -> bool {
+        match change {
+            Change::Stop(is_stopped) => {
+                self.exists && self.set_state(if *is_stopped { RunState::Stop } else { RunState::Run })
+            }
+            Change::Approve { stage, before } => {
+                let name = format!("{}-{}-{stage}", self.described.name, if *before { "before" } else { "after" });
+                let mut changes = false;
+                for (approval, request) in &mut self.view.approval_requests {
+                    if self.scheduler.approval_name(*approval) == name {
+                        changes |= !std::mem::replace(&mut request.approved, true);
+                    }
+                }
+                self.given.insert(name);
+                changes
+            }
+            _ => false,
+        }
     }
 
-    /// One pass on these bindings of its placement, which are those of the clusters in `picked`.
+    /// One pass on these bindings of its placement.
     pub(super) fn reconcile(
         &mut self,
         now: SimTime,
-        (bindings, picked): (&mut Bindings, &[usize]),
+        bindings: &mut Bindings,
         generator: &mut WorkGenerator,
         plane: &mut Plane<'_>,
     ) -> PassEnd {
@@ -168,7 +159,7 @@ impl<'s> StagedRun<'s> {
         std::mem::swap(&mut self.view.bindings, bindings);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
         self.changed.clear();
-        self.view.store(now, &pass);
+        self.view.store(&pass);
         std::mem::swap(&mut self.view.bindings, bindings);
         let status = &pass.status;
         // Each pass asks again for an approval that has not been accepted, and learns that the request exists.
@@ -176,16 +167,15 @@ impl<'s> StagedRun<'s> {
         if before.is_none() {
             at = generator.client.in_turn(RUNS, at, REQUESTS_OF_A_NEW_RUN);
         }
-        self.wrote_nothing = status.writes(&pass.actions) == 0;
+        self.wrote_nothing = pass.actions.is_empty() && status.accepted.is_empty() && status.restarted.is_empty();
         let mut approvals = Vec::new();
         for action in &pass.actions {
             match *action {
                 StagedAction::Deploy(target, revision) => {
-                    let cluster = picked[target.index()];
-                    plane.promote(ClusterId(cluster as u32), revision);
+                    plane.promote(ClusterId(target.0), revision);
                     let spec = generator.client.in_turn(BINDINGS, at, 1);
                     at = generator.client.in_turn(BINDINGS, spec, 1);
-                    generator.write_spec(cluster, revision, [spec, at], plane);
+                    generator.write_spec(target.index(), revision, [spec, at], plane);
                 }
                 StagedAction::RequestApproval(approval) => {
                     at = generator.client.in_turn(APPROVALS, at, 1);
@@ -194,7 +184,7 @@ impl<'s> StagedRun<'s> {
                 }
                 StagedAction::Delete(target) => {
                     at = generator.client.in_turn(BINDINGS, at, 1);
-                    generator.delete(picked[target.index()], at, plane);
+                    generator.delete(target.index(), at, plane);
                 }
             }
         }
@@ -202,7 +192,7 @@ impl<'s> StagedRun<'s> {
         // Accepted approvals, and at last the run's own status, which every pass writes.
         at = generator.client.in_turn(APPROVALS, at, status.accepted.len());
         at = generator.client.in_turn(RUNS, at, 1);
-        self.progress = [before, self.progress()];
+        self.before = before;
         self.fresh_at = Some(at + self.rollout.control_loop.watch_delay);
         self.pending += approvals.len();
         PassEnd { end: at, approvals, is_new: before.is_none(), next: pass.status.next }
@@ -225,12 +215,13 @@ impl<'s> StagedRun<'s> {
         plane.person_acts(now, own)
     }
 
-    fn progress(&self) -> Option<RunProgress> {
+    /// The part of a run's status that its next pass goes by: the stage, and how many clusters are updating, finished
+    /// and stuck.
+    fn progress(&self) -> Option<[usize; 4]> {
         let run = self.scheduler.run();
         run.initialized?;
-        let stage = run.current_stage();
-        let status = run.stage(stage);
-        Some(RunProgress { stage, updating: status.in_progress(), finished: status.finished(), stuck: run.stuck.len() })
+        let status = run.stage(run.current_stage());
+        Some([run.current_stage(), status.in_progress(), status.finished(), run.stuck.len()])
     }
 
     /// The rule that blocks it.
@@ -241,7 +232,6 @@ impl<'s> StagedRun<'s> {
     /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
     /// updating are waited for until they are called stuck, because that is what a user would be shown.
     pub(super) fn is_idle(&self) -> bool {
-        let [before, after] = self.progress;
         if self.pending > 0 {
             return false;
         }
@@ -249,14 +239,16 @@ impl<'s> StagedRun<'s> {
         if run.is_over() {
             return true;
         }
-        let (Some(after), true) = (after, before == after) else { return false };
-        let is_waiting_for_time = run.stages.get(after.stage).is_some_and(|stage| {
+        let Some([index, updating, finished, stuck]) = self.progress().filter(|now| self.before == Some(*now)) else {
+            return false;
+        };
+        let is_waiting_for_time = run.stages.get(index).is_some_and(|stage| {
             let strategy = self.scheduler.strategy().expect("an initialized run has a strategy");
-            let tasks = strategy.stages[after.stage].after_stage_tasks.iter().zip(&stage.after_tasks);
-            after.finished == stage.clusters.len()
+            let tasks = strategy.stages[index].after_stage_tasks.iter().zip(&stage.after_tasks);
+            finished == stage.clusters.len()
                 && tasks.into_iter().any(|(task, status)| task.kind == "TimedWait" && !status.elapsed)
         });
-        let is_deleting = run.current_stage() == run.stages.len();
-        self.wrote_nothing && !is_waiting_for_time && (after.updating == after.stuck || is_deleting)
+        let is_deleting = index == run.stages.len();
+        self.wrote_nothing && !is_waiting_for_time && (updating == stuck || is_deleting)
     }
 }

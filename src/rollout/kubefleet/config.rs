@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
-use super::PlacementPolicy;
+use super::duration::parse_duration;
+use crate::units::SimDuration;
 
 /// The name of an object.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -20,15 +21,24 @@ pub struct ObjectMeta {
     pub name: String,
 }
 
-/// `kind: ClusterStagedUpdateStrategy`.
+/// An object, as far as it affects a rollout.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub struct ClusterStagedUpdateStrategy {
-    /// Its name, which runs refer to.
+pub struct KubeFleetObject<Spec> {
+    /// Its name.
     pub metadata: ObjectMeta,
     /// Its specification.
-    pub spec: StrategySpec,
+    pub spec: Spec,
 }
+
+/// `kind: ClusterStagedUpdateStrategy`, whose name runs refer to.
+pub type ClusterStagedUpdateStrategy = KubeFleetObject<StrategySpec>;
+
+/// `kind: ClusterStagedUpdateRun`.
+pub type ClusterStagedUpdateRun = KubeFleetObject<RunSpec>;
+
+/// `kind: ClusterResourcePlacement`.
+pub type ClusterResourcePlacement = KubeFleetObject<PlacementSpec>;
 
 /// The stages of a strategy.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -74,16 +84,6 @@ pub struct StageTask {
     pub wait_time: Option<String>,
 }
 
-/// `kind: ClusterStagedUpdateRun`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
-pub struct ClusterStagedUpdateRun {
-    /// Its name.
-    pub metadata: ObjectMeta,
-    /// Its specification.
-    pub spec: RunSpec,
-}
-
 /// The specification of a run. All fields except the state are immutable.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -112,16 +112,6 @@ pub enum RunState {
     Run,
     /// Starts nothing more.
     Stop,
-}
-
-/// `kind: ClusterResourcePlacement`, as far as it affects a rollout.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
-pub struct ClusterResourcePlacement {
-    /// Its name.
-    pub metadata: ObjectMeta,
-    /// Its specification.
-    pub spec: PlacementSpec,
 }
 
 /// The number of clusters, and how they are updated.
@@ -184,6 +174,13 @@ pub struct RollingUpdateConfig {
     pub unavailable_period_seconds: Option<i64>,
 }
 
+impl StageTask {
+    /// Duration of a `TimedWait`; one that cannot be read is 0.
+    pub(super) fn wait(&self) -> SimDuration {
+        self.wait_time.as_deref().and_then(parse_duration).unwrap_or_default()
+    }
+}
+
 impl StrategySpec {
     /// Sets the default of admission: a `maxConcurrency` of 1.
     pub fn with_defaults(mut self) -> Self {
@@ -195,15 +192,14 @@ impl StrategySpec {
 }
 
 impl PlacementSpec {
-    /// Number of requested clusters. A missing or negative number is 0, which admission rejects.
-    pub fn placement_policy(&self) -> PlacementPolicy {
-        let policy = self.policy.clone().unwrap_or_default();
-        match policy.placement_type.as_deref() {
-            Some("PickN") => {
-                PlacementPolicy::PickN(policy.number_of_clusters.and_then(|n| u32::try_from(n).ok()).unwrap_or(0))
-            }
-            Some("PickFixed") => PlacementPolicy::PickFixed(policy.cluster_names.len() as u32),
-            _ => PlacementPolicy::PickAll,
+    /// Number of requested clusters; `None`: all that match. A missing or negative number is 0, which admission
+    /// rejects.
+    pub fn requested(&self) -> Option<u32> {
+        let policy = self.policy.as_ref()?;
+        match policy.placement_type.as_deref()? {
+            "PickN" => Some(policy.number_of_clusters.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)),
+            "PickFixed" => Some(policy.cluster_names.len() as u32),
+            _ => None,
         }
     }
 
@@ -262,7 +258,7 @@ spec:
              strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 2, unavailablePeriodSeconds: 5}}}}",
         )
         .expect("it is read");
-        assert_eq!(placement.spec.placement_policy(), PlacementPolicy::PickN(3));
+        assert_eq!(placement.spec.requested(), Some(3));
         assert_eq!(placement.spec.rolling_update().max_unavailable, Some(2.into()));
         assert!(!placement.spec.is_external());
     }
@@ -277,7 +273,7 @@ spec:
     #[test]
     fn a_placement_defaults_to_pick_all_and_rolling_update() {
         let spec = PlacementSpec::default();
-        assert_eq!(spec.placement_policy(), PlacementPolicy::PickAll);
+        assert_eq!(spec.requested(), None);
         assert!(!spec.is_external());
         let fixed = PlacementPolicyConfig {
             placement_type: Some("PickFixed".to_owned()),
@@ -285,6 +281,6 @@ spec:
             ..PlacementPolicyConfig::default()
         };
         let spec = PlacementSpec { policy: Some(fixed), ..PlacementSpec::default() };
-        assert_eq!(spec.placement_policy(), PlacementPolicy::PickFixed(2));
+        assert_eq!(spec.requested(), Some(2));
     }
 }

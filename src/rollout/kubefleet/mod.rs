@@ -53,13 +53,12 @@ use super::{by_name, stored};
 
 pub use super::RuleSet;
 pub use binding::{
-    ApplyStrategy, Binding, BindingConditions, BindingState, Bindings, Condition, ConditionReason, ConditionStatus,
-    WorkState, binding_name,
+    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, WorkReport, WorkState, binding_name,
 };
 pub use config::{
-    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy, ObjectMeta,
-    PlacementPolicyConfig, PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec, RunState, StageConfig,
-    StageTask, StrategySpec,
+    ApplyStrategyConfig, ClusterResourcePlacement, ClusterStagedUpdateRun, ClusterStagedUpdateStrategy,
+    KubeFleetObject, ObjectMeta, PlacementPolicyConfig, PlacementSpec, PlacementStrategy, RollingUpdateConfig, RunSpec,
+    RunState, StageConfig, StageTask, StrategySpec,
 };
 pub use control_loop::{CLEAN_UP_WAIT, CLUSTER_UPDATING_WAIT, STAGE_WAIT, STUCK_AFTER};
 pub use duration::{format_duration, parse_duration};
@@ -112,25 +111,4 @@ pub struct MemberCluster {
     pub labels: Labels,
     /// Its object was deleted; a binding may still refer to it.
     pub left: bool,
-}
-
-/// The number of clusters that a placement requests.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PlacementPolicy {
-    /// All that match.
-    PickAll,
-    /// This many.
-    PickN(u32),
-    /// A list of this many names.
-    PickFixed(u32),
-}
-
-impl PlacementPolicy {
-    /// The number of requested clusters. `None`: all that match.
-    pub const fn count(self) -> Option<u32> {
-        match self {
-            Self::PickAll => None,
-            Self::PickN(count) | Self::PickFixed(count) => Some(count),
-        }
-    }
 }

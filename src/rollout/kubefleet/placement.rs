@@ -70,22 +70,15 @@ fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static 
 /// The statuses of a binding's conditions at its current generation. One with an older snapshot only waits for its
 /// rollout, unless the rollout is external.
 fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
-    let conditions = &binding.conditions;
-    let list = [
-        conditions.rollout_started,
-        conditions.overridden,
-        conditions.work_synchronized,
-        conditions.applied,
-        conditions.available,
-    ];
-    let mut statuses = list.map(|condition| {
-        let known = condition.filter(|known| known.observed_generation == binding.generation);
-        known.map_or(Status::Unknown, |known| known.status)
-    });
-    if latest.is_some() && binding.snapshot != latest && statuses[0] == Status::True {
-        statuses[0] = Status::Unknown;
-    }
-    statuses
+    let is_behind = latest.is_some() && binding.snapshot != latest;
+    let started = match (binding.has_started(), binding.is_marked_blocked()) {
+        (true, _) if !is_behind => Status::True,
+        (_, true) => Status::False,
+        _ => Status::Unknown,
+    };
+    let work = binding.work_state().statuses().map(|status| status.unwrap_or(Status::Unknown));
+    let [overridden, synchronized, applied, available] = work;
+    [started, overridden, synchronized, applied, available]
 }
 
 #[cfg(test)]
@@ -125,7 +118,7 @@ mod tests {
         );
         // One that is held back is the first to count, and only in this condition.
         let mut blocked = settled(2, OLD);
-        blocked.set_rollout_started(SimTime::ZERO, false);
+        blocked.set_rollout_started(false);
         assert_eq!(
             words(&[settled(0, NEW), going, blocked], Some(NEW)),
             ["RolloutStarted False RolloutNotStartedYet: 1 cluster(s)"]

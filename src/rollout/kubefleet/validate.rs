@@ -25,8 +25,13 @@ pub struct InvalidField {
     pub reason: String,
 }
 
-fn reject<T>(at: &str, reason: impl Into<String>) -> Result<T, InvalidField> {
-    Err(InvalidField { at: at.to_owned(), reason: reason.into() })
+/// Rejects a field for a reason, unless a rule holds.
+fn require(holds: bool, at: impl Into<String>, reason: impl FnOnce() -> String) -> Result<(), InvalidField> {
+    if holds { Ok(()) } else { Err(InvalidField { at: at.into(), reason: reason() }) }
+}
+
+fn at_most(most: usize, count: usize, at: &str) -> Result<(), InvalidField> {
+    require(count <= most, at, || format!("must have at most {most} items, got {count}"))
 }
 
 impl StrategySpec {
@@ -35,9 +40,7 @@ impl StrategySpec {
     /// # Errors
     /// The first violation.
     pub fn validate(&self) -> Result<(), InvalidField> {
-        if self.stages.len() > STAGES {
-            return reject("spec.stages", format!("must have at most {STAGES} items, got {}", self.stages.len()));
-        }
+        at_most(STAGES, self.stages.len(), "spec.stages")?;
         self.stages.iter().enumerate().try_for_each(|(index, stage)| stage.validate(&format!("spec.stages[{index}]")))
     }
 }
@@ -45,60 +48,53 @@ impl StrategySpec {
 impl StageConfig {
     fn validate(&self, at: &str) -> Result<(), InvalidField> {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        if self.name.is_empty() || self.name.len() > 63 || !self.name.bytes().all(is_name) {
-            let reason = format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name);
-            return reject(&format!("{at}.name"), reason);
-        }
+        let is_named = matches!(self.name.len(), 1..=63) && self.name.bytes().all(is_name);
+        require(is_named, format!("{at}.name"), || {
+            format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name)
+        })?;
+        let at_limit = format!("{at}.maxConcurrency");
         match &self.max_concurrency {
-            Some(IntOrString::Int(number)) if *number < 1 => {
-                return reject(&format!("{at}.maxConcurrency"), "maxConcurrency must be at least 1");
+            Some(IntOrString::Int(number)) => {
+                require(*number >= 1, at_limit, || "maxConcurrency must be at least 1".to_owned())?;
             }
-            Some(IntOrString::String(text)) if !is_share(text) => {
-                let reason = format!("`{text}` must match '^(100|[1-9][0-9]?)%$'");
-                return reject(&format!("{at}.maxConcurrency"), reason);
+            Some(IntOrString::String(text)) => {
+                require(is_share(text), at_limit, || format!("`{text}` must match '^(100|[1-9][0-9]?)%$'"))?;
             }
-            _ => {}
+            None => {}
         }
-        let (before, after) = (&self.before_stage_tasks, &self.after_stage_tasks);
-        each_task(before, &format!("{at}.beforeStageTasks"), 1)?;
-        if before.iter().any(|task| task.kind == "TimedWait") {
-            return reject(&format!("{at}.beforeStageTasks"), "BeforeStageTaskType cannot be TimedWait");
-        }
-        each_task(after, &format!("{at}.afterStageTasks"), 2)?;
-        if after.iter().any(|task| task.kind == "TimedWait" && task.wait_time.is_none()) {
-            let reason = "AfterStageTaskType is TimedWait, waitTime is required";
-            return reject(&format!("{at}.afterStageTasks"), reason);
-        }
-        Ok(())
+        let (at_before, at_after) = (format!("{at}.beforeStageTasks"), format!("{at}.afterStageTasks"));
+        let waits = |task: &StageTask| task.kind == "TimedWait";
+        each_task(&self.before_stage_tasks, &at_before, 1)?;
+        require(!self.before_stage_tasks.iter().any(waits), at_before, || {
+            "BeforeStageTaskType cannot be TimedWait".to_owned()
+        })?;
+        each_task(&self.after_stage_tasks, &at_after, 2)?;
+        let is_endless = |task: &StageTask| waits(task) && task.wait_time.is_none();
+        require(!self.after_stage_tasks.iter().any(is_endless), at_after, || {
+            "AfterStageTaskType is TimedWait, waitTime is required".to_owned()
+        })
     }
 }
 
 /// The checks of a list of at most so many tasks.
 fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidField> {
-    if tasks.len() > most {
-        return reject(at, format!("must have at most {most} items, got {}", tasks.len()));
-    }
-    for (index, task) in tasks.iter().enumerate() {
-        let at_task = format!("{at}[{index}]");
-        if task.kind != "Approval" && task.kind != "TimedWait" {
-            let reason = format!("unsupported value `{}`: supported values: \"TimedWait\", \"Approval\"", task.kind);
-            return reject(&format!("{at_task}.type"), reason);
-        }
-        if let Some(text) = task.wait_time.as_deref().filter(|text| !is_wait(text)) {
-            let reason = format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'");
-            return reject(&format!("{at_task}.waitTime"), reason);
-        }
-        if task.kind == "Approval" && task.wait_time.is_some() {
-            return reject(at, "AfterStageTaskType is Approval, waitTime is not allowed");
-        }
+    at_most(most, tasks.len(), at)?;
+    for (index, StageTask { kind, wait_time }) in tasks.iter().enumerate() {
+        require(kind == "Approval" || kind == "TimedWait", format!("{at}[{index}].type"), || {
+            format!("unsupported value `{kind}`: supported values: \"TimedWait\", \"Approval\"")
+        })?;
+        let Some(text) = wait_time else { continue };
+        require(is_wait(text), format!("{at}[{index}].waitTime"), || {
+            format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'")
+        })?;
+        require(kind != "Approval", at, || "AfterStageTaskType is Approval, waitTime is not allowed".to_owned())?;
     }
     Ok(())
 }
 
 /// `1%` to `100%`, without leading zeros.
 fn is_share(text: &str) -> bool {
-    let number = text.strip_suffix('%').filter(|digits| !digits.starts_with(['0', '+']));
-    number.and_then(|digits| digits.parse::<u8>().ok()).is_some_and(|number| (1..=100).contains(&number))
+    is_percentage(text) && !text.starts_with('0')
 }
 
 /// `0%` to `100%`, in at most two digits below 100.
@@ -124,33 +120,31 @@ impl PlacementSpec {
     pub fn validate(&self) -> Result<(), InvalidField> {
         self.validate_policy()?;
         let kind = self.strategy.kind.as_deref().unwrap_or("RollingUpdate");
-        if kind != "RollingUpdate" && kind != "External" {
-            return reject("spec.strategy.type", format!("unsupported rollout strategy type `{kind}`"));
-        }
+        require(kind == "RollingUpdate" || kind == "External", "spec.strategy.type", || {
+            format!("unsupported rollout strategy type `{kind}`")
+        })?;
         let Some(rolling) = &self.strategy.rolling_update else { return Ok(()) };
         let at = "spec.strategy.rollingUpdate";
-        if kind == "External" {
-            return reject(at, "rollingUpdateConifg is not valid for ExternalRollout strategy type");
-        }
-        if let Some(seconds) = rolling.unavailable_period_seconds.filter(|seconds| *seconds < 0) {
-            let reason = format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}");
-            return reject(&format!("{at}.unavailablePeriodSeconds"), reason);
-        }
+        require(kind != "External", at, || {
+            "rollingUpdateConifg is not valid for ExternalRollout strategy type".to_owned()
+        })?;
+        let seconds = rolling.unavailable_period_seconds.unwrap_or(0);
+        require(seconds >= 0, format!("{at}.unavailablePeriodSeconds"), || {
+            format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}")
+        })?;
         for (name, value) in [("maxUnavailable", &rolling.max_unavailable), ("maxSurge", &rolling.max_surge)] {
             let Some(value) = value else { continue };
-            let at = format!("{at}.{name}");
+            let at = || format!("{at}.{name}");
             match value {
-                IntOrString::Int(number) if *number < 0 => {
-                    return reject(&at, format!("{name} must be greater than or equal to 0, got `{value}`"));
+                IntOrString::Int(number) => {
+                    require(*number >= 0, at(), || format!("{name} must be greater than or equal to 0, got `{value}`"))?
                 }
-                IntOrString::String(text) if text.ends_with('%') && !is_percentage(text) => {
-                    return reject(&at, format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'"));
-                }
-                _ => {}
+                IntOrString::String(text) => require(!text.ends_with('%') || is_percentage(text), at(), || {
+                    format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'")
+                })?,
             }
-            if let Err(error) = limit(Some(value), 10, Rounding::Up) {
-                return reject(&at, format!("{name} `{value}` is invalid: {error}"));
-            }
+            let invalid = |error| InvalidField { at: at(), reason: format!("{name} `{value}` is invalid: {error}") };
+            limit(Some(value), 10, Rounding::Up).map_err(invalid)?;
         }
         Ok(())
     }
@@ -158,35 +152,28 @@ impl PlacementSpec {
     fn validate_policy(&self) -> Result<(), InvalidField> {
         let Some(policy) = &self.policy else { return Ok(()) };
         let kind = policy.placement_type.as_deref().unwrap_or("PickAll");
-        if kind != "PickN" && policy.number_of_clusters.is_some() {
+        let (at_number, at_names) = ("spec.policy.numberOfClusters", "spec.policy.clusterNames");
+        require(kind == "PickN" || policy.number_of_clusters.is_none(), at_number, || {
             let only = "only valid for PickN placement policy type";
-            let reason = format!("number of clusters must be nil for policy type {kind}, {only}");
-            return reject("spec.policy.numberOfClusters", reason);
-        }
-        if matches!(kind, "PickAll" | "PickN") && !policy.cluster_names.is_empty() {
+            format!("number of clusters must be nil for policy type {kind}, {only}")
+        })?;
+        require(!matches!(kind, "PickAll" | "PickN") || policy.cluster_names.is_empty(), at_names, || {
             let only = "only valid for PickFixed policy type";
-            let reason = format!("cluster names needs to be empty for policy type {kind}, {only}");
-            return reject("spec.policy.clusterNames", reason);
-        }
-        match policy.placement_type.as_deref() {
-            None | Some("PickAll") => Ok(()),
-            Some("PickFixed") if !policy.cluster_names.iter().all_unique() => {
-                reject("spec.policy.clusterNames", "cluster names must be unique for policy type PickFixed")
-            }
-            Some("PickN") => match policy.number_of_clusters {
-                None => reject("spec.policy.numberOfClusters", "number of cluster cannot be nil for policy type PickN"),
-                Some(number) if number < 0 => {
-                    let reason = format!("number of clusters cannot be {number} for policy type PickN");
-                    reject("spec.policy.numberOfClusters", reason)
-                }
-                Some(_) => Ok(()),
-            },
-            Some("PickFixed") => Ok(()),
-            Some(other) => reject(
-                "spec.policy.placementType",
-                format!("unsupported value `{other}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\""),
-            ),
-        }
+            format!("cluster names needs to be empty for policy type {kind}, {only}")
+        })?;
+        require(matches!(kind, "PickAll" | "PickN" | "PickFixed"), "spec.policy.placementType", || {
+            format!("unsupported value `{kind}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\"")
+        })?;
+        // Only PickFixed has names, and only PickN a number.
+        require(policy.cluster_names.iter().all_unique(), at_names, || {
+            "cluster names must be unique for policy type PickFixed".to_owned()
+        })?;
+        let number = policy.number_of_clusters;
+        require(kind != "PickN" || number.is_some(), at_number, || {
+            "number of cluster cannot be nil for policy type PickN".to_owned()
+        })?;
+        let number = number.unwrap_or(0);
+        require(number >= 0, at_number, || format!("number of clusters cannot be {number} for policy type PickN"))
     }
 }
 

@@ -4,8 +4,7 @@ use fleetsim::rollout::kubefleet::rolling::{
     RollingAction, RollingError, RollingStatus, RollingUpdate, RollingView, wakes,
 };
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, PlacementPolicy, RollingUpdateConfig,
-    RuleSet,
+    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, RollingUpdateConfig, RuleSet,
 };
 use fleetsim::rollout::rancher_fleet::IntOrString;
 use fleetsim::rollout::{Pass, Revision, TargetId};
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    External, Loop, Next, Phases, START, Started, at, binding_state, by_name, differ, insert, next, policy, remove,
+    External, Loop, Next, Phases, START, Started, at, binding_state, by_name, differ, insert, next, remove, requested,
     text, without_zeros, work_state,
 };
 use crate::suite::parse;
@@ -72,8 +71,7 @@ impl Around {
             unavailable_period_seconds: config.unavailable_period_seconds,
         };
         let view = RollingView {
-            active: true,
-            policy: policy(&config.placement_type, config.number_of_clusters, &config.fixed_clusters),
+            requested: requested(&config.placement_type, config.number_of_clusters, &config.fixed_clusters),
             apply_strategy: ApplyStrategy(0),
             latest_snapshot: Some(Revision(config.latest_snapshot)),
             bindings: Bindings::default(),
@@ -141,7 +139,7 @@ impl Around {
             }
             "set_number_of_clusters" => {
                 let number = event["n"].as_u64().and_then(|n| u32::try_from(n).ok()).expect("a number");
-                self.view.policy = PlacementPolicy::PickN(number);
+                self.view.requested = Some(number);
                 false
             }
             other => panic!("unknown event `{other}`"),
@@ -174,7 +172,7 @@ impl Around {
         }
         let status = &pass.status;
         let names = |targets: &[TargetId]| -> Vec<String> { targets.iter().map(|t| live(*t).name.clone()).collect() };
-        let (mut blocked, patched) = (names(&self.update.blocked(&pass, &self.view)), names(&status.patched));
+        let (mut blocked, patched) = (names(&self.update.blocked(status, &self.view)), names(&status.patched));
         for list in [&mut updated, &mut bound, &mut deleted, &mut blocked] {
             list.sort();
         }
@@ -207,7 +205,7 @@ impl Around {
             }
             got.insert("counts".to_owned(), fields);
         }
-        self.view.store(now, &pass);
+        self.view.store(&pass);
         (pass, got)
     }
 }

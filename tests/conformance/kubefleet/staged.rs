@@ -14,7 +14,7 @@ pub use closed_loop::check_loop;
 use super::{START, differ, next};
 use crate::suite::parse;
 use around::{Around, Config};
-use change::{Change, Progress, limit_error, retry_error, run_error, run_text, tri};
+use change::{Change, Progress, limit_error, run_error, run_text, tri};
 
 pub fn check_init(case: &Value) -> Result<(), String> {
     let config: Config = parse(&case["config"]);
@@ -57,7 +57,7 @@ pub fn check_init(case: &Value) -> Result<(), String> {
     if run.initialized == Some(true) {
         fields.insert("observed_cluster_count".to_owned(), json!(run.cluster_count));
     } else {
-        let retried = pass.status.error.as_ref().map(retry_error);
+        let retried = pass.status.error.as_ref().map(run_error);
         fields.insert("code".to_owned(), json!(run.failure.as_ref().map(run_error).or(retried)));
     }
     match &run.failure {
@@ -92,7 +92,7 @@ pub fn check_trace(case: &Value) -> Result<(), String> {
         let stage = |(name, (progressing, reason, succeeded)): &(String, Progress)| json!({"stage": name, "progressing": progressing, "reason": reason, "succeeded": succeeded});
         let got = json!({
             "next": next(pass.status.next),
-            "error_code": pass.status.error.as_ref().map(retry_error),
+            "error_code": pass.status.error.as_ref().map(run_error),
             "bindings_rolled": change.rolled,
             "clusters_started": Change::names(&change.started),
             "clusters_succeeded": Change::names(&change.succeeded),

@@ -14,7 +14,7 @@ use fleetsim::rollout::argo_cd::proposal::ProposalStrategy;
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions, RolloutStep};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::cloud_foundry::DeploymentStrategy as How;
-use fleetsim::rollout::kubefleet::{PlacementPolicy, RollingUpdateConfig, RuleSet, StrategySpec, parse_duration};
+use fleetsim::rollout::kubefleet::{RollingUpdateConfig, RuleSet, StrategySpec, parse_duration};
 use fleetsim::scenario::Scenario;
 use fleetsim::world::{ClusterSpec, CutKind, DurationModel, ReleaseKind};
 
@@ -55,9 +55,9 @@ pub(crate) fn check(seen: &Seen<'_>) {
         seen.check_proposal(strategy);
     } else if let Some(KubeFleetStaged { rules, strategy, approvals, .. }) = strategy.downcast_ref() {
         seen.check_staged(*rules, strategy, approvals.as_ref());
-    } else if let Some(KubeFleetRolling { rules, policy, config, .. }) = strategy.downcast_ref() {
+    } else if let Some(KubeFleetRolling { rules, requested, config, .. }) = strategy.downcast_ref() {
         if is_update {
-            seen.check_rolling(*rules, *policy, config);
+            seen.check_rolling(*rules, *requested, config);
         }
     } else {
         let deployment = strategy.downcast_ref().expect("this is the last product");
@@ -257,8 +257,8 @@ impl Seen<'_> {
         }
     }
 
-    fn check_rolling(&self, rules: RuleSet, policy: PlacementPolicy, config: &RollingUpdateConfig) {
-        let target = policy.count().map_or(self.told.len(), |count| count as usize);
+    fn check_rolling(&self, rules: RuleSet, requested: Option<u32>, config: &RollingUpdateConfig) {
+        let target = requested.map_or(self.told.len(), |count| count as usize);
         let limit = match &config.max_unavailable {
             None => (target * 25).div_ceil(100),
             Some(IntOrString::Int(number)) => *number as usize,

@@ -13,9 +13,7 @@ use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpda
 use fleetsim::rollout::argo_cd::{ApplicationSetSpec, ArgoCdVersion, ControllerOptions};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::cloud_foundry::{self, AppQuota, DeploymentOptions, Superseded, SupersededState};
-use fleetsim::rollout::kubefleet::{
-    self, KubeFleetBugs, KubeFleetVersion, PlacementPolicy, RollingUpdateConfig, StrategySpec,
-};
+use fleetsim::rollout::kubefleet::{self, KubeFleetBugs, KubeFleetVersion, RollingUpdateConfig, StrategySpec};
 use fleetsim::rollout::rancher_fleet::{RolloutStrategy, RuleSet};
 use fleetsim::scenario::Scenario;
 use fleetsim::units::SimDuration;
@@ -269,13 +267,13 @@ fn kubefleet_rolling(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> 
         max_surge: limit(luck),
         unavailable_period_seconds: luck.chance(0.7).then(|| i64::from(luck.number(0, 120))),
     };
-    let policy = match luck.number(0, 2) {
-        0 => PlacementPolicy::PickAll,
-        1 => PlacementPolicy::PickN(clusters + luck.number(0, 2)),
-        _ => PlacementPolicy::PickFixed(clusters),
+    let requested = match luck.number(0, 2) {
+        0 => None,
+        1 => Some(clusters + luck.number(0, 2)),
+        _ => Some(clusters),
     };
     let (rules, upstream_bugs) = kubefleet_rules(luck);
-    Arc::new(KubeFleetRolling { rules, upstream_bugs, policy, config, delay: SimDuration::ZERO.into() })
+    Arc::new(KubeFleetRolling { rules, upstream_bugs, requested, config, delay: SimDuration::ZERO.into() })
 }
 
 fn kubefleet_rules(luck: &mut Luck) -> (kubefleet::RuleSet, KubeFleetBugs) {

@@ -21,18 +21,20 @@ mod pass;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::KubeFleetRolling;
 use super::members;
 use super::work_generator::{Effect, WorkGenerator};
-use super::{KubeFleetRolling, member_clusters};
 use crate::control_plane::{
     Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
 use crate::products::Run;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
-use crate::rollout::kubefleet::{ApplyStrategy, Binding, KubeFleetBugs, binding_name, placement_conditions};
-use crate::rollout::{Hold, TargetId, TargetSet};
+use crate::rollout::kubefleet::{
+    ApplyStrategy, Binding, KubeFleetBugs, MemberCluster, binding_name, placement_conditions,
+};
+use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
 use pass::RolloutPass;
 
 /// Steps of the rollout controller.
@@ -49,10 +51,9 @@ enum RolloutTimer {
 }
 
 /// KubeFleet's rollout controller with one placement.
-pub(super) struct RollingController {
+pub(super) struct RollingController<'r> {
     scheduler: RollingUpdate,
     view: RollingView,
-    unavailable: TargetSet,
     bugs: KubeFleetBugs,
     runtime: Runtime<(), RolloutTimer>,
     limiter: RateLimiter<()>,
@@ -69,37 +70,30 @@ pub(super) struct RollingController {
     is_dirty: bool,
     /// The last pass rolled nothing.
     wrote_nothing: bool,
-    /// Clusters that come back as soon as their old binding is gone, and how often each was asked for.
-    returning: BTreeMap<ClusterId, usize>,
-    /// The names of all clusters.
-    names: Vec<String>,
+    /// Clusters that come back as soon as their old binding is gone.
+    returning: BTreeSet<ClusterId>,
+    clusters: &'r [ClusterSpec],
     /// From the release until there is a snapshot of it. `None`: it is there.
     snapshot_delay: Option<SimDuration>,
 }
 
-impl RollingController {
-    pub(super) fn new(strategy: &KubeFleetRolling, run: Run<'_>) -> Self {
-        let KubeFleetRolling { rules, upstream_bugs, policy, config, .. } = strategy;
+impl<'r> RollingController<'r> {
+    pub(super) fn new(strategy: &KubeFleetRolling, run: Run<'r>) -> Self {
+        let KubeFleetRolling { rules, upstream_bugs, requested, config, .. } = strategy;
         let world = run.fleet.world;
         let before = (world.release == ReleaseKind::Update).then_some(OLD);
+        let named = world.clusters.iter().map(|of| MemberCluster { name: of.name.clone(), ..MemberCluster::default() });
         let snapshot_delay = strategy.delay.draw(&run.streams, "hub".into(), "snapshot delay", 0);
         let snapshot_delay = Some(snapshot_delay).filter(|delay| !delay.is_zero());
         let view = RollingView {
-            active: true,
-            policy: *policy,
+            requested: *requested,
             apply_strategy: ApplyStrategy(0),
             latest_snapshot: if snapshot_delay.is_none() { Some(NEW) } else { before },
             bindings: members::bindings_of(world, "placement", 0..world.clusters.len()),
         };
         Self {
-            scheduler: RollingUpdate::new(
-                config.clone(),
-                *rules,
-                *upstream_bugs,
-                member_clusters(&world.clusters, &[]),
-            ),
+            scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, named.collect()),
             view,
-            unavailable: TargetSet::new(world.clusters.len()),
             bugs: *upstream_bugs,
             runtime: Runtime::new(1),
             limiter: RateLimiter::controller_default(),
@@ -112,8 +106,8 @@ impl RollingController {
             bindings_are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
             is_dirty: false,
             wrote_nothing: false,
-            returning: BTreeMap::new(),
-            names: world.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
+            returning: BTreeSet::new(),
+            clusters: &world.clusters,
             snapshot_delay,
         }
     }
@@ -126,9 +120,9 @@ impl RollingController {
                 change(binding);
                 self.generator.refresh(cluster.index(), plane.now(), plane);
             }
-            Some(_) => *self.returning.entry(cluster).or_default() += 1,
+            Some(_) => _ = self.returning.insert(cluster),
             None if is_selected => {
-                let name = binding_name("placement", &self.names[cluster.index()], cluster.0);
+                let name = binding_name("placement", &self.clusters[cluster.index()].name, cluster.0);
                 self.view.bindings.insert(Binding::scheduled(name, TargetId(cluster.0), 0));
             }
             None => {}
@@ -142,11 +136,7 @@ impl RollingController {
         self.is_dirty = true;
         plane.changed(cluster);
         self.runtime.add(());
-        if let Some(times) = self.returning.get_mut(&cluster) {
-            *times -= 1;
-            if *times == 0 {
-                self.returning.remove(&cluster);
-            }
+        if self.returning.remove(&cluster) {
             self.select(cluster, true, plane);
         }
     }
@@ -183,7 +173,7 @@ impl RollingController {
     }
 }
 
-impl Controller for RollingController {
+impl Controller for RollingController<'_> {
     fn traits(&self) -> Traits {
         Traits { ignores_pause: true, reports_completion: true, ..Traits::default() }
     }
@@ -236,7 +226,7 @@ impl Controller for RollingController {
     }
 
     fn stages(&self) -> Vec<String> {
-        vec![String::new(); self.names.len()]
+        vec![String::new(); self.clusters.len()]
     }
 
     fn show(&mut self, log: &mut StatusLog) {

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::members;
 use super::super::work_generator::BINDINGS;
 use super::{RollingController, RolloutTimer};
 use crate::control_plane::{ApiRequest, Plane};
-use crate::rollout::kubefleet::rolling::{RollingAction, RollingDecision};
+use crate::rollout::kubefleet::rolling::{RollingAction, RollingDecision, RollingStatus};
 use crate::rollout::kubefleet::{Binding, BindingState};
 use crate::rollout::{QueueRequest, TargetId};
 use crate::units::SimTime;
@@ -49,13 +48,15 @@ pub(super) struct RolloutPass {
     group: Group,
     /// The timer of the group's end, and its time.
     ends: (u32, SimTime),
-    /// Its decision. `None`: it is listing.
-    decided: Option<RollingDecision>,
-    /// Bindings that were bound to the newest resources when it listed them, if it rolls any.
-    up_to_date: Vec<usize>,
+    /// Its decision, once it has listed the bindings.
+    actions: Vec<RollingAction>,
+    status: RollingStatus,
+    /// Bindings whose status it refreshes. If a binding is left to roll or to remove, now or later, these are all that
+    /// were bound to the newest resources when it listed them, changed or not.
+    up_to_date: Vec<TargetId>,
     /// The writes of the group, by binding.
     writes: BTreeMap<usize, ApiRequest>,
-    /// Bindings that the group deletes, whatever their version.
+    /// Bindings that the pass deletes, whatever their version.
     deleted: BTreeSet<usize>,
     /// Bindings that the generator has written since the list, and when it did so first.
     changed: BTreeMap<usize, SimTime>,
@@ -69,8 +70,7 @@ pub(super) struct RolloutPass {
 impl RolloutPass {
     /// When the write of a binding is refused, if it is.
     fn refusal(&self, cluster: usize) -> Option<SimTime> {
-        let has_version = matches!(self.group, Group::Block | Group::Refresh | Group::Roll);
-        if !has_version || self.deleted.contains(&cluster) {
+        if self.group == Group::Patch || self.deleted.contains(&cluster) {
             return None;
         }
         let changed = self.changed.get(&cluster)?;
@@ -85,11 +85,10 @@ impl RolloutPass {
     }
 }
 
-impl RollingController {
+impl RollingController<'_> {
     /// A pass begins: it lists the bindings.
     pub(super) fn begin(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        members::update_unavailable(&mut self.unavailable, &self.view.bindings);
-        plane.begin_pass(self.unavailable.len() as u64);
+        plane.begin_pass(self.view.bindings.count_unavailable() as u64);
         if std::mem::take(&mut self.bindings_are_new) {
             // The event of the first one has started this pass. Those of the others come while it lists.
             self.runtime.add(());
@@ -118,8 +117,7 @@ impl RollingController {
             }
             next = group.next();
         }
-        let asked = pass.decided.map_or(QueueRequest::None, |decided| decided.status.next);
-        let asked = if pass.has_failed { QueueRequest::Error } else { asked };
+        let asked = if pass.has_failed { QueueRequest::Error } else { pass.status.next };
         if let Some(at) = self.limiter.requeue((), now, asked) {
             self.runtime.add_at((), at, plane);
         }
@@ -127,77 +125,50 @@ impl RollingController {
         self.runtime.end_pass((), now, 0, completes, plane);
     }
 
-    /// The bindings that a group writes.
-    fn bindings_of(&self, pass: &RolloutPass, decided: &RollingDecision) -> Vec<usize> {
-        let indices = |targets: &[TargetId]| targets.iter().map(|target| target.index()).collect();
-        match pass.group {
-            Group::List => Vec::new(),
-            Group::Patch => indices(&decided.status.patched),
-            Group::Block => indices(&self.scheduler.blocked(decided, &self.view)),
-            Group::Refresh if is_rolling(decided) => pass.up_to_date.clone(),
-            Group::Refresh => indices(&decided.status.restarted),
-            Group::Roll | Group::Start => decided.actions.iter().map(|action| action.target().index()).collect(),
-        }
-    }
-
     /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict. `None`: it is
     /// empty.
     fn open(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
-        let decided = pass.decided.take().expect("a pass decides when it has listed the bindings");
-        let clusters = self.bindings_of(pass, &decided);
-        let end = if pass.group == Group::Start {
-            // Each status is sent when its spec is written.
-            pass.writes.clear();
-            pass.refused = None;
-            clusters.into_iter().filter_map(|cluster| self.generator.started(cluster)).filter(|at| *at > now).max()
-        } else {
-            let write = |cluster| (cluster, self.generator.client.send_for_now(BINDINGS, now));
-            let writes: Vec<(usize, ApiRequest)> = clusters.into_iter().map(write).collect();
-            self.send(pass, &decided, &writes, plane);
-            pass.writes = writes.into_iter().collect();
-            pass.refused = pass.changed.keys().filter_map(|cluster| pass.refusal(*cluster)).min();
-            pass.refused.or(pass.writes.values().map(|write| write.answered).max())
-        };
-        pass.decided = Some(decided);
-        end
-    }
-
-    /// The writes of a group take effect when they are answered.
-    fn send(
-        &mut self,
-        pass: &mut RolloutPass,
-        decided: &RollingDecision,
-        writes: &[(usize, ApiRequest)],
-        plane: &mut Plane<'_>,
-    ) {
-        pass.deleted.clear();
-        let marked = match pass.group {
-            Group::Block => &decided.status.blocked[..],
-            Group::Refresh => &decided.status.restarted[..],
-            _ => &[],
-        };
-        let marked: BTreeSet<usize> = marked.iter().map(|target| target.index()).collect();
-        for (cluster, write) in writes.iter().filter(|(cluster, _)| marked.contains(cluster)) {
-            self.generator.write_binding(*cluster, write.answered);
-        }
-        match pass.group {
-            Group::Patch => {
-                for (_, write) in writes {
-                    self.runtime.step(write.answered + self.watch_delay, RolloutTimer::Wake, plane);
-                }
+        let status = &pass.status;
+        // The bindings that it writes, and those that have another version then.
+        let (targets, versioned): (Vec<TargetId>, &[TargetId]) = match pass.group {
+            Group::List => (Vec::new(), &[]),
+            Group::Patch => (status.patched.clone(), &[]),
+            Group::Block => (self.scheduler.blocked(status, &self.view), &status.blocked),
+            Group::Refresh => (pass.up_to_date.clone(), &status.restarted),
+            Group::Roll => (pass.actions.iter().map(|action| action.target()).collect(), &[]),
+            Group::Start => {
+                // Each status is sent when its spec is written.
+                pass.writes.clear();
+                pass.refused = None;
+                let started = pass.actions.iter().filter_map(|action| self.generator.started(action.target().index()));
+                return started.filter(|at| *at > now).max();
             }
-            Group::Roll => {
-                for (action, (cluster, write)) in decided.actions.iter().zip(writes) {
-                    match *action {
-                        RollingAction::Deploy(target, revision) => plane.promote(ClusterId(target.0), revision),
-                        RollingAction::Delete(_) => _ = pass.deleted.insert(*cluster),
-                    }
-                    let timer = self.runtime.step(write.answered, RolloutTimer::SpecWritten(*action), plane);
-                    self.specs.insert(*cluster, timer);
-                }
-            }
-            _ => {}
+        };
+        let client = &mut self.generator.client;
+        pass.writes = targets.iter().map(|target| (target.index(), client.send_for_now(BINDINGS, now))).collect();
+        for target in versioned {
+            self.generator.write_binding(target.index(), pass.writes[&target.index()].answered);
         }
+        if pass.group == Group::Patch {
+            for target in &targets {
+                let seen = pass.writes[&target.index()].answered + self.watch_delay;
+                self.runtime.step(seen, RolloutTimer::Wake, plane);
+            }
+        }
+        if pass.group == Group::Roll {
+            for action in &pass.actions {
+                let cluster = action.target().index();
+                match *action {
+                    RollingAction::Deploy(target, revision) => plane.promote(ClusterId(target.0), revision),
+                    RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
+                }
+                let answered = pass.writes[&cluster].answered;
+                let timer = self.runtime.step(answered, RolloutTimer::SpecWritten(*action), plane);
+                self.specs.insert(cluster, timer);
+            }
+        }
+        pass.refused = pass.changed.keys().filter_map(|cluster| pass.refusal(*cluster)).min();
+        pass.refused.or(pass.writes.values().map(|write| write.answered).max())
     }
 
     /// A group of writes is over.
@@ -206,25 +177,18 @@ impl RollingController {
             pass.has_failed = true;
             self.generator.client.give_up(BINDINGS, now);
         }
-        let Some(decided) = pass.decided.take() else {
-            pass.changed.clear();
-            pass.decided = Some(self.decide(pass));
-            return;
-        };
         match pass.group {
-            Group::Patch => self.view.store_patched(&decided.status),
+            Group::List => self.decide(pass),
+            Group::Patch => self.view.store_patched(&pass.status.patched),
             Group::Block => {
-                let written = pass.written_of(&decided.status.blocked, now);
-                self.view.store_started(pass.began, &written, false);
                 // Those that the generator has changed meanwhile say it again.
-                let changed = self.view.bindings.changed().iter().map(TargetId);
-                let again: Vec<TargetId> =
-                    changed.filter(|target| self.scheduler.is_blocked(*target, &self.view)).collect();
-                self.view.store_started(pass.began, &pass.written_of(&again, now), false);
+                let again = self.view.bindings.changed().iter().map(TargetId);
+                let blocked: Vec<TargetId> = pass.status.blocked.iter().copied().chain(again).collect();
+                self.view.store_started(&pass.written_of(&blocked, now), false);
             }
             Group::Refresh => {
-                let written = pass.written_of(&decided.status.restarted, now);
-                self.view.store_started(pass.began, &written, true);
+                let written = pass.written_of(&pass.status.restarted, now);
+                self.view.store_started(&written, true);
                 written.iter().for_each(|target| self.generator.write_started(target.index(), now));
             }
             Group::Roll => {
@@ -237,26 +201,27 @@ impl RollingController {
                     }
                 }
             }
-            Group::List | Group::Start => {}
+            Group::Start => {}
         }
-        pass.decided = Some(decided);
     }
 
     /// The bindings are listed: the pass decides.
-    fn decide(&mut self, pass: &mut RolloutPass) -> RollingDecision {
-        members::update_unavailable(&mut self.unavailable, &self.view.bindings);
-        let decided = self.scheduler.reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
+    fn decide(&mut self, pass: &mut RolloutPass) {
+        let RollingDecision { actions, status, .. } =
+            self.scheduler.reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
         self.view.bindings.clear_changed();
+        pass.changed.clear();
         pass.completes = self.scheduler.is_done(&self.view);
-        let status = &decided.status;
-        self.wrote_nothing = decided.actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
+        self.wrote_nothing = actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
         self.is_dirty = false;
-        if is_rolling(&decided) {
+        pass.up_to_date = if status.room.is_some() {
             let newest = self.view.latest_snapshot;
             let is_newest = |of: &&Binding| of.state == BindingState::Bound && of.snapshot == newest;
-            pass.up_to_date = self.view.bindings.iter().filter(is_newest).map(|of| of.target.index()).collect();
-        }
-        decided
+            self.view.bindings.iter().filter(is_newest).map(|of| of.target).collect()
+        } else {
+            status.restarted.clone()
+        };
+        (pass.actions, pass.status) = (actions, status);
     }
 
     /// The write of a spec or of a deletion is answered.
@@ -269,10 +234,10 @@ impl RollingController {
         if is_refused || self.view.bindings.get(target).is_none() {
             return;
         }
-        self.view.store_actions(now, &[action]);
+        self.view.store_action(action);
         match action {
             RollingAction::Deploy(_, revision) if is_given_up => {
-                self.view.store_started(now, &[target], false);
+                self.view.store_started(&[target], false);
                 self.generator.write_spec(cluster, revision, [now, SimTime::MAX], plane);
             }
             RollingAction::Deploy(_, revision) => {
@@ -299,10 +264,4 @@ impl RollingController {
             }
         }
     }
-}
-
-/// True if a binding is left to roll or to remove, now or later. The status of each one that is up to date is then
-/// written, changed or not.
-fn is_rolling(pass: &RollingDecision) -> bool {
-    pass.status.room.is_some()
 }

@@ -1,7 +1,8 @@
-//! A binding's conditions, and how the work generator derives them from a cluster's state.
+//! A cluster's progress with its work, and the conditions of a binding that follow from it.
 //!
-//! Follows `pkg/utils/condition/reason.go` and `pkg/controllers/workgenerator/controller.go`: every refresh rewrites
-//! all conditions of the work generator, with the time of the refresh.
+//! Follows `pkg/utils/condition/reason.go`, `pkg/utils/binding/binding.go` and
+//! `pkg/controllers/workgenerator/controller.go`: every refresh rewrites all conditions of the work generator, with the
+//! time of the refresh. So the state of the work says them all.
 
 use super::super::KubeFleetBugs;
 use crate::units::SimTime;
@@ -17,81 +18,12 @@ pub enum ConditionStatus {
     True,
 }
 
-/// The reason of a binding's condition, with upstream's names (`pkg/utils/condition/reason.go`); those of differences
-/// are shortened. Left out: `NoOverrideSpecified`, which decides as `OverriddenSucceeded`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(missing_docs, reason = "the names are upstream's and self-explanatory")]
-pub enum ConditionReason {
-    RolloutStarted,
-    RolloutNotStartedYet,
-    OverriddenSucceeded,
-    OverriddenFailed,
-    OverriddenPending,
-    AllWorkSynced,
-    SyncWorkFailed,
-    WorkNotSynchronizedYet,
-    AllWorkHaveBeenApplied,
-    NotAllWorkHaveBeenApplied,
-    ApplyInProgress,
-    ApplyPending,
-    AllWorkAreAvailable,
-    NotAllWorkAreAvailable,
-    NotAllWorkAreAvailabilityTrackable,
-    ResourceNotAvailableYet,
-    DiffReported,
-    DiffNotReported,
-}
-
-impl ConditionReason {
-    /// Whether a condition that is False for this reason is a failure.
-    pub(super) const fn is_failure(self, defects: KubeFleetBugs) -> bool {
-        match self {
-            Self::OverriddenPending
-            | Self::WorkNotSynchronizedYet
-            | Self::ApplyPending
-            | Self::ResourceNotAvailableYet => false,
-            // The reasons written while work is being applied and while it starts.
-            Self::ApplyInProgress | Self::NotAllWorkAreAvailable => defects.in_progress_is_failure,
-            _ => true,
-        }
-    }
-}
-
-/// One condition of a binding.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Condition {
-    /// Whether it holds.
-    pub status: ConditionStatus,
-    /// Why.
-    pub reason: ConditionReason,
-    /// The binding's generation when it was observed.
-    pub observed_generation: u64,
-    /// When it was written, in whole seconds.
-    pub since: SimTime,
-}
-
-/// All conditions of a binding. `None`: not written yet.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BindingConditions {
-    /// Written by the rollout: whether the spec may be applied to the cluster.
-    pub rollout_started: Option<Condition>,
-    /// Overrides were taken into account.
-    pub overridden: Option<Condition>,
-    /// The works for the cluster were written.
-    pub work_synchronized: Option<Condition>,
-    /// The cluster has applied them.
-    pub applied: Option<Condition>,
-    /// The applied resources are available.
-    pub available: Option<Condition>,
-    /// The difference was reported, for placements that only request a report.
-    pub diff_reported: Option<Condition>,
-}
-
 /// A cluster's progress with its work, as the work generator writes it: each state corresponds to one set of
-/// conditions.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// conditions. Left out: `NoOverrideSpecified`, which decides as `OverriddenSucceeded`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum WorkState {
     /// Nothing is known.
+    #[default]
     Unknown,
     /// Overrides cannot be applied.
     OverrideFailed,
@@ -121,39 +53,46 @@ pub enum WorkState {
     DiffFailed,
 }
 
-impl BindingConditions {
-    /// Replaces the conditions of the work generator with those of `state`: those before the one that decides it hold.
-    pub(super) fn write(&mut self, state: WorkState, observed_generation: u64, since: SimTime) {
-        use ConditionReason as Reason;
+impl WorkState {
+    /// The statuses of Overridden, WorkSynchronized, Applied and Available: those before the one that decides the state
+    /// hold. Left out: DiffReported, which decides the two states of differences.
+    pub(in super::super) fn statuses(self) -> [Option<ConditionStatus>; 4] {
         use ConditionStatus::{False, True};
-        // The number of conditions that hold before, and the deciding one.
-        let (before, status, reason) = match state {
-            WorkState::Unknown => (0, None, Reason::OverriddenSucceeded),
-            WorkState::OverrideFailed => (0, Some(False), Reason::OverriddenFailed),
-            WorkState::SyncFailed => (1, Some(False), Reason::SyncWorkFailed),
-            WorkState::SyncPending => (1, Some(False), Reason::WorkNotSynchronizedYet),
-            WorkState::Applying => (2, Some(False), Reason::ApplyInProgress),
-            WorkState::ApplyFailed => (2, Some(False), Reason::NotAllWorkHaveBeenApplied),
-            WorkState::ApplyPending => (2, Some(False), Reason::ApplyPending),
-            WorkState::Applied => (2, Some(True), Reason::AllWorkHaveBeenApplied),
-            WorkState::DiffReported => (2, Some(True), Reason::DiffReported),
-            WorkState::DiffFailed => (2, Some(False), Reason::DiffNotReported),
-            WorkState::Unavailable => (3, Some(False), Reason::NotAllWorkAreAvailable),
-            WorkState::NotAvailableYet => (3, Some(False), Reason::ResourceNotAvailableYet),
-            WorkState::Available => (3, Some(True), Reason::AllWorkAreAvailable),
-            WorkState::AvailableUntrackable => (3, Some(True), Reason::NotAllWorkAreAvailabilityTrackable),
-        };
-        let condition = |status, reason| Condition { status, reason, observed_generation, since };
-        let held = [Reason::OverriddenSucceeded, Reason::AllWorkSynced, Reason::AllWorkHaveBeenApplied];
-        let mut row = [None; 4];
-        for (entry, reason) in row.iter_mut().zip(held).take(before) {
-            *entry = Some(condition(True, reason));
+        match self {
+            Self::Unknown => [None; 4],
+            Self::OverrideFailed => [Some(False), None, None, None],
+            Self::SyncFailed | Self::SyncPending => [Some(True), Some(False), None, None],
+            Self::Applying | Self::ApplyFailed | Self::ApplyPending => [Some(True), Some(True), Some(False), None],
+            Self::Applied => [Some(True), Some(True), Some(True), None],
+            Self::DiffReported | Self::DiffFailed => [Some(True), Some(True), None, None],
+            Self::Unavailable | Self::NotAvailableYet => [Some(True), Some(True), Some(True), Some(False)],
+            Self::Available | Self::AvailableUntrackable => [Some(True); 4],
         }
-        let deciding = status.map(|status| condition(status, reason));
-        let is_diff = matches!(state, WorkState::DiffReported | WorkState::DiffFailed);
-        row[before] = deciding.filter(|_| !is_diff);
-        let [overridden, work_synchronized, applied, available] = row;
-        let diff_reported = deciding.filter(|_| is_diff);
-        *self = Self { overridden, work_synchronized, applied, available, diff_reported, ..*self };
     }
+
+    /// True if Available or DiffReported is among its conditions.
+    pub(in super::super) fn is_observed(self) -> bool {
+        self.statuses()[3].is_some() || matches!(self, Self::DiffReported | Self::DiffFailed)
+    }
+
+    /// True if one of its conditions is False for a reason that counts as a failure.
+    pub(super) const fn is_failure(self, defects: KubeFleetBugs) -> bool {
+        match self {
+            Self::OverrideFailed | Self::SyncFailed | Self::ApplyFailed => true,
+            // While work is being applied and while it starts.
+            Self::Applying | Self::Unavailable => defects.in_progress_is_failure,
+            _ => false,
+        }
+    }
+}
+
+/// The last write of the work generator to a binding's status.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct WorkReport {
+    /// The cluster's progress.
+    pub state: WorkState,
+    /// The binding's generation when it was observed.
+    pub generation: u64,
+    /// When it was written, in whole seconds.
+    pub since: SimTime,
 }

@@ -11,7 +11,7 @@ use super::super::{Revision, TargetId};
 use super::{KubeFleetBugs, stored};
 use crate::units::SimTime;
 
-pub use condition::{BindingConditions, Condition, ConditionReason, ConditionStatus, WorkState};
+pub use condition::{ConditionStatus, WorkReport, WorkState};
 pub(super) use list::Layout;
 pub use list::{Bindings, binding_name};
 
@@ -51,8 +51,11 @@ pub struct Binding {
     pub generation: u64,
     /// Marked for deletion; it exists until the cluster is cleaned up.
     pub deleting: bool,
-    /// Its conditions.
-    pub conditions: BindingConditions,
+    /// RolloutStarted, which the rollout writes: whether the spec may be applied to the cluster, and the generation at
+    /// which that was observed. `None`: not written yet.
+    pub rollout_started: Option<(bool, u64)>,
+    /// The other conditions, which the work generator writes.
+    pub work: WorkReport,
 }
 
 impl Binding {
@@ -68,7 +71,8 @@ impl Binding {
             apply_strategy: None,
             generation: 1,
             deleting: false,
-            conditions: BindingConditions::default(),
+            rollout_started: None,
+            work: WorkReport::default(),
         }
     }
 
@@ -78,50 +82,40 @@ impl Binding {
         binding.state = BindingState::Bound;
         binding.snapshot = Some(snapshot);
         binding.apply_strategy = Some(apply);
-        binding.set_rollout_started(SimTime::ZERO, true);
+        binding.set_rollout_started(true);
         binding.report(SimTime::ZERO, WorkState::Available);
         binding
     }
 
-    /// Whether `condition` has this status and was observed at the current generation.
-    pub fn is(&self, condition: Option<Condition>, status: ConditionStatus) -> bool {
-        condition.is_some_and(|c| c.status == status && c.observed_generation == self.generation)
+    /// The cluster's progress with the current spec: conditions of older generations do not count.
+    pub fn work_state(&self) -> WorkState {
+        if self.work.generation == self.generation { self.work.state } else { WorkState::Unknown }
     }
 
     /// Whether the rollout of its current spec has started.
     pub fn has_started(&self) -> bool {
-        self.is(self.conditions.rollout_started, ConditionStatus::True)
+        self.rollout_started == Some((true, self.generation))
     }
 
     /// Whether it says that the rollout of its current spec waits.
     pub(super) fn is_marked_blocked(&self) -> bool {
-        self.is(self.conditions.rollout_started, ConditionStatus::False)
+        self.rollout_started == Some((false, self.generation))
     }
 
     /// Whether its cluster has finished its current spec: available, or its difference reported.
     pub fn has_succeeded(&self) -> bool {
-        self.is(self.conditions.available, ConditionStatus::True) || self.is_diff_reported()
+        use WorkState::{Available, AvailableUntrackable, DiffReported};
+        matches!(self.work_state(), Available | AvailableUntrackable | DiffReported)
     }
 
     /// Whether upstream considers it failed. As shipped that includes a cluster that is still in progress.
     pub fn has_failed(&self, defects: KubeFleetBugs) -> bool {
-        let BindingConditions { overridden, work_synchronized, applied, available, .. } = self.conditions;
-        [overridden, work_synchronized, applied, available].into_iter().any(|condition| {
-            self.is(condition, ConditionStatus::False) && condition.is_some_and(|c| c.reason.is_failure(defects))
-        })
-    }
-
-    pub(super) fn is_diff_reported(&self) -> bool {
-        self.is(self.conditions.diff_reported, ConditionStatus::True)
-    }
-
-    pub(super) fn has_diff_failed(&self) -> bool {
-        self.is(self.conditions.diff_reported, ConditionStatus::False)
+        self.work_state().is_failure(defects)
     }
 
     /// Replaces the conditions of the work generator with those of `state`.
     pub fn report(&mut self, now: SimTime, state: WorkState) {
-        self.conditions.write(state, self.generation, stored(now));
+        self.work = WorkReport { state, generation: self.generation, since: stored(now) };
     }
 
     /// The scheduler's change when the cluster is no longer picked.
@@ -139,12 +133,12 @@ impl Binding {
     }
 
     /// Assigns `snapshot` to the cluster.
-    pub(super) fn roll(&mut self, now: SimTime, snapshot: Revision, apply: Option<ApplyStrategy>) {
+    pub(super) fn roll(&mut self, snapshot: Revision, apply: Option<ApplyStrategy>) {
         self.state = BindingState::Bound;
         self.snapshot = Some(snapshot);
         self.apply_strategy = apply;
         self.generation += 1;
-        self.set_rollout_started(now, true);
+        self.set_rollout_started(true);
     }
 
     /// Marks it for deletion, once.
@@ -155,17 +149,8 @@ impl Binding {
         }
     }
 
-    pub(super) fn set_rollout_started(&mut self, now: SimTime, started: bool) {
-        let (status, reason) = if started {
-            (ConditionStatus::True, ConditionReason::RolloutStarted)
-        } else {
-            (ConditionStatus::False, ConditionReason::RolloutNotStartedYet)
-        };
-        // The time of a condition changes with its status only (`SetStatusCondition` of apimachinery).
-        let before = self.conditions.rollout_started.filter(|before| before.status == status);
-        let since = before.map_or(stored(now), |before| before.since);
-        let observed_generation = self.generation;
-        self.conditions.rollout_started = Some(Condition { status, reason, observed_generation, since });
+    pub(super) fn set_rollout_started(&mut self, has_started: bool) {
+        self.rollout_started = Some((has_started, self.generation));
     }
 }
 

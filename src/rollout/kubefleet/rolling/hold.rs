@@ -9,7 +9,7 @@ use super::super::text::{listed, waits};
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
 use super::candidates::CandidateSets;
-use super::view::{BindingCounts, RollingStatus, RollingView, Room};
+use super::view::{BindingCounts, RollingDecision, RollingStatus, RollingView, Room};
 
 impl RollingUpdate {
     /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
@@ -18,47 +18,33 @@ impl RollingUpdate {
         if view.is_done() {
             return None;
         }
-        let (actions, status) = self.pass(self.last, view, &CandidateSets::new(self, self.last, view));
+        let RollingDecision { actions, status, .. } = self.pass(view, &CandidateSets::new(self, view));
         if !actions.is_empty() || !status.patched.is_empty() {
             return None;
         }
-        let (rule, explanation) = self.reason(view, &status);
-        Some(Hold::new(rule, explanation))
+        Some(self.reason(view, &status))
     }
 
-    fn reason(&self, view: &RollingView, status: &RollingStatus) -> (&'static str, String) {
-        if !view.active {
-            return ("strategy", "the placement is gone or its strategy is not RollingUpdate".to_owned());
-        }
-        if let Some(error) = &status.error {
-            return ("bindings", error.to_string());
-        }
+    fn reason(&self, view: &RollingView, status: &RollingStatus) -> Hold {
         let Some(counts) = status.counts else {
-            return if view.latest_snapshot.is_none() {
-                ("resourceSnapshot", "the placement has no resource snapshot yet".to_owned())
-            } else {
-                let deleting = targets(view, |binding| binding.deleting);
-                let text = format!("nothing is rolled until old bindings of {} are deleted", self.listed(&deleting));
-                ("bindings", text)
-            };
+            return Hold::new("resourceSnapshot", "the placement has no resource snapshot yet");
         };
-        match status.room {
-            Some(room) => self.limit(view, counts, room),
-            None => {
-                let behind = targets(view, |binding| !binding.has_succeeded() || binding.deleting);
-                let text = format!(
-                    "{} {} assigned the newest resources or being removed, and not available: in progress, offline \
-                     or failing, without a time-out",
-                    self.listed(&behind),
-                    are(behind.len())
-                );
-                ("Available", text)
-            }
+        if let Some(room) = status.room {
+            return self.limit(view, counts, room);
         }
+        let behind = targets(view, |binding| !binding.has_succeeded() || binding.deleting);
+        let text = format!(
+            "{} {} assigned the newest resources or being removed, and not available: in progress, offline or failing, \
+             without a time-out",
+            listed(&self.clusters, &behind),
+            are(behind.len())
+        );
+        Hold::new("Available", text)
     }
 
-    fn limit(&self, view: &RollingView, counts: BindingCounts, room: Room) -> (&'static str, String) {
+    fn limit(&self, view: &RollingView, counts: BindingCounts, room: Room) -> Hold {
         let limits = self.limits(counts.target);
+        let requested = count(usize::try_from(counts.target).unwrap_or(0), "cluster");
         let removes = counts.remove_candidates + counts.update_candidates;
         if removes > 0 {
             let is_stale = |b: &Binding| b.state == BindingState::Bound && b.snapshot != view.latest_snapshot;
@@ -67,42 +53,35 @@ impl RollingUpdate {
             });
             let not_ready = targets(view, |b| b.state != BindingState::Scheduled && !b.has_succeeded());
             let text = if limits.max_unavailable == 0 && self.rules == RuleSet::Shipped && not_ready.is_empty() {
-                format!("maxUnavailable is 0, so no available cluster is ever updated; {}", self.waits(&waiting))
+                format!(
+                    "maxUnavailable is 0, so no available cluster is ever updated; {}",
+                    waits(&self.clusters, &waiting)
+                )
             } else {
                 format!(
-                    "of {} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
+                    "of {requested} requested, maxUnavailable allows {} to be unavailable; {} {} ready, {} of them being \
                      deleted (not available: {}), so {} may be updated; {}",
-                    count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
                     limits.max_unavailable,
                     counts.ready,
                     are(usize::try_from(counts.ready).unwrap_or(0)),
                     counts.can_be_unavailable,
-                    self.listed(&not_ready),
+                    listed(&self.clusters, &not_ready),
                     room.to_remove.max(0),
-                    self.waits(&waiting)
+                    waits(&self.clusters, &waiting)
                 )
             };
-            return ("maxUnavailable", text);
+            return Hold::new("maxUnavailable", text);
         }
         let blocked = targets(view, |binding| binding.state == BindingState::Scheduled);
         let text = format!(
-            "of {} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {}",
-            count(usize::try_from(counts.target).unwrap_or(0), "cluster"),
+            "of {requested} requested, maxSurge allows {} more with the resources; {} {} them already, so {} may be bound; {}",
             limits.max_surge,
             counts.can_be_ready,
             if counts.can_be_ready == 1 { "has" } else { "have" },
             room.to_add.max(0),
-            self.waits(&blocked)
+            waits(&self.clusters, &blocked)
         );
-        ("maxSurge", text)
-    }
-
-    fn waits(&self, targets: &[TargetId]) -> String {
-        waits(&self.clusters, targets)
-    }
-
-    fn listed(&self, targets: &[TargetId]) -> String {
-        listed(&self.clusters, targets)
+        Hold::new("maxSurge", text)
     }
 }
 

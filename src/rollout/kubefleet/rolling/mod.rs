@@ -42,14 +42,11 @@ pub struct RollingUpdate {
     rules: RuleSet,
     defects: KubeFleetBugs,
     config: RollingUpdateConfig,
-    period: SimDuration,
     clusters: Vec<MemberCluster>,
     /// Time of the last pass.
     last: SimTime,
     /// The bindings as the last pass saw them.
     sets: Option<CandidateSets>,
-    /// The places from which on the last pass blocked bindings to update and to bind. `None`: it blocked none.
-    blocked_from: [Option<u32>; 2],
 }
 
 impl RollingUpdate {
@@ -61,14 +58,12 @@ impl RollingUpdate {
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let period = period(&config);
-        Self { rules, defects, config, period, clusters, last: SimTime::ZERO, sets: None, blocked_from: [None; 2] }
+        Self { rules, defects, config, clusters, last: SimTime::ZERO, sets: None }
     }
 
     /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
     #[cfg(test)]
     pub(super) fn set_config(&mut self, config: RollingUpdateConfig) {
-        self.period = period(&config);
         self.config = config;
         self.sets = None;
     }
@@ -90,9 +85,9 @@ impl RollingUpdate {
             max_surge: resolve(&self.config.max_surge),
         }
     }
-}
 
-fn period(config: &RollingUpdateConfig) -> SimDuration {
-    let seconds = config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
-    SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
+    fn period(&self) -> SimDuration {
+        let seconds = self.config.unavailable_period_seconds.unwrap_or(PERIOD_SECONDS);
+        SimDuration::from_secs(u64::try_from(seconds).unwrap_or(0))
+    }
 }

@@ -13,7 +13,7 @@ use super::super::binding::BindingState;
 use super::super::control_loop::CLEAN_UP_WAIT;
 use super::super::{Binding, RuleSet};
 use super::RollingUpdate;
-use super::candidates::{BindingKind, CandidateSets, Candidates};
+use super::candidates::{BindingKind, CandidateSets};
 use super::view::{BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room};
 use crate::units::{SimDuration, SimTime};
 
@@ -36,36 +36,29 @@ impl RollingUpdate {
     /// or of the newest resource snapshot, looks at all.
     pub fn reconcile_changed(&mut self, now: SimTime, view: &RollingView, changed: &TargetSet) -> RollingDecision {
         self.last = now;
-        let sets = self.sets.take().and_then(|sets| sets.update(self, now, view, changed));
-        let sets = sets.unwrap_or_else(|| CandidateSets::new(self, now, view));
-        let (actions, status) = self.pass(now, view, &sets);
+        let sets = self.sets.take().and_then(|sets| sets.update(self, view, changed));
+        let sets = sets.unwrap_or_else(|| CandidateSets::new(self, view));
+        let decision = self.pass(view, &sets);
         #[cfg(test)]
         if view.bindings.places() <= SCANNED_MAX {
-            let scanned = self.pass(now, view, &super::candidates::Scan { update: self, now, view });
-            assert_eq!((&actions, &status), (&scanned.0, &scanned.1), "a pass over the sets decides as a plain scan");
+            let scanned = self.pass(view, &CandidateSets::new(self, view));
+            assert_eq!(decision, scanned, "a pass over the sets decides as a plain scan");
             assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }
-        (self.sets, self.blocked_from) = (Some(sets), status.blocked_from);
-        Pass { actions, wake_at: None, status }
+        self.sets = Some(sets);
+        decision
     }
 
     /// Clusters whose binding this pass, the last one, has blocked: all of them.
-    pub fn blocked(&self, pass: &RollingDecision, view: &RollingView) -> Vec<TargetId> {
-        let kinds =
-            pass.status.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
-        let places = self.sets.iter().zip([kinds]).flat_map(|(sets, kinds)| {
-            kinds.flat_map(move |(from, kind)| from.into_iter().flat_map(move |from| sets.from(kind, from)))
-        });
-        places.map(|place| view.bindings.target_at(place)).collect()
-    }
-
-    /// Whether the last pass has blocked a cluster's binding.
-    pub fn is_blocked(&self, target: TargetId, view: &RollingView) -> bool {
-        let mut kinds =
-            self.blocked_from.into_iter().zip([BindingKind::UpdateCandidate, BindingKind::BoundingCandidate]);
-        self.sets.as_ref().zip(view.bindings.place(target)).is_some_and(|(sets, place)| {
-            kinds.any(|(from, kind)| from.is_some_and(|from| from <= place) && sets.contains(kind, place))
-        })
+    pub fn blocked(&self, pass: &RollingStatus, view: &RollingView) -> Vec<TargetId> {
+        let kinds = [BindingKind::UpdateCandidate, BindingKind::BoundingCandidate];
+        let mut blocked = Vec::new();
+        for (kind, from) in kinds.into_iter().zip(pass.blocked_from) {
+            if let (Some(sets), Some(from)) = (&self.sets, from) {
+                blocked.extend(sets.from(kind, from).map(|place| view.bindings.target_at(place)));
+            }
+        }
+        blocked
     }
 
     /// [`RollingView::is_done`], at the time of the last pass.
@@ -73,52 +66,36 @@ impl RollingUpdate {
         self.sets.as_ref().map_or_else(|| view.is_done(), |sets| sets.count(BindingKind::Behind) == 0)
     }
 
-    pub(super) fn pass(
-        &self,
-        now: SimTime,
-        view: &RollingView,
-        candidates: &impl Candidates,
-    ) -> (Vec<RollingAction>, RollingStatus) {
-        let mut status = RollingStatus { apply_strategy: view.apply_strategy, ..RollingStatus::default() };
-        let mut actions = Vec::new();
-        if !view.active {
-            return (actions, status);
-        }
+    pub(super) fn pass(&self, view: &RollingView, candidates: &CandidateSets) -> RollingDecision {
+        let mut pass = Pass { actions: Vec::new(), wake_at: None, status: RollingStatus::default() };
         let others = candidates.from(BindingKind::OtherStrategy, 0);
-        status.patched = others.map(|place| view.bindings.target_at(place)).collect();
-        if !status.patched.is_empty() {
-            status.next = QueueRequest::RateLimited;
-            return (actions, status);
+        pass.status.patched = others.map(|place| view.bindings.target_at(place)).collect();
+        if !pass.status.patched.is_empty() {
+            pass.status.next = QueueRequest::RateLimited;
+            return pass;
         }
         match has_to_clean_up(view) {
             Err(error) => {
-                status.error = Some(error);
-                status.next = QueueRequest::Error;
+                pass.status.error = Some(error);
+                pass.status.next = QueueRequest::Error;
             }
-            Ok(true) => status.next = QueueRequest::After(CLEAN_UP_WAIT),
+            Ok(true) => pass.status.next = QueueRequest::After(CLEAN_UP_WAIT),
             Ok(false) => {
                 if let Some(latest) = view.latest_snapshot {
-                    actions = self.roll(now, view, candidates, latest, &mut status);
+                    self.roll(view, candidates, latest, &mut pass);
                 }
             }
         }
-        (actions, status)
+        pass
     }
 
-    fn roll(
-        &self,
-        now: SimTime,
-        view: &RollingView,
-        candidates: &impl Candidates,
-        latest: Revision,
-        status: &mut RollingStatus,
-    ) -> Vec<RollingAction> {
-        let mut actions = Vec::new();
+    fn roll(&self, view: &RollingView, candidates: &CandidateSets, latest: Revision, pass: &mut RollingDecision) {
+        let Pass { actions, status, .. } = pass;
         let count = |kind: BindingKind| candidates.count(kind) as i64;
         let target = |place: u32| view.bindings.target_at(place);
         let deploy = |place: u32| RollingAction::Deploy(target(place), latest);
         let counts = BindingCounts {
-            target: view.policy.count().map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
+            target: view.requested.map_or_else(|| count(BindingKind::SchedulerTargeted), i64::from),
             ready: count(BindingKind::Ready),
             can_be_unavailable: count(BindingKind::CanBeUnavailable),
             can_be_ready: count(BindingKind::CanBeReady),
@@ -131,7 +108,7 @@ impl RollingUpdate {
         let BindingCounts { bounding_candidates, remove_candidates, update_candidates, .. } = counts;
         if bounding_candidates + remove_candidates + update_candidates + counts.failed_update_candidates == 0 {
             status.restarted = candidates.from(BindingKind::LacksStart, 0).map(target).collect();
-            return actions;
+            return;
         }
         let limits = self.limits(counts.target);
         let room = Room {
@@ -155,25 +132,24 @@ impl RollingUpdate {
             *blocked_from = places.next();
             let blocked = blocked_from.iter().flat_map(|from| candidates.from(unmarked, *from));
             status.blocked.extend(blocked.map(target));
-            status.blocked_count += candidates.count(kind) - share as usize;
         }
         status.restarted = candidates.from(BindingKind::UpToDateBound, 0).map(target).collect();
-        let wait = candidates.first_ready_after().map(|time| time.since(now));
+        let wait = candidates.first_ready_after().map(|time| time.since(self.last));
         status.next = self.next(wait, wait.is_some() || candidates.count(BindingKind::NotReady) > 0);
-        actions
     }
 
     fn next(&self, wait: Option<SimDuration>, is_waiting: bool) -> QueueRequest {
-        let wait = match (self.rules, is_waiting) {
-            (_, false) => SimDuration::ZERO,
-            (RuleSet::Shipped, true) => wait.map_or(self.period, |wait| wait.min(self.period)),
+        let wait = match self.rules {
+            _ if !is_waiting => Some(SimDuration::ZERO),
+            RuleSet::Shipped => Some(wait.map_or(self.period(), |wait| wait.min(self.period()))),
             // "Only matters for resources whose availability cannot be tracked."
-            (RuleSet::Documented, true) => match wait {
-                Some(wait) => wait,
-                None => return QueueRequest::None,
-            },
+            RuleSet::Documented => wait,
         };
-        if wait.is_zero() { QueueRequest::RateLimited } else { QueueRequest::After(wait) }
+        match wait {
+            None => QueueRequest::None,
+            Some(wait) if wait.is_zero() => QueueRequest::RateLimited,
+            Some(wait) => QueueRequest::After(wait),
+        }
     }
 }
 
@@ -183,17 +159,15 @@ fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
         return Ok(false);
     }
     let mut live: BTreeMap<TargetId, &Binding> = BTreeMap::new();
-    let mut deleting: Vec<TargetId> = Vec::new();
-    for binding in view.bindings.iter() {
-        if binding.deleting {
-            deleting.push(binding.target);
-        } else if let Some(first) = live.insert(binding.target, binding) {
+    let (deleting, others): (Vec<&Binding>, Vec<&Binding>) = view.bindings.iter().partition(|binding| binding.deleting);
+    for binding in others {
+        if let Some(first) = live.insert(binding.target, binding) {
             let (first, second) = (first.name.clone(), binding.name.clone());
             return Err(RollingError::TwoBindings { first, second });
         }
     }
     let mut waits = false;
-    for binding in deleting.iter().filter_map(|target| live.get(target)) {
+    for binding in deleting.iter().filter_map(|old| live.get(&old.target)) {
         let was_bound = binding.state == BindingState::Unscheduled && binding.was_bound;
         if binding.state == BindingState::Bound || was_bound {
             return Err(RollingError::BoundAndDeleting(binding.name.clone()));

@@ -1,17 +1,14 @@
 //! A rolling update's view of its placement, and how its passes are stored.
 
 use super::super::super::{Pass, QueueRequest, Revision, TargetId};
-use super::super::binding::{ApplyStrategy, Binding, Bindings, Condition};
-use super::super::{BindingState, KubeFleetBugs, PlacementPolicy};
-use crate::units::SimTime;
+use super::super::binding::{ApplyStrategy, Binding, Bindings};
+use super::super::{BindingState, KubeFleetBugs};
 
-/// One placement in the hub cluster.
-#[derive(Clone, Debug, PartialEq)]
+/// One placement in the hub cluster, whose strategy is `RollingUpdate`.
+#[derive(Clone, Debug)]
 pub struct RollingView {
-    /// It exists, is not being deleted, and its strategy is `RollingUpdate`.
-    pub active: bool,
-    /// The number of clusters that it requests.
-    pub policy: PlacementPolicy,
+    /// The number of clusters that it requests. `None`: all that match.
+    pub requested: Option<u32>,
     /// Method of applying its resources.
     pub apply_strategy: ApplyStrategy,
     /// The newest version of its resources, if any.
@@ -80,13 +77,10 @@ pub struct RollingStatus {
     /// `staleBoundBindings`: clusters whose binding is blocked by the limits and whose RolloutStarted does not say so
     /// yet, updates before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists all).
     pub blocked: Vec<TargetId>,
-    /// Number of clusters whose binding is blocked by the limits.
-    pub blocked_count: usize,
     /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`, and
     /// `checkAndUpdateStaleBindingsStatus` where nothing is rolled).
     pub restarted: Vec<TargetId>,
-    pub(super) apply_strategy: ApplyStrategy,
-    /// The places from which on bindings to update and to bind are blocked.
+    /// The places from which on bindings to update and to bind are blocked. `None`: none is.
     pub(super) blocked_from: [Option<u32>; 2],
 }
 
@@ -116,19 +110,18 @@ impl RollingView {
     ///
     /// # Panics
     /// If the pass names a cluster without a binding.
-    pub fn store(&mut self, now: SimTime, pass: &RollingDecision) {
-        let status = &pass.status;
-        self.store_patched(status);
-        self.store_started(now, &status.blocked, false);
-        self.store_started(now, &status.restarted, true);
-        self.store_actions(now, &pass.actions);
+    pub fn store(&mut self, pass: &RollingDecision) {
+        self.store_patched(&pass.status.patched);
+        self.store_started(&pass.status.blocked, false);
+        self.store_started(&pass.status.restarted, true);
+        pass.actions.iter().for_each(|action| self.store_action(*action));
     }
 
     /// Stores only the placement's apply strategy in the bindings that a pass patches.
-    pub fn store_patched(&mut self, status: &RollingStatus) {
-        for target in &status.patched {
+    pub fn store_patched(&mut self, targets: &[TargetId]) {
+        for target in targets {
             for binding in self.bindings.of_mut(*target).filter(|binding| !binding.deleting) {
-                binding.apply_strategy = Some(status.apply_strategy);
+                binding.apply_strategy = Some(self.apply_strategy);
                 binding.generation += 1;
             }
         }
@@ -138,26 +131,21 @@ impl RollingView {
     ///
     /// # Panics
     /// If a cluster has no binding.
-    pub fn store_started(&mut self, now: SimTime, targets: &[TargetId], has_started: bool) {
+    pub fn store_started(&mut self, targets: &[TargetId], has_started: bool) {
         for target in targets {
-            self.bindings.decided(*target).set_rollout_started(now, has_started);
+            self.bindings.decided(*target).set_rollout_started(has_started);
         }
     }
 
-    /// Stores only what a pass rolls and deletes.
+    /// Stores only that a pass rolls or deletes a binding.
     ///
     /// # Panics
-    /// If a cluster has no binding.
-    pub fn store_actions(&mut self, now: SimTime, actions: &[RollingAction]) {
-        for action in actions {
-            match *action {
-                RollingAction::Deploy(target, revision) => {
-                    let binding = self.bindings.decided(target);
-                    let apply = binding.apply_strategy;
-                    binding.roll(now, revision, apply);
-                }
-                RollingAction::Delete(target) => self.bindings.decided(target).delete(),
-            }
+    /// If the cluster has no binding.
+    pub fn store_action(&mut self, action: RollingAction) {
+        let binding = self.bindings.decided(action.target());
+        match action {
+            RollingAction::Deploy(_, revision) => binding.roll(revision, binding.apply_strategy),
+            RollingAction::Delete(_) => binding.delete(),
         }
     }
 
@@ -180,16 +168,14 @@ impl RollingView {
 /// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition with only a higher observed generation counts as
 /// unchanged, because the old and the new object are compared in the wrong order.
 pub fn wakes(before: &Binding, after: &Binding, defects: KubeFleetBugs) -> bool {
-    let differs = |before: Option<Condition>, after: Option<Condition>| match (before, after) {
-        (None, None) => false,
-        (Some(before), Some(after)) => {
-            let (older, newer) = (before.observed_generation, after.observed_generation);
+    let [old, new] = [before, after].map(|binding| Some(binding.work).filter(|work| work.state.is_observed()));
+    let differs = match (old, new) {
+        (Some(old), Some(new)) => {
+            let (older, newer) = (old.generation, new.generation);
             let is_outdated = if defects.missed_wake_ups { newer < older } else { older < newer };
-            before.status != after.status || before.reason != after.reason || is_outdated
+            old.state != new.state || is_outdated
         }
-        _ => true,
+        _ => old != new,
     };
-    before.generation != after.generation
-        || differs(before.conditions.diff_reported, after.conditions.diff_reported)
-        || differs(before.conditions.available, after.conditions.available)
+    before.generation != after.generation || differs
 }

@@ -4,8 +4,10 @@
 //! `pkg/utils/condition/reason.go`. The recorded rollouts in `tests/conformance/closed-loop/kubefleet` contain those
 //! of runs and stages. Left out: messages that only repeat a reason, and the conditions of each cluster.
 
-use super::super::super::{ObjectCondition, TargetId};
-use super::run::{RunReason, RunStatus, StageReason, StageStatus};
+use itertools::Itertools;
+
+use super::super::super::ObjectCondition;
+use super::run::{ProgressCondition, RunReason, RunStatus, StageStatus};
 use super::{StagedUpdateRun, TaskTime};
 
 /// Clusters that the message of a stuck run names.
@@ -13,6 +15,9 @@ const STUCK_NAMED: usize = 3;
 
 /// The stage in which clusters that are no longer picked lose their resources.
 const DELETE_STAGE: &str = "kubernetes-fleet.io/deleteStage";
+
+/// The prefix of a stage's reasons.
+const STAGE: &str = "StageUpdating";
 
 impl StagedUpdateRun {
     /// The conditions that the run shows after its last pass.
@@ -26,56 +31,46 @@ impl StagedUpdateRun {
         }));
         for (index, stage) in run.stages.iter().enumerate() {
             let object = format!("{object}/{}", stage.name);
-            list.extend(stage_conditions(&object, stage, run));
+            list.extend(progress(&object, STAGE, stage.progressing, String::new(), run));
             list.extend(self.task_conditions(&object, index, stage));
         }
-        list.extend(stage_conditions(&format!("{object}/{DELETE_STAGE}"), &run.deletion, run));
-        if let Some(progressing) = run.progressing {
-            let (status, reason) = (format!("{:?}", progressing.status), format!("UpdateRun{:?}", progressing.reason));
-            let message = self.progressing(progressing.reason);
-            list.push(ObjectCondition::new(&object, "Progressing", &status, &reason, message));
-        }
-        list.extend(run.succeeded.map(|succeeded| {
-            let reason = if succeeded { "UpdateRunSucceeded" } else { "UpdateRunFailed" };
-            outcome(&object, "Succeeded", succeeded, reason, run)
-        }));
+        let object_of_deletion = format!("{object}/{DELETE_STAGE}");
+        list.extend(progress(&object_of_deletion, STAGE, run.deletion.progressing, String::new(), run));
+        list.extend(progress(&object, "UpdateRun", run.progressing, self.waits_for(), run));
         list
     }
 
     /// The tasks or the clusters that a run waits for.
-    fn progressing(&self, reason: RunReason) -> String {
+    fn waits_for(&self) -> String {
         let stage = self.run.stage(self.run.current_stage());
-        match reason {
-            RunReason::Waiting => {
+        match self.run.progressing.map(|progress| progress.reason) {
+            Some(RunReason::Waiting) => {
                 let tasks = if is_complete(stage) { "after-stage" } else { "before-stage" };
                 format!("The updateRun is waiting for {tasks} tasks in stage {} to complete", stage.name)
             }
-            RunReason::Stuck => format!(
-                "The updateRun is stuck waiting for {} cluster(s) in stage {} to finish updating, please check \
-                 placement status for potential errors",
-                self.stuck(&self.run.stuck),
-                stage.name
-            ),
+            Some(RunReason::Stuck) => {
+                let named = self.run.stuck.iter().take(STUCK_NAMED).map(|target| self.fixed.name(*target)).join(", ");
+                let more = if self.run.stuck.len() > STUCK_NAMED { "..." } else { "" };
+                format!(
+                    "The updateRun is stuck waiting for {named}{more} cluster(s) in stage {} to finish updating, \
+                     please check placement status for potential errors",
+                    stage.name
+                )
+            }
             _ => String::new(),
         }
-    }
-
-    fn stuck(&self, targets: &[TargetId]) -> String {
-        let named = targets.iter().take(STUCK_NAMED);
-        let names: Vec<&str> = named.map(|target| self.fixed.clusters[target.index()].name.as_str()).collect();
-        format!("{}{}", names.join(", "), if targets.len() > STUCK_NAMED { "..." } else { "" })
     }
 
     /// The tasks before and after a stage, once the run has come to them.
     fn task_conditions(&self, object: &str, index: usize, stage: &StageStatus) -> Vec<ObjectCondition> {
         let is_before = stage.approved_before
-            || stage.progressing.is_some_and(|it| it.reason == StageReason::Waiting && !is_complete(stage));
+            || stage.progressing.is_some_and(|it| it.reason == RunReason::Waiting && !is_complete(stage));
         let mut list = Vec::new();
         if is_before && self.fixed.needs_approval_before(index) {
             let name = self.approval_name(self.fixed.approval(index, TaskTime::Before));
             list.extend(approval(object, &name, stage.approved_before));
         }
-        let is_after = is_complete(stage) && stage.progressing.is_some_and(|it| it.reason != StageReason::Started);
+        let is_after = is_complete(stage) && stage.progressing.is_some_and(|it| it.reason != RunReason::Started);
         for (task, status) in self.fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && is_after {
                 let name = self.approval_name(self.fixed.approval(index, TaskTime::After));
@@ -108,11 +103,17 @@ fn outcome(object: &str, kind: &str, is_true: bool, reason: &str, run: &RunStatu
     ObjectCondition::new(object, kind, if is_true { "True" } else { "False" }, reason, failure)
 }
 
-fn stage_conditions(object: &str, stage: &StageStatus, run: &RunStatus) -> Vec<ObjectCondition> {
-    let Some(progressing) = stage.progressing else { return Vec::new() };
-    let reason = format!("StageUpdating{:?}", progressing.reason);
-    let status = format!("{:?}", progressing.status);
-    let mut list = vec![ObjectCondition::new(object, "Progressing", &status, &reason, "")];
-    list.extend(stage.succeeded.map(|succeeded| outcome(object, "Succeeded", succeeded, &reason, run)));
+/// Progressing, and Succeeded of what has ended.
+fn progress(
+    object: &str,
+    prefix: &str,
+    condition: Option<ProgressCondition>,
+    message: String,
+    run: &RunStatus,
+) -> Vec<ObjectCondition> {
+    let Some(progress) = condition else { return Vec::new() };
+    let (status, reason) = (progress.reason.status(), format!("{prefix}{:?}", progress.reason));
+    let mut list = vec![ObjectCondition::new(object, "Progressing", &format!("{status:?}"), &reason, message)];
+    list.extend(progress.outcome().map(|succeeded| outcome(object, "Succeeded", succeeded, &reason, run)));
     list
 }

@@ -2,19 +2,17 @@
 //!
 //! Follows `execution.go` and `stop.go` of `pkg/controllers/updaterun`.
 
-use super::super::super::{ApprovalId, QueueRequest};
-use super::super::binding::ConditionStatus;
-use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
-use super::super::duration::parse_duration;
-use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
-use super::initialize::{Collected, Stopped};
-use super::ledger::StageLedger;
-use super::run::{RetryError, RunError, RunReason, RunStatus, StageReason};
-use super::view::{StagedAction, StagedStatus, StagedView};
-use super::{Fixed, StageTask};
-use crate::units::{SimDuration, SimTime};
+use std::collections::BTreeMap;
 
-use ConditionStatus::{False, True, Unknown};
+use super::super::super::{ApprovalId, QueueRequest, TargetId};
+use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
+use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
+use super::initialize::Collected;
+use super::ledger::StageLedger;
+use super::run::{RunError, RunReason, RunStatus};
+use super::view::{StagedAction, StagedDecision, StagedView};
+use super::{Fixed, RunState, StageTask, TaskTime};
+use crate::units::{SimDuration, SimTime};
 
 /// A pass in progress.
 pub(super) struct RunPass<'a> {
@@ -26,37 +24,29 @@ pub(super) struct RunPass<'a> {
     /// The first cluster of the stage whose binding somebody else has changed.
     pub(super) preempted: Option<RunError>,
     pub(super) run: &'a mut RunStatus,
-    pub(super) actions: &'a mut Vec<StagedAction>,
-    pub(super) status: &'a mut StagedStatus,
+    pub(super) decision: &'a mut StagedDecision,
 }
 
 /// Failing clusters that the error of a pass names.
 const NAMED: usize = 10;
 
-/// The state of a started cluster.
-enum Update {
-    Done,
-    Failing,
-    Going,
-}
-
 impl RunPass<'_> {
     /// State `Run`.
-    pub(super) fn execute(&mut self) -> Result<(), Stopped> {
-        if !matches!(self.run.reason(), Some(RunReason::Waiting | RunReason::Stuck)) {
-            self.run.mark(self.now, True, RunReason::Progressing);
+    pub(super) fn execute(&mut self) -> Result<(), RunError> {
+        let reason = self.run.progressing.map(|progress| progress.reason);
+        if !matches!(reason, Some(RunReason::Waiting | RunReason::Stuck)) {
+            self.run.mark(self.now, RunReason::Progressing);
         }
         let index = self.run.current_stage();
-        self.status.stage = Some(index);
         if index == self.run.stages.len() {
-            return self.execute_delete_stage();
+            return self.execute_delete_stage(false);
         }
         let is_plain = self.fixed.rules == RuleSet::Shipped && self.fixed.kubefleet < KubeFleetVersion::Main;
         if self.run.stages[index].clusters.is_empty() && !is_plain {
             match self.fixed.rules {
                 RuleSet::Shipped => {
-                    self.run.stages[index].end(self.now, StageReason::SkippedNoClusters);
-                    self.status.next = QueueRequest::RateLimited;
+                    self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
+                    self.decision.status.next = QueueRequest::RateLimited;
                 }
                 // "Both tasks must be satisfied before advancing to the next stage."
                 RuleSet::Documented => self.complete_stage(index),
@@ -64,32 +54,29 @@ impl RunPass<'_> {
             return Ok(());
         }
         if !self.is_approved_before(index) {
-            self.run.stages[index].mark(self.now, False, StageReason::Waiting);
-            self.run.mark(self.now, False, RunReason::Waiting);
-            self.status.next = QueueRequest::After(STAGE_WAIT);
+            self.run.stages[index].mark(self.now, RunReason::Waiting);
+            self.run.mark(self.now, RunReason::Waiting);
+            self.decision.status.next = QueueRequest::After(STAGE_WAIT);
             return Ok(());
         }
         self.execute_stage(index)
     }
 
-    fn execute_stage(&mut self, index: usize) -> Result<(), Stopped> {
+    fn execute_stage(&mut self, index: usize) -> Result<(), RunError> {
         let total = self.run.stages[index].clusters.len();
-        let limit = self.fixed.max_concurrency(index, total).map_err(|source| {
-            let error = RunError::MaxConcurrency { stage: self.run.stages[index].name.clone(), source };
-            self.abort_stage(index, error)
-        })?;
+        let limit = self.fixed.limit(index, &self.run.stages[index]).map_err(|error| self.abort_stage(index, error))?;
         let keep_slots = self.update_clusters(index, Some(limit))?;
         if self.run.stages[index].finished() == total && keep_slots == 0 {
             self.complete_stage(index);
         } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }
 
     /// `executeUpdatingStage`: observes the clusters of a stage that may have changed and, with a limit, starts others
     /// in the order of the stage. Returns how many keep their slots for this pass although they are no longer updating.
-    fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, Stopped> {
+    fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, RunError> {
         let mut keep_slots = 0;
         for position in std::mem::take(&mut self.stage.looks) {
             keep_slots += i64::from(self.update_cluster(index, position, limit.is_some()));
@@ -104,19 +91,18 @@ impl RunPass<'_> {
         }
         let clusters = &self.run.stages[index].clusters;
         let target = |position: u32| clusters[position as usize].target;
-        self.stage.find_stuck(self.now, clusters);
-        self.run.stuck = self.stage.stuck.iter().map(target).collect();
+        self.run.stuck = self.stage.stuck(self.now).into_iter().map(target).collect();
         let failing: Vec<String> =
             self.stage.failing.iter().take(NAMED).map(|position| self.fixed.name(target(position))).collect();
         if !self.run.stuck.is_empty() {
-            self.run.mark(self.now, False, RunReason::Stuck);
-        } else if self.view.state != super::RunState::Stop {
-            self.run.mark(self.now, True, RunReason::Progressing);
+            self.run.mark(self.now, RunReason::Stuck);
+        } else if self.view.state != RunState::Stop {
+            self.run.mark(self.now, RunReason::Progressing);
         }
         if let Some(error) = self.preempted.take() {
             return Err(self.abort_stage(index, error));
         }
-        if failing.is_empty() { Ok(keep_slots) } else { Err(Stopped::Retry(RetryError::ClusterUpdate(failing))) }
+        if failing.is_empty() { Ok(keep_slots) } else { Err(RunError::ClusterUpdate(failing)) }
     }
 
     /// Observes a cluster, or starts it. True: it keeps its slot for this pass although it is no longer updating.
@@ -126,64 +112,56 @@ impl RunPass<'_> {
         let binding = selected.or_else(|| self.view.bindings.get(before.target));
         let binding = binding.expect("the check at the start found a binding for every cluster of a stage");
         let mut cluster = before;
-        let update = match before.started {
+        let is_observed = match before.started {
             None if !may_start => return false,
+            None => !self.starts(binding),
             Some(_) if may_start && self.run.is_preempted(binding) => {
                 cluster.succeeded = Some(false);
                 let (cluster, stage) = (self.fixed.name(before.target), self.run.stages[index].name.clone());
                 self.preempted.get_or_insert(RunError::Preempted { cluster, stage });
-                Update::Going
+                false
             }
-            Some(_) => self.result(binding),
-            None => self.start(binding),
+            Some(_) => true,
         };
-        if matches!(update, Update::Done) {
+        // `checkClusterUpdateResult`.
+        let is_done = is_observed && binding.has_succeeded();
+        let is_failing = is_observed && !is_done && self.fixed.is_failing(binding);
+        if is_done {
             cluster.succeeded = Some(true);
         }
         // A cluster that counts as failed before it starts does not start.
-        if before.started.is_none() && !matches!(update, Update::Failing) {
+        if before.started.is_none() && !is_failing {
             cluster.started = Some(stored(self.now));
-            self.run.stages[index].mark(self.now, True, StageReason::Started);
+            self.run.stages[index].mark(self.now, RunReason::Started);
         }
         self.run.stages[index].set(position as usize, cluster);
-        self.stage.note(position, before, cluster, matches!(update, Update::Failing));
-        cluster.succeeded == Some(false) || before.started.is_none() && cluster.succeeded == Some(true)
+        self.stage.note(position, before, cluster, is_failing);
+        cluster.succeeded == Some(false) || before.started.is_none() && is_done
     }
 
-    /// Rolls the binding of a cluster that starts, unless it has what the run rolls out.
-    fn start(&mut self, binding: &Binding) -> Update {
+    /// Rolls the binding of a cluster that starts. False: it has what the run rolls out.
+    fn starts(&mut self, binding: &Binding) -> bool {
         if !self.run.is_in_sync(binding) {
             let snapshot = self.run.snapshot.expect("an initialized run has a snapshot");
-            self.actions.push(StagedAction::Deploy(binding.target, snapshot));
+            self.decision.actions.push(StagedAction::Deploy(binding.target, snapshot));
         } else if !binding.has_started() {
-            self.status.restarted.push(binding.target);
+            self.decision.status.restarted.push(binding.target);
         } else {
-            return self.result(binding);
+            return false;
         }
-        Update::Going
+        true
     }
 
-    /// `checkClusterUpdateResult`.
-    fn result(&self, binding: &Binding) -> Update {
-        if binding.has_succeeded() {
-            Update::Done
-        } else if binding.has_failed(self.fixed.defects) || binding.has_diff_failed() {
-            Update::Failing
-        } else {
-            Update::Going
-        }
-    }
-
-    fn abort_stage(&mut self, index: usize, error: RunError) -> Stopped {
-        self.run.stages[index].end(self.now, StageReason::Failed);
-        Stopped::Aborted(error)
+    fn abort_stage(&mut self, index: usize, error: RunError) -> RunError {
+        self.run.stages[index].mark(self.now, RunReason::Failed);
+        error
     }
 
     /// All clusters of the stage are done; continues with the tasks after it (`handleStageCompletion`,
     /// `checkAfterStageTasksStatus`).
     fn complete_stage(&mut self, index: usize) {
-        self.run.mark(self.now, False, RunReason::Waiting);
-        self.run.stages[index].mark(self.now, False, StageReason::Waiting);
+        self.run.mark(self.now, RunReason::Waiting);
+        self.run.stages[index].mark(self.now, RunReason::Waiting);
         let tasks = &self.fixed.config(index).after_stage_tasks;
         let (mut is_passed, mut wait) = (true, None);
         for (position, task) in tasks.iter().enumerate() {
@@ -197,19 +175,18 @@ impl RunPass<'_> {
             }
         }
         if is_passed {
-            self.run.mark(self.now, True, RunReason::Progressing);
-            self.run.stages[index].end(self.now, StageReason::Succeeded);
-            self.status.next = QueueRequest::RateLimited;
+            self.run.mark(self.now, RunReason::Progressing);
+            self.run.stages[index].mark(self.now, RunReason::Succeeded);
+            self.decision.status.next = QueueRequest::RateLimited;
         } else {
-            self.status.next = QueueRequest::After(wait.unwrap_or(STAGE_WAIT));
+            self.decision.status.next = QueueRequest::After(wait.unwrap_or(STAGE_WAIT));
         }
     }
 
     /// The rest of a wait that started when the stage's Progressing condition last changed its status.
     fn remaining_wait(&self, index: usize, task: &StageTask) -> Option<SimDuration> {
         let since = self.run.stages[index].progressing.expect("a completed stage was in progress").since;
-        let wait = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
-        let remaining = (since + wait).saturating_since(self.now);
+        let remaining = (since + task.wait()).saturating_since(self.now);
         (!remaining.is_zero()).then_some(remaining)
     }
 
@@ -217,14 +194,14 @@ impl RunPass<'_> {
         if self.run.stages[index].approved_before || !self.fixed.needs_approval_before(index) {
             return true;
         }
-        let approved = self.ask(self.fixed.approval(index, super::TaskTime::Before));
+        let approved = self.ask(self.fixed.approval(index, TaskTime::Before));
         self.run.stages[index].approved_before = approved;
         approved
     }
 
     fn is_approved_after(&mut self, index: usize, position: usize) -> bool {
         let approved = self.run.stages[index].after_tasks[position].approved
-            || self.ask(self.fixed.approval(index, super::TaskTime::After));
+            || self.ask(self.fixed.approval(index, TaskTime::After));
         self.run.stages[index].after_tasks[position].approved = approved;
         approved
     }
@@ -235,93 +212,74 @@ impl RunPass<'_> {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
             // Another task of the same name may have created it in this pass.
-            if !self.actions.contains(&action) {
-                self.actions.push(action);
+            if !self.decision.actions.contains(&action) {
+                self.decision.actions.push(action);
             }
             return false;
         };
-        if request.approved && !request.accepted && !self.status.accepted.contains(&approval) {
-            self.status.accepted.push(approval);
+        if request.approved && !request.accepted && !self.decision.status.accepted.contains(&approval) {
+            self.decision.status.accepted.push(approval);
         }
         request.approved || request.accepted
     }
 
-    /// Deletes all bindings together; done when none is left.
-    fn execute_delete_stage(&mut self) -> Result<(), Stopped> {
-        self.run.deletion.mark(self.now, True, StageReason::Started);
-        self.follow_deletions(true)?;
-        if self.collected.to_delete.is_empty() {
-            self.run.deletion.end(self.now, StageReason::Succeeded);
-            self.run.end(self.now, RunReason::Succeeded);
-        } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
-        }
-        Ok(())
-    }
-
-    /// Marks clusters whose bindings are gone, and deletes the rest if it `may_delete`. Returns whether any deletion
-    /// is in progress.
-    fn follow_deletions(&mut self, may_delete: bool) -> Result<bool, Stopped> {
-        let mut binding_of = vec![None; self.fixed.clusters.len()];
-        for binding in &self.collected.to_delete {
-            binding_of[binding.target.index()] = Some(*binding);
-        }
+    /// Deletes all bindings together, unless the run `is_stopped`; done when none is left.
+    fn execute_delete_stage(&mut self, is_stopped: bool) -> Result<(), RunError> {
+        self.run.deletion.mark(self.now, if is_stopped { RunReason::Stopping } else { RunReason::Started });
+        let binding_of: BTreeMap<TargetId, &Binding> =
+            self.collected.to_delete.iter().map(|binding| (binding.target, *binding)).collect();
         let mut is_deleting = false;
         for position in 0..self.run.deletion.clusters.len() {
             let mut cluster = self.run.deletion.clusters[position];
             let target = cluster.target;
-            match binding_of[target.index()] {
+            match binding_of.get(&target) {
                 None => {
                     cluster.started.get_or_insert(stored(self.now));
                     cluster.succeeded = Some(true);
                 }
                 Some(binding) if cluster.succeeded == Some(true) || cluster.started.is_some() && !binding.deleting => {
-                    self.run.deletion.end(self.now, StageReason::Failed);
-                    return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)).into());
+                    self.run.deletion.mark(self.now, RunReason::Failed);
+                    return Err(RunError::DeletedBindingIsBack(self.fixed.name(target)));
                 }
                 Some(_) if cluster.started.is_some() => is_deleting = true,
-                Some(_) if may_delete => {
+                Some(_) if !is_stopped => {
                     cluster.started = Some(stored(self.now));
-                    self.actions.push(StagedAction::Delete(target));
-                    is_deleting = true;
+                    self.decision.actions.push(StagedAction::Delete(target));
                 }
                 Some(_) => {}
             }
             self.run.deletion.set(position, cluster);
         }
-        Ok(is_deleting)
-    }
-
-    /// State `Stop`: starts nothing, and observes the updates in progress.
-    pub(super) fn stop(&mut self) -> Result<(), Stopped> {
-        self.run.mark(self.now, Unknown, RunReason::Stopping);
-        let index = self.run.current_stage();
-        self.status.stage = Some(index);
-        if index == self.run.stages.len() {
-            return self.stop_delete_stage();
+        if is_stopped && !is_deleting {
+            self.run.deletion.mark(self.now, RunReason::Stopped);
         }
-        // For a waiting stage this moves the start of its wait.
-        self.run.stages[index].mark(self.now, Unknown, StageReason::Stopping);
-        self.update_clusters(index, None)?;
-        if self.run.stages[index].in_progress() == 0 {
-            self.run.stages[index].mark(self.now, False, StageReason::Stopped);
-            self.run.mark(self.now, False, RunReason::Stopped);
+        // Also a run that is stopped waits for the bindings that still have to be deleted.
+        if !self.collected.to_delete.is_empty() {
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+        } else if is_stopped {
+            self.run.mark(self.now, RunReason::Stopped);
         } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+            self.run.deletion.mark(self.now, RunReason::Succeeded);
+            self.run.mark(self.now, RunReason::Succeeded);
         }
         Ok(())
     }
 
-    fn stop_delete_stage(&mut self) -> Result<(), Stopped> {
-        self.run.deletion.mark(self.now, Unknown, StageReason::Stopping);
-        if !self.follow_deletions(false)? {
-            self.run.deletion.mark(self.now, False, StageReason::Stopped);
+    /// State `Stop`: starts nothing, and observes the updates in progress.
+    pub(super) fn stop(&mut self) -> Result<(), RunError> {
+        self.run.mark(self.now, RunReason::Stopping);
+        let index = self.run.current_stage();
+        if index == self.run.stages.len() {
+            return self.execute_delete_stage(true);
         }
-        // Bindings that still have to be deleted prevent the run from being stopped.
-        if self.collected.to_delete.is_empty() {
-            self.run.mark(self.now, False, RunReason::Stopped);
+        // For a waiting stage this moves the start of its wait.
+        self.run.stages[index].mark(self.now, RunReason::Stopping);
+        self.update_clusters(index, None)?;
+        if self.run.stages[index].in_progress() == 0 {
+            self.run.stages[index].mark(self.now, RunReason::Stopped);
+            self.run.mark(self.now, RunReason::Stopped);
         } else {
-            self.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
+            self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
         }
         Ok(())
     }

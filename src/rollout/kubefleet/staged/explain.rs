@@ -1,20 +1,12 @@
 //! Explains a strategy for a fleet before a rollout: stages, limits and tasks in numbers, and warnings.
 
-use std::collections::BTreeSet;
-
 use super::super::super::text::{NAMED, count};
-use super::super::{MemberCluster, RuleSet, ScaledValueError, by_name};
-use super::initialize::max_concurrency;
-use super::stages::StagePlan;
-use super::{RunError, RunSpec, RunState, StageConfig, StageTask, StrategySpec};
+use super::super::{KubeFleetBugs, MemberCluster, RuleSet};
+use super::{RunError, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
 
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StagedExplanation {
-    /// The rule set.
-    pub rules: RuleSet,
-    /// Clusters in all.
-    pub clusters: usize,
     /// In the order in which they are updated.
     pub stages: Vec<StageExplanation>,
     /// Surprising effects of settings, one sentence each.
@@ -28,8 +20,8 @@ pub struct StageExplanation {
     pub name: String,
     /// Its clusters.
     pub count: usize,
-    /// Number of clusters updated concurrently. An error fails the run when it reaches the stage.
-    pub max_concurrency: Result<i64, ScaledValueError>,
+    /// Number of clusters updated concurrently; 0 for a value that admission rejects.
+    pub max_concurrency: i64,
     /// The names of its first clusters, in the order in which they are updated.
     pub first: Vec<String>,
     /// Tasks before it starts, e.g. `Approval`.
@@ -38,39 +30,37 @@ pub struct StageExplanation {
     pub after_tasks: Vec<String>,
 }
 
-/// Applies `strategy` to all `clusters` that have not left, like a run with `spec` whose placement has picked them
-/// all. Sets defaults.
+/// Applies `strategy` to these clusters, like a run whose placement has picked them all. Sets defaults.
 ///
 /// # Errors
 /// Why the run could not be initialized.
 pub fn explain(
     strategy: &StrategySpec,
-    spec: &RunSpec,
     rules: RuleSet,
-    clusters: &[MemberCluster],
+    clusters: Vec<MemberCluster>,
 ) -> Result<StagedExplanation, RunError> {
-    let strategy = strategy.clone().with_defaults();
-    let by_name = by_name(clusters, |cluster| &cluster.name);
-    let selected: Vec<bool> = clusters.iter().map(|cluster| !cluster.left).collect();
-    let plan = StagePlan::new(&strategy, rules, clusters, &by_name);
-    let members = plan.assign(&strategy, clusters, &by_name, &selected)?;
-    let stage = |(config, targets): (&StageConfig, &Vec<super::super::super::TargetId>)| StageExplanation {
-        name: config.name.clone(),
-        count: targets.len(),
-        max_concurrency: max_concurrency(rules, config, targets.len()),
-        first: targets.iter().take(NAMED).map(|target| clusters[target.index()].name.clone()).collect(),
-        before_tasks: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
-        after_tasks: tasks(&config.after_stage_tasks),
+    let (name, newest, strategy) = (String::new(), String::new(), Some(strategy.clone().with_defaults()));
+    let run = StagedUpdateRun::new(name, newest, strategy, rules, KubeFleetBugs::of(rules), clusters);
+    let stage = |(index, targets): (usize, Vec<super::super::super::TargetId>)| {
+        let config = run.fixed.config(index);
+        StageExplanation {
+            name: config.name.clone(),
+            count: targets.len(),
+            max_concurrency: run.fixed.max_concurrency(index, targets.len()).unwrap_or(0),
+            first: targets.iter().take(NAMED).map(|target| run.fixed.name(*target)).collect(),
+            before_tasks: if rules == RuleSet::Shipped { tasks(&config.before_stage_tasks) } else { Vec::new() },
+            after_tasks: tasks(&config.after_stage_tasks),
+        }
     };
-    let stages: Vec<StageExplanation> = strategy.stages.iter().zip(&members).map(stage).collect();
-    let mut found = StagedExplanation {
-        rules,
-        clusters: selected.iter().filter(|selected| **selected).count(),
-        stages,
-        warnings: Vec::new(),
+    let stages: Vec<StageExplanation> = run.fixed.assign(|_| true)?.into_iter().enumerate().map(stage).collect();
+    let warnings = if run.clusters().is_empty() {
+        vec!["there is no cluster: the run cannot be initialized".to_owned()]
+    } else {
+        let is_twice = |index: usize| stages[..index].iter().any(|before| before.name == stages[index].name);
+        let of_stage = |(index, stage)| warnings(stage, run.fixed.config(index), is_twice(index), rules);
+        stages.iter().enumerate().flat_map(of_stage).collect()
     };
-    found.warnings = warnings(&strategy, spec, &found);
-    Ok(found)
+    Ok(StagedExplanation { stages, warnings })
 }
 
 fn tasks(tasks: &[StageTask]) -> Vec<String> {
@@ -81,56 +71,36 @@ fn tasks(tasks: &[StageTask]) -> Vec<String> {
     tasks.iter().map(text).collect()
 }
 
-fn warnings(strategy: &StrategySpec, spec: &RunSpec, found: &StagedExplanation) -> Vec<String> {
+fn warnings(stage: &StageExplanation, config: &StageConfig, is_twice: bool, rules: RuleSet) -> Vec<String> {
     let mut warnings = Vec::new();
-    if found.clusters == 0 {
-        return vec!["there is no cluster: the run cannot be initialized".to_owned()];
+    let title = format!("stage `{}`", stage.name);
+    if is_twice {
+        warnings.push(format!("{title} appears twice: an approval of the first also counts for the second"));
     }
-    if found.rules == RuleSet::Shipped && spec.state.unwrap_or_default() != RunState::Run {
-        let state = spec.state.unwrap_or_default();
-        warnings.push(format!("the run's state is {state:?}: it updates nothing until it is Run"));
+    if stage.count == 0 {
+        warnings.push(match (&config.label_selector, rules) {
+            (None, _) => {
+                format!("{title} has no labelSelector and therefore selects no cluster; `{{}}` selects all")
+            }
+            (Some(_), RuleSet::Shipped) => format!("{title} selects no cluster; its tasks are skipped"),
+            (Some(_), RuleSet::Documented) => format!("{title} selects no cluster"),
+        });
+        return warnings;
     }
-    let mut names = BTreeSet::new();
-    for (stage, config) in found.stages.iter().zip(&strategy.stages) {
-        let title = format!("stage `{}`", stage.name);
-        if !names.insert(&stage.name) {
-            warnings.push(format!("{title} appears twice: an approval of the first also counts for the second"));
+    if stage.max_concurrency >= stage.count as i64 && stage.count > 1 {
+        warnings.push(format!(
+            "maxConcurrency of {title} is the whole stage: {} are updated simultaneously",
+            count(stage.count, "cluster")
+        ));
+    }
+    if rules == RuleSet::Documented {
+        if config.max_concurrency.as_ref().is_some_and(|limit| *limit != 1.into()) {
+            warnings.push(format!(
+                "maxConcurrency of {title} has no effect: as documented clusters are updated one at a time"
+            ));
         }
-        if stage.count == 0 {
-            warnings.push(match (&config.label_selector, found.rules) {
-                (None, _) => {
-                    format!("{title} has no labelSelector and therefore selects no cluster; `{{}}` selects all")
-                }
-                (Some(_), RuleSet::Shipped) => format!("{title} selects no cluster; its tasks are skipped"),
-                (Some(_), RuleSet::Documented) => format!("{title} selects no cluster"),
-            });
-            continue;
-        }
-        match &stage.max_concurrency {
-            Err(error) => {
-                warnings.push(format!("maxConcurrency of {title}: {error}; the run fails when it reaches the stage"));
-            }
-            Ok(limit) if *limit < 0 => {
-                warnings.push(format!("maxConcurrency of {title} is {limit}: no cluster ever starts"));
-            }
-            Ok(limit) if *limit >= stage.count as i64 && stage.count > 1 => {
-                warnings.push(format!(
-                    "maxConcurrency of {title} is the whole stage: {} are updated simultaneously",
-                    count(stage.count, "cluster")
-                ));
-            }
-            Ok(_) => {}
-        }
-        if found.rules == RuleSet::Documented {
-            let is_set = config.max_concurrency.as_ref().is_some_and(|limit| *limit != 1.into());
-            if is_set {
-                warnings.push(format!(
-                    "maxConcurrency of {title} has no effect: as documented clusters are updated one at a time"
-                ));
-            }
-            if !config.before_stage_tasks.is_empty() {
-                warnings.push(format!("beforeStageTasks of {title} have no effect: as documented stages have none"));
-            }
+        if !config.before_stage_tasks.is_empty() {
+            warnings.push(format!("beforeStageTasks of {title} have no effect: as documented stages have none"));
         }
     }
     warnings
@@ -150,10 +120,9 @@ mod tests {
         rings.enumerate().map(cluster).collect()
     }
 
-    fn explained(yaml: &str, rules: RuleSet, state: RunState) -> Result<StagedExplanation, RunError> {
-        let spec = RunSpec { state: Some(state), ..RunSpec::default() };
+    fn explained(yaml: &str, rules: RuleSet) -> Result<StagedExplanation, RunError> {
         let strategy = serde_saphyr::from_str(yaml).expect(yaml);
-        explain(&strategy, &spec, rules, &clusters(&[("0", 2), ("1", 10)]))
+        explain(&strategy, rules, clusters(&[("0", 2), ("1", 10)]))
     }
 
     const YAML: &str = "stages: [
@@ -163,23 +132,22 @@ mod tests {
 
     #[test]
     fn a_strategy_is_explained_in_numbers() {
-        let found = explained(YAML, RuleSet::Shipped, RunState::Run).expect("it is valid");
+        let found = explained(YAML, RuleSet::Shipped).expect("it is valid");
         assert_eq!(found.warnings, Vec::<String>::new());
         let [canary, rest] = &found.stages[..] else { panic!("two stages") };
-        assert_eq!((canary.count, &canary.max_concurrency), (2, &Ok(1)), "the default");
+        assert_eq!((canary.count, canary.max_concurrency), (2, 1), "the default");
         assert_eq!(canary.after_tasks, ["TimedWait 1h"]);
-        assert_eq!((rest.count, &rest.max_concurrency), (10, &Ok(2)), "25 % of 10, rounded down");
+        assert_eq!((rest.count, rest.max_concurrency), (10, 2), "25 % of 10, rounded down");
         assert_eq!(rest.first, ["m11", "m10", "m09"], "by the label, smallest first");
         assert_eq!(rest.before_tasks, ["Approval"]);
     }
 
     #[test]
     fn surprising_settings_produce_warnings() {
-        let cases: [(&str, RuleSet, RunState, &[&str]); 4] = [
+        let cases: [(&str, RuleSet, &[&str]); 4] = [
             (
                 YAML,
                 RuleSet::Documented,
-                RunState::Initialize,
                 &[
                     "maxConcurrency of stage `rest` has no effect: as documented clusters are updated one at a time",
                     "beforeStageTasks of stage `rest` have no effect: as documented stages have none",
@@ -188,44 +156,30 @@ mod tests {
             (
                 "stages: [{name: all, labelSelector: {}, maxConcurrency: 100%}]",
                 RuleSet::Shipped,
-                RunState::Initialize,
-                &[
-                    "the run's state is Initialize: it updates nothing until it is Run",
-                    "maxConcurrency of stage `all` is the whole stage: 12 clusters are updated simultaneously",
-                ],
+                &["maxConcurrency of stage `all` is the whole stage: 12 clusters are updated simultaneously"],
             ),
             (
                 "stages: [{name: no, labelSelector: {matchLabels: {ring: '9'}}}, {name: none}, {name: all, labelSelector: {}}]",
                 RuleSet::Shipped,
-                RunState::Run,
                 &[
                     "stage `no` selects no cluster; its tasks are skipped",
                     "stage `none` has no labelSelector and therefore selects no cluster; `{}` selects all",
                 ],
             ),
             (
-                "stages: [{name: a, labelSelector: {matchLabels: {ring: '0'}}}, {name: a, maxConcurrency: '5', labelSelector: {matchLabels: {ring: '1'}}}]",
+                "stages: [{name: a, labelSelector: {matchLabels: {ring: '0'}}}, {name: a, maxConcurrency: 5, labelSelector: {matchLabels: {ring: '1'}}}]",
                 RuleSet::Shipped,
-                RunState::Run,
-                &[
-                    "stage `a` appears twice: an approval of the first also counts for the second",
-                    "maxConcurrency of stage `a`: `5` is not a percentage; write e.g. `10` or `10%`; the run fails \
-                     when it reaches the stage",
-                ],
+                &["stage `a` appears twice: an approval of the first also counts for the second"],
             ),
         ];
-        for (yaml, rules, state, warnings) in cases {
-            assert_eq!(explained(yaml, rules, state).expect(yaml).warnings, warnings, "{yaml}, {rules:?}");
+        for (yaml, rules, warnings) in cases {
+            assert_eq!(explained(yaml, rules).expect(yaml).warnings, warnings, "{yaml}, {rules:?}");
         }
     }
 
     #[test]
     fn a_run_that_cannot_be_initialized_has_a_reason() {
-        let error = explained(
-            "stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]",
-            RuleSet::Shipped,
-            RunState::Run,
-        );
+        let error = explained("stages: [{name: a, labelSelector: {matchLabels: {ring: '1'}}}]", RuleSet::Shipped);
         let expected = RunError::ClustersNotInAnyStage { total: 2, first: vec!["m00".to_owned(), "m01".to_owned()] };
         assert_eq!(error, Err(expected));
     }

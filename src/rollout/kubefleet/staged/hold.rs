@@ -5,11 +5,10 @@
 use super::super::super::text::are;
 use super::super::super::{ApprovalId, Hold, TargetId};
 use super::super::duration::format_duration;
-use super::super::duration::parse_duration;
 use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
-use super::view::{StagedAction, StagedStatus, StagedView};
+use super::view::{StagedAction, StagedDecision, StagedStatus, StagedView};
 use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
 use crate::units::SimTime;
 
@@ -18,9 +17,9 @@ impl StagedUpdateRun {
     /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
     pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         let mut run = self.run.clone();
-        let (actions, status) = self.pass(&mut run, self.last, view, None);
-        if run.succeeded == Some(true) {
-            return lost(self, &run, view);
+        let StagedDecision { actions, status, .. } = self.pass(&mut run, view, None);
+        if run.succeeded() == Some(true) {
+            return self.lost(&run, view);
         }
         if let Some(error) = &run.failure {
             let waiting = unfinished(&run);
@@ -37,8 +36,7 @@ impl StagedUpdateRun {
         if moves || goes_on || !status.restarted.is_empty() {
             return None;
         }
-        let (rule, explanation) = StalledRun { scheduler: self, view, run: &run, status: &status }.reason();
-        Some(Hold::new(rule, explanation))
+        Some(self.reason(view, &run, &status))
     }
 
     /// The end of a timed wait that goes on while this approval is waited for.
@@ -54,16 +52,91 @@ impl StagedUpdateRun {
     fn listed(&self, targets: &[TargetId], verb: &str) -> String {
         format!("{} {verb}", listed(&self.fixed.clusters, targets))
     }
-}
 
-/// A run that has succeeded observes nothing any more, not even clusters that fail later.
-fn lost(scheduler: &StagedUpdateRun, run: &RunStatus, view: &StagedView) -> Option<Hold> {
-    let clusters = run.stages.iter().flat_map(|stage| &stage.clusters).map(|cluster| cluster.target);
-    let is_lost = |target: &TargetId| view.bindings.get(*target).is_some_and(|binding| !binding.has_succeeded());
-    let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
-    let verb = if lost.len() == 1 { "was available and no longer is" } else { "were available and no longer are" };
-    (!lost.is_empty())
-        .then(|| Hold::new("Available", format!("the run has succeeded; {}", scheduler.listed(&lost, verb))))
+    /// A run that has succeeded observes nothing any more, not even clusters that fail later.
+    fn lost(&self, run: &RunStatus, view: &StagedView) -> Option<Hold> {
+        let clusters = run.stages.iter().flat_map(|stage| &stage.clusters).map(|cluster| cluster.target);
+        let is_lost = |target: &TargetId| view.bindings.get(*target).is_some_and(|binding| !binding.has_succeeded());
+        let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
+        let verb = if lost.len() == 1 { "was available and no longer is" } else { "were available and no longer are" };
+        let text = format!("the run has succeeded; {}", self.listed(&lost, verb));
+        (!lost.is_empty()).then(|| Hold::new("Available", text))
+    }
+
+    fn reason(&self, view: &StagedView, run: &RunStatus, status: &StagedStatus) -> Hold {
+        let waiting = unfinished(run);
+        let rest = waits(&self.fixed.clusters, &waiting);
+        match view.state {
+            RunState::Initialize if self.fixed.rules == RuleSet::Shipped => {
+                return Hold::new("state", format!("the run is initialized and its state is not Run; {rest}"));
+            }
+            RunState::Stop => return Hold::new("state", format!("the state of the run is Stop; {rest}")),
+            _ => {}
+        }
+        let index = run.current_stage();
+        if index == run.stages.len() {
+            return Hold::new("deletionStage", format!("waiting for the deletion of their bindings: {rest}"));
+        }
+        let stage = &run.stages[index];
+        if stage.updating().next().is_none() && stage.finished() < stage.clusters.len() && !stage.approved_before {
+            let error = status.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
+            if self.fixed.needs_approval_before(index) {
+                let name = self.approval_name(self.fixed.approval(index, TaskTime::Before));
+                return Hold::new("beforeStageTasks", format!("`{name}` is not approved; {rest}"));
+            }
+            return Hold::new("stages", format!("no cluster of stage `{}` can start; {rest}{error}", stage.name));
+        }
+        if stage.finished() == stage.clusters.len() {
+            return Hold::new("afterStageTasks", format!("{}; {rest}", self.tasks(index, stage)));
+        }
+        self.updating(view, run, index)
+    }
+
+    fn tasks(&self, index: usize, stage: &StageStatus) -> String {
+        let fixed = &self.fixed;
+        let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
+        for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
+            if task.kind == "Approval" && !status.approved {
+                let name = self.approval_name(fixed.approval(index, TaskTime::After));
+                texts.push(format!("`{name}` is not approved"));
+            }
+            if task.kind == "TimedWait"
+                && let Some(end) = wait_ends(stage, task).filter(|end| *end > self.last)
+            {
+                texts.push(format!("a TimedWait of {} ends at {end}", format_duration(task.wait())));
+            }
+        }
+        texts.join(", ")
+    }
+
+    fn updating(&self, view: &StagedView, run: &RunStatus, index: usize) -> Hold {
+        let stage = &run.stages[index];
+        let clusters = &self.fixed.clusters;
+        let going: Vec<TargetId> = stage.updating().map(|cluster| cluster.target).collect();
+        let not_started = |cluster: &&super::ClusterStatus| cluster.started.is_none();
+        let next: Vec<TargetId> = stage.clusters.iter().filter(not_started).map(|cluster| cluster.target).collect();
+        let is_failing = |target: &TargetId| view.bindings.get(*target).is_some_and(|of| self.fixed.is_failing(of));
+        let failing: Vec<TargetId> = going.iter().copied().filter(is_failing).collect();
+        let limit = self.fixed.max_concurrency(index, stage.clusters.len()).unwrap_or(0);
+        let mut here = format!("in stage `{}`, {} {} updating", stage.name, listed(clusters, &going), are(going.len()));
+        if !failing.is_empty() {
+            here += &format!(" (counting as failed, and retried indefinitely: {})", names(clusters, &failing));
+        }
+        if !run.stuck.is_empty() {
+            here += &format!(" (for more than 5m: {})", names(clusters, &run.stuck));
+        }
+        if !next.is_empty() {
+            here += &format!(", and maxConcurrency allows {limit}; {}", waits(clusters, &next));
+            return Hold::new("maxConcurrency", here);
+        }
+        let later: Vec<TargetId> =
+            run.stages[index + 1..].iter().flat_map(|stage| &stage.clusters).map(|c| c.target).collect();
+        if !later.is_empty() {
+            let verb = if later.len() == 1 { "waits" } else { "wait" };
+            here += &format!("; {} in later stages {verb}", listed(clusters, &later));
+        }
+        Hold::new("stages", here)
+    }
 }
 
 /// Clusters of all stages that are not done.
@@ -74,106 +147,6 @@ fn unfinished(run: &RunStatus) -> Vec<TargetId> {
 
 /// The end of a timed wait after a stage, once its clusters are done.
 fn wait_ends(stage: &StageStatus, task: &StageTask) -> Option<SimTime> {
-    let since = stage.progressing.filter(|progress| progress.status == ConditionStatus::False)?.since;
-    Some(since + task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default())
-}
-
-struct StalledRun<'a> {
-    scheduler: &'a StagedUpdateRun,
-    view: &'a StagedView,
-    run: &'a RunStatus,
-    status: &'a StagedStatus,
-}
-
-impl StalledRun<'_> {
-    fn reason(&self) -> (&'static str, String) {
-        let waiting = unfinished(self.run);
-        let rest = waits(&self.scheduler.fixed.clusters, &waiting);
-        if self.run.initialized.is_none() {
-            let error = self.status.error.as_ref().map(ToString::to_string).unwrap_or_default();
-            return ("Initialized", error);
-        }
-        match self.view.state {
-            RunState::Initialize if self.scheduler.fixed.rules == RuleSet::Shipped => {
-                return ("state", format!("the run is initialized and its state is not Run; {rest}"));
-            }
-            RunState::Stop => return ("state", format!("the state of the run is Stop; {rest}")),
-            _ => {}
-        }
-        let index = self.run.current_stage();
-        if index == self.run.stages.len() {
-            let text = format!("waiting for the deletion of their bindings: {rest}");
-            return ("deletionStage", text);
-        }
-        let stage = &self.run.stages[index];
-        if stage.updating().next().is_none() && stage.finished() < stage.clusters.len() && !stage.approved_before {
-            let error = self.status.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
-            if self.scheduler.fixed.needs_approval_before(index) {
-                let name = self.scheduler.approval_name(self.scheduler.fixed.approval(index, TaskTime::Before));
-                return ("beforeStageTasks", format!("`{name}` is not approved; {rest}"));
-            }
-            return ("stages", format!("no cluster of stage `{}` can start; {rest}{error}", stage.name));
-        }
-        if stage.finished() == stage.clusters.len() {
-            return ("afterStageTasks", format!("{}; {rest}", self.tasks(index, stage)));
-        }
-        self.updating(index, stage)
-    }
-
-    fn tasks(&self, index: usize, stage: &StageStatus) -> String {
-        let fixed = &self.scheduler.fixed;
-        let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
-        for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
-            if task.kind == "Approval" && !status.approved {
-                let name = self.scheduler.approval_name(fixed.approval(index, TaskTime::After));
-                texts.push(format!("`{name}` is not approved"));
-            }
-            if task.kind == "TimedWait"
-                && let Some(end) = wait_ends(stage, task).filter(|end| *end > self.scheduler.last)
-            {
-                let duration = task.wait_time.as_deref().and_then(parse_duration).unwrap_or_default();
-                texts.push(format!("a TimedWait of {} ends at {end}", format_duration(duration)));
-            }
-        }
-        texts.join(", ")
-    }
-
-    fn updating(&self, index: usize, stage: &StageStatus) -> (&'static str, String) {
-        let clusters = &self.scheduler.fixed.clusters;
-        let going: Vec<TargetId> = stage.updating().map(|cluster| cluster.target).collect();
-        let not_started = |cluster: &&super::ClusterStatus| cluster.started.is_none();
-        let next: Vec<TargetId> = stage.clusters.iter().filter(not_started).map(|cluster| cluster.target).collect();
-        let failing: Vec<TargetId> = going.iter().copied().filter(|target| self.is_failing(*target)).collect();
-        let limit = self.scheduler.fixed.max_concurrency(index, stage.clusters.len()).unwrap_or(0);
-        let at_work = format!("{} {} updating", listed(clusters, &going), are(going.len()));
-        let mut notes = String::new();
-        if !failing.is_empty() {
-            notes = format!(" (counting as failed, and retried indefinitely: {})", names(clusters, &failing));
-        }
-        if !self.run.stuck.is_empty() {
-            notes.push_str(&format!(" (for more than 5m: {})", names(clusters, &self.run.stuck)));
-        }
-        if !next.is_empty() {
-            let text = format!(
-                "in stage `{}`, {at_work}{notes}, and maxConcurrency allows {limit}; {}",
-                stage.name,
-                waits(clusters, &next)
-            );
-            return ("maxConcurrency", text);
-        }
-        let later: Vec<TargetId> =
-            self.run.stages[index + 1..].iter().flat_map(|stage| &stage.clusters).map(|c| c.target).collect();
-        let text = if later.is_empty() {
-            format!("in stage `{}`, {at_work}{notes}", stage.name)
-        } else {
-            let verb = if later.len() == 1 { "waits" } else { "wait" };
-            format!("in stage `{}`, {at_work}{notes}; {} in later stages {verb}", stage.name, listed(clusters, &later))
-        };
-        ("stages", text)
-    }
-
-    fn is_failing(&self, target: TargetId) -> bool {
-        let defects = self.scheduler.fixed.defects;
-        self.view.bindings.get(target).is_some_and(|b| b.has_failed(defects) || b.has_diff_failed())
-    }
+    let progress = stage.progressing.filter(|progress| progress.reason.status() == ConditionStatus::False)?;
+    Some(progress.since + task.wait())
 }

@@ -8,22 +8,8 @@ use super::super::binding::BindingState;
 use super::super::limit::{Rounding, ScaledValueError, limit};
 use super::super::{Binding, RuleSet};
 use super::Fixed;
-use super::run::{RetryError, RunError, RunStatus, StageStatus};
+use super::run::{RunError, RunStatus, StageStatus};
 use super::view::StagedView;
-
-/// Why a pass ends early.
-pub(super) enum Stopped {
-    /// The run has ended.
-    Aborted(RunError),
-    /// The pass is repeated after a backoff.
-    Retry(RetryError),
-}
-
-impl From<RunError> for Stopped {
-    fn from(error: RunError) -> Self {
-        Self::Aborted(error)
-    }
-}
 
 /// The placement's bindings as seen by a run.
 #[derive(Default)]
@@ -36,28 +22,21 @@ pub(super) struct Collected<'v> {
     pub(super) count: usize,
 }
 
-impl Collected<'_> {
-    fn is_selected(&self) -> Vec<bool> {
-        self.selected.iter().map(Option::is_some).collect()
-    }
-}
-
 impl Fixed {
     /// Computes the stages, once.
-    pub(super) fn initialize<'v>(&self, run: &mut RunStatus, view: &'v StagedView) -> Result<Collected<'v>, Stopped> {
+    pub(super) fn initialize<'v>(&self, run: &mut RunStatus, view: &'v StagedView) -> Result<Collected<'v>, RunError> {
         run.apply_strategy = check_placement(view)?;
         run.policy = check_policy(view)?;
         let collected = self.collect(view, true)?;
-        let strategy = self.strategy.as_ref().ok_or(RunError::StrategyNotFound)?;
-        let stages = self.plan.assign(strategy, &self.clusters, &self.by_name, &collected.is_selected())?;
+        let stages = self.assign(|target| collected.selected[target.index()].is_some())?;
         let snapshot = self.target_snapshot(view)?;
-
-        let status = |(targets, config): (Vec<TargetId>, &super::StageConfig)| {
+        let status = |(index, targets): (usize, Vec<TargetId>)| {
+            let config = self.config(index);
             StageStatus::new(config.name.clone(), targets, config.after_stage_tasks.len())
         };
-        run.stages = stages.into_iter().zip(&strategy.stages).map(status).collect();
+        run.stages = stages.into_iter().enumerate().map(status).collect();
         let mut targets: Vec<TargetId> = collected.to_delete.iter().map(|binding| binding.target).collect();
-        targets.sort_by_key(|target| self.rank[target.index()]);
+        targets.sort_by_key(|target| self.name(*target));
         run.deletion = StageStatus::new(String::new(), targets, 0);
         run.cluster_count = collected.count as u32;
         run.snapshot = Some(snapshot);
@@ -66,32 +45,29 @@ impl Fixed {
     }
 
     /// Checks that the stages are unchanged.
-    pub(super) fn validate<'v>(&self, run: &RunStatus, view: &'v StagedView) -> Result<Collected<'v>, Stopped> {
+    pub(super) fn validate<'v>(&self, run: &RunStatus, view: &'v StagedView) -> Result<Collected<'v>, RunError> {
         if check_placement(view)? != run.apply_strategy {
-            return Err(RunError::ApplyStrategyChanged.into());
+            return Err(RunError::ApplyStrategyChanged);
         }
         let latest = check_policy(view)?;
         if latest != run.policy {
-            return Err(RunError::PolicySnapshotChanged { latest, recorded: run.policy }.into());
+            return Err(RunError::PolicySnapshotChanged { latest, recorded: run.policy });
         }
-        if let Some(count) = view.policy.policy.count().filter(|count| *count != run.cluster_count) {
-            return Err(RunError::ClusterCountMismatch { selected: run.cluster_count as usize, observed: count }.into());
+        if let Some(count) = view.policy.requested.filter(|count| *count != run.cluster_count) {
+            return Err(RunError::ClusterCountMismatch { selected: run.cluster_count as usize, observed: count });
         }
         // A run that has completed all deletions finds no binding and fails: a bug of upstream.
         let needs_bindings = self.defects.delete_only_run_fails || run.deletion.clusters.is_empty();
         let collected = self.collect(view, needs_bindings)?;
-        let strategy = self.strategy.as_ref().expect("an initialized run keeps its strategy");
-        let stages = self.plan.assign(strategy, &self.clusters, &self.by_name, &collected.is_selected())?;
+        let stages = self.assign(|target| collected.selected[target.index()].is_some())?;
         for (index, (existing, new)) in run.stages.iter().zip(&stages).enumerate() {
             self.compare(existing, new)?;
-            let total = existing.clusters.len();
-            let stage = || existing.name.clone();
-            self.max_concurrency(index, total).map_err(|source| RunError::MaxConcurrency { stage: stage(), source })?;
+            self.limit(index, existing)?;
         }
         let mut is_known = vec![false; self.clusters.len()];
         run.deletion.clusters.iter().for_each(|cluster| is_known[cluster.target.index()] = true);
         match collected.to_delete.iter().find(|binding| !is_known[binding.target.index()]) {
-            Some(binding) => Err(RunError::NewClusterToDelete(self.name(binding.target)).into()),
+            Some(binding) => Err(RunError::NewClusterToDelete(self.name(binding.target))),
             None => Ok(collected),
         }
     }
@@ -102,44 +78,41 @@ impl Fixed {
             let (new, existing) = (new.len(), existing.clusters.len());
             return Err(RunError::StageClusterCountChanged { stage: stage(), new, existing });
         }
-        let differs = existing.clusters.iter().zip(new).position(|(existing, new)| existing.target != *new);
-        match differs {
-            None => Ok(()),
-            Some(position) => Err(RunError::StageClusterChanged {
-                stage: stage(),
-                position,
-                new: self.name(new[position]),
-                existing: self.name(existing.clusters[position].target),
-            }),
+        for (position, (cluster, new)) in existing.clusters.iter().zip(new).enumerate() {
+            if cluster.target != *new {
+                let (new, existing) = (self.name(*new), self.name(cluster.target));
+                return Err(RunError::StageClusterChanged { stage: stage(), position, new, existing });
+            }
         }
+        Ok(())
     }
 
     /// Splits the bindings into those to update and those to delete.
-    fn collect<'v>(&self, view: &'v StagedView, needs_bindings: bool) -> Result<Collected<'v>, Stopped> {
+    fn collect<'v>(&self, view: &'v StagedView, needs_bindings: bool) -> Result<Collected<'v>, RunError> {
         let mut collected = Collected { selected: vec![None; self.clusters.len()], to_delete: Vec::new(), count: 0 };
         for binding in view.bindings.iter() {
             if binding.state == BindingState::Unscheduled {
                 collected.to_delete.push(binding);
             } else if binding.policy != view.policy.index {
-                return Err(Stopped::Retry(RetryError::OldPolicyBinding(self.name(binding.target))));
+                return Err(RunError::OldPolicyBinding(self.name(binding.target)));
             } else {
                 collected.selected[binding.target.index()] = Some(binding);
                 collected.count += 1;
             }
         }
         if needs_bindings && collected.count == 0 && collected.to_delete.is_empty() {
-            return Err(RunError::NoBindings(view.policy.index).into());
+            return Err(RunError::NoBindings(view.policy.index));
         }
-        match view.policy.policy.count() {
+        match view.policy.requested {
             Some(observed) if observed as usize != collected.count => {
-                Err(RunError::ClusterCountMismatch { selected: collected.count, observed }.into())
+                Err(RunError::ClusterCountMismatch { selected: collected.count, observed })
             }
             _ => Ok(collected),
         }
     }
 
     fn target_snapshot(&self, view: &StagedView) -> Result<Revision, RunError> {
-        let text = &self.spec.resource_snapshot_index;
+        let text = &self.snapshot_index;
         if text.is_empty() {
             let newest = view.resource_snapshots.last().copied();
             return newest.ok_or_else(|| RunError::ResourceSnapshotNotFound(String::new()));
@@ -152,28 +125,25 @@ impl Fixed {
         found.copied().ok_or_else(|| RunError::ResourceSnapshotNotFound(text.clone()))
     }
 
-    /// Number of clusters of a stage of `total` that may be updated concurrently.
+    /// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
     pub(super) fn max_concurrency(&self, stage: usize, total: usize) -> Result<i64, ScaledValueError> {
-        max_concurrency(self.rules, self.config(stage), total)
+        // "Updates clusters within each stage one at a time."
+        if self.rules == RuleSet::Documented {
+            return Ok(1);
+        }
+        let number = limit(self.config(stage).max_concurrency.as_ref(), total, Rounding::Down)?;
+        Ok(if number == 0 { 1 } else { number })
+    }
+
+    /// As [`Self::max_concurrency`], of a stage whose clusters are known.
+    pub(super) fn limit(&self, index: usize, stage: &StageStatus) -> Result<i64, RunError> {
+        let error = |source| RunError::MaxConcurrency { stage: stage.name.clone(), source };
+        self.max_concurrency(index, stage.clusters.len()).map_err(error)
     }
 
     pub(super) fn name(&self, target: TargetId) -> String {
         self.clusters[target.index()].name.clone()
     }
-}
-
-/// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
-pub(super) fn max_concurrency(
-    rules: RuleSet,
-    stage: &super::StageConfig,
-    total: usize,
-) -> Result<i64, ScaledValueError> {
-    // "Updates clusters within each stage one at a time."
-    if rules == RuleSet::Documented {
-        return Ok(1);
-    }
-    let number = limit(stage.max_concurrency.as_ref(), total, Rounding::Down)?;
-    Ok(if number == 0 { 1 } else { number })
 }
 
 fn check_placement(view: &StagedView) -> Result<super::super::ApplyStrategy, RunError> {

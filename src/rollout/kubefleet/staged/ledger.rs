@@ -6,36 +6,26 @@
 //! clusters are failing or stuck ([`StageLedger`]). Left out, so that such passes look at all: the delete stage, a run
 //! that is stopped, and placements of which a cluster has several bindings.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use super::super::super::{TargetId, TargetSet};
+use super::super::RuleSet;
 use super::super::binding::{BindingState, Layout};
 use super::super::control_loop::STUCK_AFTER;
-use super::super::{Binding, RuleSet};
 use super::run::{ClusterStatus, RunStatus};
 use super::view::{PlacementView, PolicySnapshot, StagedView};
 use super::{Fixed, RunState};
 use crate::units::SimTime;
 
-/// The part of a binding on which the check of the stages depends.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum StagedBinding {
-    Gone,
-    Picked,
-    NotPicked,
-    OldPolicy,
-}
+/// The part of a binding on which the check of the stages depends: the policy under which it was picked, and whether it
+/// still is. `None`: it is gone.
+type PickedBinding = Option<(u32, bool)>;
 
-impl StagedBinding {
-    fn of(binding: Option<&Binding>, policy: u32) -> Self {
-        match binding {
-            None => Self::Gone,
-            Some(binding) if binding.state == BindingState::Unscheduled => Self::NotPicked,
-            Some(binding) if binding.policy != policy => Self::OldPolicy,
-            Some(_) => Self::Picked,
-        }
-    }
+fn picked(view: &StagedView, place: u32) -> PickedBinding {
+    view.bindings.at(place).map(|binding| (binding.policy, binding.state != BindingState::Unscheduled))
 }
 
 /// A run's bindings as the last pass saw them.
@@ -45,7 +35,7 @@ pub(super) struct RunLedger {
     placement: Option<PlacementView>,
     policy: PolicySnapshot,
     /// By place.
-    kinds: Vec<StagedBinding>,
+    kinds: Vec<PickedBinding>,
     /// The stage of each cluster and its position there.
     positions: Vec<Option<(u32, u32)>>,
     pub(super) stage: StageLedger,
@@ -61,10 +51,8 @@ pub(super) struct StageLedger {
     pub(super) refused: TargetSet,
     /// Clusters that have been tried, are not done, and count as failed.
     pub(super) failing: TargetSet,
-    /// Clusters that have been updating for too long.
-    pub(super) stuck: TargetSet,
-    /// The other updating clusters, in the order of their start.
-    young: VecDeque<(SimTime, u32)>,
+    /// Clusters that are updating, in the order of their start.
+    updating: BTreeSet<(SimTime, u32)>,
     /// Clusters that the next pass observes, in the order of the stage: those whose bindings have changed.
     pub(super) looks: Vec<u32>,
 }
@@ -86,7 +74,7 @@ impl RunLedger {
             layout: Arc::clone(view.bindings.layout()),
             placement: view.placement,
             policy: view.policy,
-            kinds: places.map(|place| StagedBinding::of(view.bindings.at(place), view.policy.index)).collect(),
+            kinds: places.map(|place| picked(view, place)).collect(),
             positions,
             stage: StageLedger::new(run, run.current_stage()),
         })
@@ -105,7 +93,7 @@ impl RunLedger {
         let mut looks = std::mem::take(&mut self.stage.looks);
         for target in changed.iter() {
             let Some(place) = view.bindings.place(TargetId(target)) else { continue };
-            if StagedBinding::of(view.bindings.at(place), view.policy.index) != self.kinds[place as usize] {
+            if picked(view, place) != self.kinds[place as usize] {
                 return false;
             }
             let position = self.positions[target as usize].filter(|(stage, _)| *stage as usize == index);
@@ -141,15 +129,15 @@ impl StageLedger {
         let is_tried = |cluster: &ClusterStatus| cluster.started.is_some() || cluster.succeeded.is_some();
         let frontier = clusters.iter().rposition(is_tried).map_or(0, |last| last + 1);
         let none = || TargetSet::new(clusters.len());
-        let (failing, stuck) = (none(), none());
-        let mut ledger =
-            Self { index, frontier, refused: none(), failing, stuck, young: VecDeque::new(), looks: Vec::new() };
+        let (updating, looks) = (BTreeSet::new(), Vec::new());
+        let mut ledger = Self { index, frontier, refused: none(), failing: none(), updating, looks };
         for (position, cluster) in (0..).zip(&clusters[..frontier]) {
             ledger.refused.set(position, !is_tried(cluster));
-            ledger.young.extend(cluster.started.filter(|_| cluster.is_updating()).map(|started| (started, position)));
+            ledger
+                .updating
+                .extend(cluster.started.filter(|_| cluster.is_updating()).map(|started| (started, position)));
             ledger.looks.extend((cluster.succeeded != Some(true)).then_some(position));
         }
-        ledger.young.make_contiguous().sort_unstable();
         ledger
     }
 
@@ -157,19 +145,18 @@ impl StageLedger {
     pub(super) fn note(&mut self, position: u32, before: ClusterStatus, after: ClusterStatus, is_failing: bool) {
         self.refused.set(position, after.started.is_none());
         self.failing.set(position, is_failing);
+        let Some(started) = after.started else { return };
         if !after.is_updating() {
-            self.stuck.remove(position);
-        } else if let Some(started) = after.started.filter(|_| before.started.is_none()) {
-            self.young.push_back((started, position));
+            self.updating.remove(&(started, position));
+        } else if self.updating.insert((started, position)) && before.started.is_none() {
             // Storing the pass changes its binding.
             self.looks.push(position);
         }
     }
 
-    /// Finds the clusters that are stuck now.
-    pub(super) fn find_stuck(&mut self, now: SimTime, clusters: &[ClusterStatus]) {
-        while let Some((_, position)) = self.young.pop_front_if(|(started, _)| now.since(*started) > STUCK_AFTER) {
-            self.stuck.set(position, clusters[position as usize].is_updating());
-        }
+    /// Clusters that have been updating for too long, in the order of the stage.
+    pub(super) fn stuck(&self, now: SimTime) -> Vec<u32> {
+        let stuck = self.updating.iter().take_while(|(started, _)| now.since(*started) > STUCK_AFTER);
+        stuck.map(|(_, position)| *position).sorted_unstable().collect()
     }
 }

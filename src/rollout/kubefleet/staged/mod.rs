@@ -17,20 +17,18 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Pass, QueueRequest, TargetSet, places_in};
-use super::config::{RunSpec, RunState, StageConfig, StageTask, StrategySpec};
-use super::{KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, by_name};
+use super::super::{ApprovalId, Pass, QueueRequest, TargetSet};
+use super::config::{RunState, StageConfig, StageTask, StrategySpec};
+use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, WorkState, by_name};
 use crate::units::SimTime;
 
 pub use explain::{StageExplanation, StagedExplanation, explain};
-pub use run::{
-    ClusterStatus, ProgressCondition, RetryError, RunError, RunReason, RunStatus, StageReason, StageStatus, TaskStatus,
-};
+pub use run::{ClusterStatus, ProgressCondition, RunError, RunReason, RunStatus, StageStatus, TaskStatus};
 pub use view::{
     ApprovalRequest, PlacementView, PolicySnapshot, StagedAction, StagedDecision, StagedStatus, StagedView,
 };
 
-use initialize::{Collected, Stopped};
+use initialize::Collected;
 use ledger::{RunLedger, StageLedger};
 use stages::StagePlan;
 
@@ -65,30 +63,29 @@ struct Fixed {
     kubefleet: KubeFleetVersion,
     defects: KubeFleetBugs,
     run_name: String,
-    spec: RunSpec,
+    /// The resource snapshot to roll out, a number. Empty: the newest.
+    snapshot_index: String,
     /// `None`: no strategy of that name exists. Fixed once the run is initialized.
     strategy: Option<StrategySpec>,
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
-    /// For each cluster its position in `by_name`.
-    rank: Vec<u32>,
     plan: StagePlan,
 }
 
 impl StagedUpdateRun {
     /// A run called `name` over these clusters; the index of a cluster is its [`TargetId`](super::super::TargetId).
     /// `strategy` includes the defaults of admission ([`StrategySpec::with_defaults`]); `None`: none of that name
-    /// exists. The state in `spec` is ignored: it is part of each view.
+    /// exists.
     pub fn new(
         name: String,
-        spec: RunSpec,
+        snapshot_index: String,
         strategy: Option<StrategySpec>,
         rules: RuleSet,
         defects: KubeFleetBugs,
         clusters: Vec<MemberCluster>,
     ) -> Self {
-        let fixed = Fixed { rules, defects, run_name: name, spec, strategy, ..Fixed::default() };
+        let fixed = Fixed { rules, defects, run_name: name, snapshot_index, strategy, ..Fixed::default() };
         let mut run = Self { fixed, run: RunStatus::default(), last: SimTime::ZERO, ledger: None };
         run.set_clusters(clusters);
         run
@@ -113,7 +110,6 @@ impl StagedUpdateRun {
     /// index; one that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
-        self.fixed.rank = places_in(&by_name);
         (self.fixed.clusters, self.fixed.by_name) = (clusters, by_name);
         self.fixed.make_plan();
         self.ledger = None;
@@ -150,12 +146,11 @@ impl StagedUpdateRun {
     /// # Panics
     /// If the stage does not exist.
     pub fn approval_name(&self, approval: ApprovalId) -> String {
-        let time = if approval.0.is_multiple_of(2) { TaskTime::Before } else { TaskTime::After };
+        let when = if approval.0.is_multiple_of(2) { "before" } else { "after" };
         let (run, stage) = (&self.fixed.run_name, &self.fixed.config((approval.0 / 2) as usize).name);
-        match (self.fixed.rules, time) {
-            (RuleSet::Documented, _) => format!("{run}-{stage}"),
-            (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
-            (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
+        match self.fixed.rules {
+            RuleSet::Documented => format!("{run}-{stage}"),
+            RuleSet::Shipped => format!("{run}-{when}-{stage}"),
         }
     }
 
@@ -182,74 +177,54 @@ impl StagedUpdateRun {
         let mut ledger = ledger.and_then(|mut it| it.update(&self.fixed, &run, view, changed).then_some(it));
         #[cfg(test)]
         let before = (ledger.is_some() && view.bindings.places() <= SCANNED_MAX).then(|| run.clone());
-        let (actions, status) = self.pass(&mut run, now, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
+        let decision = self.pass(&mut run, view, ledger.as_mut().map(|ledger| &mut ledger.stage));
         #[cfg(test)]
         if let Some(mut scanned) = before {
-            let scan = self.pass(&mut scanned, now, view, None);
-            assert_eq!((&actions, &status, &run), (&scan.0, &scan.1, &scanned), "a pass decides as one over all");
+            let scan = self.pass(&mut scanned, view, None);
+            assert_eq!((&decision, &run), (&scan, &scanned), "a pass decides as one over all");
         }
-        if ledger.is_none() && matches!(status.error, None | Some(RetryError::ClusterUpdate(_))) {
+        if ledger.is_none() && matches!(decision.status.error, None | Some(RunError::ClusterUpdate(_))) {
             ledger = RunLedger::new(&self.fixed, &run, view);
         }
         (self.run, self.ledger) = (run, ledger);
-        Pass { actions, wake_at: None, status }
+        decision
     }
 
-    /// One pass; without a ledger it looks at all.
-    fn pass(
-        &self,
-        run: &mut RunStatus,
-        now: SimTime,
-        view: &StagedView,
-        ledger: Option<&mut StageLedger>,
-    ) -> (Vec<StagedAction>, StagedStatus) {
-        let mut actions = Vec::new();
-        let mut status = StagedStatus::default();
+    /// One pass at the time of the last one; without a ledger it looks at all.
+    fn pass(&self, run: &mut RunStatus, view: &StagedView, ledger: Option<&mut StageLedger>) -> StagedDecision {
+        let mut decision = Pass { actions: Vec::new(), wake_at: None, status: StagedStatus::default() };
         if !run.is_over() {
-            let outcome = self.fixed.pass(run, now, view, ledger, &mut actions, &mut status);
-            match outcome {
+            match self.fixed.pass(run, self.last, view, ledger, &mut decision) {
                 Ok(()) => {}
-                Err(Stopped::Retry(error)) => {
-                    status.error = Some(error);
-                    status.next = QueueRequest::Error;
-                }
-                Err(Stopped::Aborted(error)) => {
-                    status.next = QueueRequest::None;
+                Err(error) if error.is_final() => {
+                    decision.status.next = QueueRequest::None;
                     if run.initialized == Some(true) {
-                        run.fail(now, error);
+                        run.mark(self.last, RunReason::Failed);
                     } else {
                         run.initialized = Some(false);
-                        run.failure = Some(error);
                     }
+                    run.failure = Some(error);
+                }
+                Err(error) => {
+                    decision.status.error = Some(error);
+                    decision.status.next = QueueRequest::Error;
                 }
             }
         }
         run.store();
-        status.reason = run.reason();
-        status.apply_strategy = run.apply_strategy;
-        if let Some(stage) = status.stage {
-            status.updating = run.stage(stage).in_progress();
-        }
-        (actions, status)
+        decision
     }
 }
 
 impl Fixed {
-    fn make_plan(&mut self) {
-        self.plan = self.strategy.as_ref().map_or_else(StagePlan::default, |strategy| {
-            StagePlan::new(strategy, self.rules, &self.clusters, &self.by_name)
-        });
-    }
-
     fn pass(
         &self,
         run: &mut RunStatus,
         now: SimTime,
         view: &StagedView,
         ledger: Option<&mut StageLedger>,
-        actions: &mut Vec<StagedAction>,
-        status: &mut StagedStatus,
-    ) -> Result<(), Stopped> {
+        decision: &mut StagedDecision,
+    ) -> Result<(), RunError> {
         let collected: Collected<'_> = match &ledger {
             Some(_) => Collected::default(),
             None if run.initialized.is_none() => self.initialize(run, view)?,
@@ -257,8 +232,7 @@ impl Fixed {
         };
         let mut new = None;
         let stage = ledger.unwrap_or_else(|| new.insert(StageLedger::new(run, run.current_stage())));
-        let mut pass =
-            execute::RunPass { fixed: self, now, view, collected, stage, preempted: None, run, actions, status };
+        let mut pass = execute::RunPass { fixed: self, now, view, collected, stage, preempted: None, run, decision };
         match (self.rules, view.state) {
             // Only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
@@ -270,6 +244,11 @@ impl Fixed {
 
     fn config(&self, stage: usize) -> &StageConfig {
         &self.strategy.as_ref().expect("a run with stages has a strategy").stages[stage]
+    }
+
+    /// True if a cluster counts as failed.
+    fn is_failing(&self, binding: &Binding) -> bool {
+        binding.has_failed(self.defects) || binding.work_state() == WorkState::DiffFailed
     }
 
     fn needs_approval_before(&self, stage: usize) -> bool {

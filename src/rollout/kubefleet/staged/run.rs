@@ -11,53 +11,64 @@ use super::super::limit::ScaledValueError;
 use super::super::stored;
 use crate::units::SimTime;
 
-/// A condition of the run or of a stage: whether it is making progress.
+/// The Progressing condition of the run or of a stage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ProgressCondition<Reason> {
-    /// The status of the condition.
-    pub status: ConditionStatus,
-    /// The reason of the status.
-    pub reason: Reason,
-    /// Time of the last change of the status, in whole seconds; a new reason alone does not change it.
+pub struct ProgressCondition {
+    /// Its reason.
+    pub reason: RunReason,
+    /// Time of the last change of its status, in whole seconds; a new reason alone does not change it.
     pub since: SimTime,
 }
 
-/// Why a run is progressing or not; upstream prefixes the names with `UpdateRun`.
+/// Why a run or a stage is progressing or not; upstream prefixes the names with `UpdateRun` and `StageUpdating`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RunReason {
-    /// Clusters are updated or deleted, or a stage starts.
+    /// Of a run: clusters are updated or deleted, or a stage starts.
     Progressing,
-    /// Waits for a task.
-    Waiting,
-    /// Some cluster has been updating for more than five minutes.
-    Stuck,
-    /// Its state is Stop, and clusters are still being updated or deleted.
-    Stopping,
-    /// Its state is Stop, and nothing is in progress.
-    Stopped,
-    /// All stages are done.
-    Succeeded,
-    /// Permanently failed.
-    Failed,
-}
-
-/// Why a stage is progressing or not; upstream prefixes the names with `StageUpdating`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum StageReason {
-    /// Its clusters are updated or deleted.
+    /// Of a stage: its clusters are updated or deleted.
     Started,
     /// Waits for a task.
     Waiting,
-    /// The state of the run is Stop, and clusters are still in progress.
+    /// Of a run: some cluster has been updating for more than five minutes.
+    Stuck,
+    /// The state of the run is Stop, and clusters are still being updated or deleted.
     Stopping,
     /// The state of the run is Stop, and nothing is in progress.
     Stopped,
     /// Done.
     Succeeded,
-    /// Done, because it has no clusters.
+    /// Of a stage: done, because it has no clusters.
     SkippedNoClusters,
     /// Permanently failed.
     Failed,
+}
+
+impl RunReason {
+    /// The status of the condition.
+    pub const fn status(self) -> ConditionStatus {
+        match self {
+            Self::Progressing | Self::Started => ConditionStatus::True,
+            Self::Stopping => ConditionStatus::Unknown,
+            _ => ConditionStatus::False,
+        }
+    }
+}
+
+impl ProgressCondition {
+    /// Sets a condition; its time changes only with the status.
+    pub(super) fn mark(condition: &mut Option<Self>, now: SimTime, reason: RunReason) {
+        let before = condition.filter(|before| before.reason.status() == reason.status());
+        *condition = Some(Self { reason, since: before.map_or(now, |before| before.since) });
+    }
+
+    /// The outcome of what it is about: success or failure. `None`: not finished.
+    pub(super) const fn outcome(self) -> Option<bool> {
+        match self.reason {
+            RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),
+            RunReason::Failed => Some(false),
+            _ => None,
+        }
+    }
 }
 
 /// One cluster in a stage.
@@ -67,7 +78,7 @@ pub struct ClusterStatus {
     pub target: TargetId,
     /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not yet.
     pub started: Option<SimTime>,
-    /// Whether it succeeded. `None`: not finished.
+    /// Its outcome: success or failure. `None`: not finished.
     pub succeeded: Option<bool>,
 }
 
@@ -97,9 +108,7 @@ pub struct StageStatus {
     /// Number of them that have started and not finished, and that have finished.
     counts: [usize; 2],
     /// `None`: not reached.
-    pub progressing: Option<ProgressCondition<StageReason>>,
-    /// `None`: not finished.
-    pub succeeded: Option<bool>,
+    pub progressing: Option<ProgressCondition>,
     /// Whether the approval before the stage was accepted.
     pub approved_before: bool,
     /// One per task after the stage.
@@ -113,13 +122,13 @@ impl StageStatus {
         Self { name, clusters, after_tasks: vec![TaskStatus::default(); tasks], ..Self::default() }
     }
 
-    pub(super) fn mark(&mut self, now: SimTime, status: ConditionStatus, reason: StageReason) {
-        mark(&mut self.progressing, now, status, reason);
+    /// Its outcome: success or failure. `None`: not finished.
+    pub fn succeeded(&self) -> Option<bool> {
+        self.progressing.and_then(ProgressCondition::outcome)
     }
 
-    pub(super) fn end(&mut self, now: SimTime, reason: StageReason) {
-        self.mark(now, ConditionStatus::False, reason);
-        self.succeeded = Some(reason != StageReason::Failed);
+    pub(super) fn mark(&mut self, now: SimTime, reason: RunReason) {
+        ProgressCondition::mark(&mut self.progressing, now, reason);
     }
 
     /// Replaces what is known of a cluster.
@@ -153,9 +162,7 @@ pub struct RunStatus {
     /// `None`: not yet. `Some(false)` is final.
     pub initialized: Option<bool>,
     /// `None`: it never was in a state other than `Initialize`.
-    pub progressing: Option<ProgressCondition<RunReason>>,
-    /// `None`: not finished. Otherwise final.
-    pub succeeded: Option<bool>,
+    pub progressing: Option<ProgressCondition>,
     /// Why it could not be initialized or has failed.
     pub failure: Option<RunError>,
     /// The clusters that make it stuck, while [`RunReason::Stuck`] is its reason.
@@ -175,23 +182,18 @@ pub struct RunStatus {
 }
 
 impl RunStatus {
-    pub(super) fn mark(&mut self, now: SimTime, status: ConditionStatus, reason: RunReason) {
-        mark(&mut self.progressing, now, status, reason);
+    /// Its outcome: success or failure, which is final. `None`: not finished.
+    pub fn succeeded(&self) -> Option<bool> {
+        self.progressing.and_then(ProgressCondition::outcome)
     }
 
-    pub(super) fn end(&mut self, now: SimTime, reason: RunReason) {
-        self.mark(now, ConditionStatus::False, reason);
-        self.succeeded = Some(reason != RunReason::Failed);
-    }
-
-    pub(super) fn fail(&mut self, now: SimTime, error: RunError) {
-        self.end(now, RunReason::Failed);
-        self.failure = Some(error);
+    pub(super) fn mark(&mut self, now: SimTime, reason: RunReason) {
+        ProgressCondition::mark(&mut self.progressing, now, reason);
     }
 
     /// The first stage that is not finished; the number of stages means the delete stage.
     pub fn current_stage(&self) -> usize {
-        self.stages.iter().position(|stage| stage.succeeded != Some(true)).unwrap_or(self.stages.len())
+        self.stages.iter().position(|stage| stage.succeeded() != Some(true)).unwrap_or(self.stages.len())
     }
 
     /// A stage by its number; the number of stages means the delete stage.
@@ -204,7 +206,7 @@ impl RunStatus {
 
     /// Whether it has ended, successfully or not.
     pub fn is_over(&self) -> bool {
-        self.succeeded.is_some() || self.initialized == Some(false)
+        self.succeeded().is_some() || self.initialized == Some(false)
     }
 
     /// Rounds times to whole seconds, as the API server stores them after a pass. Within the pass they are exact.
@@ -227,24 +229,9 @@ impl RunStatus {
     pub(super) fn is_preempted(&self, binding: &Binding) -> bool {
         !self.is_in_sync(binding) || !binding.has_started()
     }
-
-    pub(super) fn reason(&self) -> Option<RunReason> {
-        self.progressing.map(|progress| progress.reason)
-    }
 }
 
-/// Sets a condition; its time changes only with the status.
-fn mark<Reason: Copy>(
-    condition: &mut Option<ProgressCondition<Reason>>,
-    now: SimTime,
-    status: ConditionStatus,
-    reason: Reason,
-) {
-    let since = condition.filter(|before| before.status == status).map_or(now, |before| before.since);
-    *condition = Some(ProgressCondition { status, reason, since });
-}
-
-/// Why a run could not be initialized, or has failed. Both are final.
+/// Why a run could not be initialized, or has failed; or why a pass is repeated after a backoff.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
@@ -318,17 +305,17 @@ pub enum RunError {
     /// The binding of a deleted cluster exists again, or is no longer being deleted.
     #[error("the cluster `{0}` in the deleting stage has a binding that is not being deleted")]
     DeletedBindingIsBack(String),
-}
-
-/// Why a pass is repeated after a backoff. None of these ends the run.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the fields are named in the messages")]
-pub enum RetryError {
     /// The scheduler has not processed this cluster's binding with its newest policy.
     #[error("the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state")]
     OldPolicyBinding(String),
     /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
+}
+
+impl RunError {
+    /// True if it ends the run. Otherwise the pass is repeated.
+    pub(super) const fn is_final(&self) -> bool {
+        !matches!(self, Self::OldPolicyBinding(_) | Self::ClusterUpdate(_))
+    }
 }

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::super::super::{ApprovalId, Pass, QueueRequest, Revision, TargetId};
-use super::super::PlacementPolicy;
 use super::super::binding::{ApplyStrategy, Binding, BindingState, Bindings};
 use super::super::config::RunState;
-use super::run::{RetryError, RunReason};
-use crate::units::SimTime;
+use super::run::RunError;
 
 /// The objects around one run in the hub cluster.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct StagedView {
     /// The run's `spec.state`.
     pub state: RunState,
@@ -43,8 +41,8 @@ pub struct PolicySnapshot {
     pub index: u32,
     /// The scheduler has finished it.
     pub scheduled: bool,
-    /// The number of clusters that it requests.
-    pub policy: PlacementPolicy,
+    /// The number of clusters that it requests. `None`: all that match.
+    pub requested: Option<u32>,
 }
 
 /// A `ClusterApprovalRequest`.
@@ -62,19 +60,11 @@ pub struct StagedStatus {
     /// Its request to the queue.
     pub next: QueueRequest,
     /// Why it must be repeated, if so.
-    pub error: Option<RetryError>,
-    /// Why the run is progressing or not.
-    pub reason: Option<RunReason>,
-    /// The stage that the pass processed; the number of stages means the delete stage. `None`: none.
-    pub stage: Option<usize>,
-    /// Its clusters that have started and not finished.
-    pub updating: usize,
+    pub error: Option<RunError>,
     /// Approvals that it accepted.
     pub accepted: Vec<ApprovalId>,
     /// Bindings that did not need a change, and whose RolloutStarted it sets.
     pub restarted: Vec<TargetId>,
-    /// The apply strategy written into the bindings that it rolls.
-    pub(super) apply_strategy: ApplyStrategy,
 }
 
 /// An action of a pass of a staged update run, which a driver carries out.
@@ -91,23 +81,17 @@ pub enum StagedAction {
 /// The decision of a pass.
 pub type StagedDecision = Pass<StagedAction, StagedStatus>;
 
-impl StagedStatus {
-    /// Number of objects that storing the pass writes.
-    pub fn writes(&self, actions: &[StagedAction]) -> usize {
-        actions.len() + self.accepted.len() + self.restarted.len()
-    }
-}
-
 impl StagedView {
     /// Stores the result of a pass: rolls bindings and marks them for deletion, creates and accepts requests.
     ///
     /// # Panics
     /// If an action names a cluster without a binding.
-    pub fn store(&mut self, now: SimTime, pass: &StagedDecision) {
+    pub fn store(&mut self, pass: &StagedDecision) {
+        let apply_strategy = self.placement.map(|placement| placement.apply_strategy);
         for action in &pass.actions {
             match *action {
                 StagedAction::Deploy(target, revision) => {
-                    self.bindings.selected(target).roll(now, revision, Some(pass.status.apply_strategy));
+                    self.bindings.selected(target).roll(revision, apply_strategy);
                 }
                 StagedAction::Delete(target) => {
                     let bindings = self.bindings.of_mut(target);
@@ -122,7 +106,7 @@ impl StagedView {
             self.approval_requests.entry(*approval).or_default().accepted = true;
         }
         for target in &pass.status.restarted {
-            self.bindings.selected(*target).set_rollout_started(now, true);
+            self.bindings.selected(*target).set_rollout_started(true);
         }
     }
 }

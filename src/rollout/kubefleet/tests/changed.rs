@@ -97,7 +97,7 @@ proptest! {
         let rules = if is_documented { RuleSet::Documented } else { RuleSet::Shipped };
         let clusters = clusters(&[("a", CLUSTERS as usize)]);
         let mut view: RollingView = super::rolling::view(&clusters);
-        view.policy = asked.map_or(PlacementPolicy::PickAll, PlacementPolicy::PickN);
+        view.requested = asked;
         if is_new {
             let new = view.bindings.iter().map(|it| Binding::scheduled(it.name.clone(), it.target, 0));
             view.bindings = new.collect();
@@ -115,9 +115,8 @@ proptest! {
             let pass = update.reconcile_changed(now, &view, view.bindings.changed());
             view.bindings.clear_changed();
             if is_stored {
-                view.store(now, &pass);
-                let blocked = update.blocked(&pass, &view);
-                prop_assert_eq!(blocked.len(), pass.status.blocked_count);
+                view.store(&pass);
+                let blocked = update.blocked(&pass.status, &view);
                 let binding = |target: &TargetId| view.bindings.get(*target).expect("a binding");
                 prop_assert!(blocked.iter().all(|target| binding(target).is_marked_blocked()), "{blocked:?}");
             }
@@ -133,7 +132,7 @@ fn happen_in_run(view: &mut StagedView, now: SimTime, event: &Event) {
         // Another run rolls the cluster.
         Event::Apply(1) => {
             let binding = view.bindings.get_mut(TargetId(0));
-            binding.into_iter().for_each(|it| it.roll(now, OLD, Some(ApplyStrategy(0))));
+            binding.into_iter().for_each(|it| it.roll(OLD, Some(ApplyStrategy(0))));
         }
         Event::Select(at, false) if at % 8 == 0 => select(&mut view.bindings, *at, false),
         Event::Limits(..) => view.state = RunState::Stop,
@@ -155,11 +154,10 @@ proptest! {
         let rules = if is_documented { RuleSet::Documented } else { RuleSet::Shipped };
         let clusters = clusters(&[("a", 30), ("b", 40), ("c", 20)]);
         let strategy: StrategySpec = serde_saphyr::from_str(&three_stages(limit.into())).expect("valid");
-        let spec = RunSpec { resource_snapshot_index: NEW.0.to_string(), ..RunSpec::default() };
         let bugs = if with_bugs { KubeFleetBugs::ALL } else { KubeFleetBugs::NONE };
         let mut view: StagedView = super::staged::view(&clusters);
         let strategy = Some(strategy.with_defaults());
-        let mut run = StagedUpdateRun::new("run".to_owned(), spec, strategy, rules, bugs, clusters);
+        let mut run = StagedUpdateRun::new("run".to_owned(), NEW.0.to_string(), strategy, rules, bugs, clusters);
         let mut now = SimTime::from_secs(1_000);
         for (seconds, events, is_stored) in rounds {
             events.iter().for_each(|event| happen_in_run(&mut view, now, event));
@@ -167,7 +165,7 @@ proptest! {
             let pass = run.reconcile_changed(now, &view, view.bindings.changed());
             view.bindings.clear_changed();
             if is_stored {
-                view.store(now, &pass);
+                view.store(&pass);
             }
         }
     }
@@ -181,6 +179,6 @@ fn a_change_that_is_not_named_is_not_seen() {
     let config = RollingUpdateConfig { max_unavailable: Some(1.into()), ..RollingUpdateConfig::default() };
     let mut update = RollingUpdate::new(config, RuleSet::Shipped, KubeFleetBugs::ALL, clusters);
     let pass = update.reconcile_changed(SimTime::ZERO, &view, view.bindings.changed());
-    view.store(SimTime::ZERO, &pass);
+    view.store(&pass);
     update.reconcile_changed(SimTime::ZERO, &view, &TargetSet::default());
 }

@@ -63,7 +63,7 @@ proptest! {
             }
             let held = run.hold(&view);
             let pass = run.reconcile(now, &view);
-            view.store(now, &pass);
+            view.store(&pass);
             let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy(..))).count();
             // A hold refers to the time of the previous pass; only a timed wait can have ended since.
             prop_assert!(rolled == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
@@ -72,7 +72,7 @@ proptest! {
                 prop_assert!(stage.updating().count() as i64 <= limit, "{stage:?}");
                 if stage.clusters.iter().any(|cluster| cluster.started.is_some()) {
                     let before = &status.stages[..index];
-                    prop_assert!(before.iter().all(|stage| stage.succeeded == Some(true)), "{status:?}");
+                    prop_assert!(before.iter().all(|stage| stage.succeeded() == Some(true)), "{status:?}");
                     let is_passed = |stage: &super::super::staged::StageStatus| {
                         stage.after_tasks.iter().all(|task| task.approved || task.elapsed) && stage.finished() == stage.clusters.len()
                     };
@@ -97,7 +97,7 @@ proptest! {
         let defects = if without_defects { KubeFleetBugs::NONE } else { KubeFleetBugs::ALL };
         let clusters = clusters(&[("a", 15)]);
         let now = SimTime::from_secs(1000);
-        let mut view = RollingView { policy: PlacementPolicy::PickN(asked), ..super::rolling::view(&clusters[..9]) };
+        let mut view = RollingView { requested: Some(asked), ..super::rolling::view(&clusters[..9]) };
         for index in 9..9 + scheduled {
             let name = binding_name("crp", &clusters[index as usize].name, 0);
             let mut binding = Binding::scheduled(name, TargetId(index), 0);
@@ -157,7 +157,7 @@ proptest! {
             let stages = "stages: [{name: a, labelSelector: {}, maxConcurrency: 3}]";
             let mut run = super::staged::run(stages, RuleSet::Shipped, clusters.clone());
             let begun = run.reconcile(SimTime::from_secs(1000), &staged);
-            staged.store(SimTime::from_secs(1000), &begun);
+            staged.store(&begun);
             report(&mut staged.bindings, written, &tracked);
             (woken, update.reconcile(now, &rolled), run.reconcile(now, &staged), run.run().clone())
         });

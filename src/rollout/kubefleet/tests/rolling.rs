@@ -5,8 +5,7 @@ use super::*;
 
 pub(super) fn view(clusters: &[MemberCluster]) -> RollingView {
     RollingView {
-        active: true,
-        policy: PlacementPolicy::PickAll,
+        requested: None,
         apply_strategy: ApplyStrategy(0),
         latest_snapshot: Some(NEW),
         bindings: settled(clusters),
@@ -29,7 +28,7 @@ fn play(yaml: &str, rules: RuleSet, count: usize, story: &str) {
             }
         }
         let pass = update.reconcile(now, &view);
-        view.store(now, &pass);
+        view.store(&pass);
         let hold = if pass.actions.is_empty() { update.hold(&view) } else { None };
         let word = |action: &RollingAction| match action {
             RollingAction::Deploy(target, _) => Some(("deploy", target.0)),
@@ -98,7 +97,7 @@ t=12.005 pass => deploy 1; requeue",
 fn as_shipped_a_condition_that_is_true_again_wakes_nothing() {
     let clusters = clusters(&[("a", 1)]);
     let mut binding = settled(&clusters).get(TargetId(0)).expect("a binding").clone();
-    binding.roll(SimTime::ZERO, NEW, Some(ApplyStrategy(0)));
+    binding.roll(NEW, Some(ApplyStrategy(0)));
     let (mut again, mut applying) = (binding.clone(), binding.clone());
     again.report(SimTime::from_secs(6), WorkState::Available);
     assert!(!wakes(&binding, &again, KubeFleetBugs::ALL), "true at the old generation, true at the new one");

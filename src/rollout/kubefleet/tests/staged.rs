@@ -7,7 +7,7 @@ pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
     StagedView {
         state: RunState::Run,
         placement: Some(PlacementView { external: true, apply_strategy: ApplyStrategy(0) }),
-        policy: PolicySnapshot { index: 0, scheduled: true, policy: PlacementPolicy::PickAll },
+        policy: PolicySnapshot { index: 0, scheduled: true, requested: None },
         resource_snapshots: vec![OLD, NEW],
         bindings: settled(clusters),
         approval_requests: std::collections::BTreeMap::new(),
@@ -16,10 +16,9 @@ pub(super) fn view(clusters: &[MemberCluster]) -> StagedView {
 
 pub(super) fn run(yaml: &str, rules: RuleSet, clusters: Vec<MemberCluster>) -> StagedUpdateRun {
     let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect(yaml);
-    let spec = RunSpec { resource_snapshot_index: NEW.0.to_string(), ..RunSpec::default() };
     StagedUpdateRun::new(
         "run".to_owned(),
-        spec,
+        NEW.0.to_string(),
         Some(strategy.with_defaults()),
         rules,
         KubeFleetBugs::of(rules),
@@ -66,10 +65,10 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
                 _ => None,
             })
             .collect();
-        view.store(now, &pass);
+        view.store(&pass);
         let rolled = pass.actions.iter().any(|a| matches!(a, StagedAction::Deploy(..) | StagedAction::Delete(..)));
         let hold = if rolled { None } else { run.hold(&view) };
-        let is_done = run.run().succeeded == Some(true);
+        let is_done = run.run().succeeded() == Some(true);
         let word = |action: &StagedAction| match action {
             StagedAction::Deploy(target, _) => Some(("deploy", target.0)),
             StagedAction::Delete(target) => Some(("delete", target.0)),
@@ -210,6 +209,6 @@ fn an_empty_stage_is_skipped_with_its_tasks_only_since_0_3_1() {
         view.approval_requests.clear();
         run.run().stages[0].progressing.map(|condition| condition.reason)
     };
-    assert_eq!(reason(KubeFleetVersion::Main), Some(super::super::staged::StageReason::SkippedNoClusters));
-    assert_eq!(reason(KubeFleetVersion::V0_3), Some(super::super::staged::StageReason::Waiting));
+    assert_eq!(reason(KubeFleetVersion::Main), Some(super::super::staged::RunReason::SkippedNoClusters));
+    assert_eq!(reason(KubeFleetVersion::V0_3), Some(super::super::staged::RunReason::Waiting));
 }

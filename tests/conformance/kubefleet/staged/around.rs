@@ -6,8 +6,7 @@ use fleetsim::rollout::kubefleet::staged::{
     PlacementView, PolicySnapshot, StagedAction, StagedStatus, StagedUpdateRun, StagedView,
 };
 use fleetsim::rollout::kubefleet::{
-    ApplyStrategy, Binding, BindingState, Bindings, ConditionStatus, KubeFleetBugs, MemberCluster, RuleSet, RunSpec,
-    RunState, StrategySpec,
+    ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, RuleSet, RunState, StrategySpec,
 };
 use fleetsim::rollout::label_selector::Labels;
 use fleetsim::rollout::{ApprovalId, Pass, Revision, TargetId};
@@ -15,7 +14,7 @@ use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{START, binding_state, insert, policy, remove, text, work_state};
+use super::super::{START, binding_state, insert, remove, requested, text, work_state};
 use super::change::Change;
 use crate::suite::parse;
 
@@ -76,9 +75,9 @@ pub struct Around {
 impl Around {
     pub fn new(config: &Config) -> Self {
         let member = |c: &ConfigCluster| MemberCluster { name: c.name.clone(), labels: c.labels.clone(), left: false };
-        let spec = RunSpec { resource_snapshot_index: config.resource_snapshot_index.clone(), ..RunSpec::default() };
-        let (spec_of_none, bugs) = (RunSpec::default(), KubeFleetBugs::ALL);
-        let none = StagedUpdateRun::new(String::new(), spec_of_none, None, RuleSet::Shipped, bugs, Vec::new());
+        let snapshot = config.resource_snapshot_index.clone();
+        let (newest, bugs) = (String::new(), KubeFleetBugs::ALL);
+        let none = StagedUpdateRun::new(String::new(), newest, None, RuleSet::Shipped, bugs, Vec::new());
         let mut around = Self {
             run: none.clone(),
             quick: none,
@@ -91,7 +90,7 @@ impl Around {
                 policy: PolicySnapshot {
                     index: POLICY,
                     scheduled: !config.policy_not_scheduled,
-                    policy: policy(&config.placement_type, config.number_of_clusters, &config.fixed_clusters),
+                    requested: requested(&config.placement_type, config.number_of_clusters, &config.fixed_clusters),
                 },
                 resource_snapshots: (0..=3).map(Revision).collect(),
                 bindings: Bindings::default(),
@@ -106,7 +105,7 @@ impl Around {
         let strategy = (!config.strategy_missing).then(|| around.admitted(config.strategy.clone()));
         let clusters = around.clusters.clone();
         around.run =
-            StagedUpdateRun::new("run".to_owned(), spec, strategy, RuleSet::Shipped, KubeFleetBugs::ALL, clusters);
+            StagedUpdateRun::new("run".to_owned(), snapshot, strategy, RuleSet::Shipped, KubeFleetBugs::ALL, clusters);
         around.quick = around.run.clone();
         around
     }
@@ -124,7 +123,7 @@ impl Around {
         let an_hour_ago = SimTime::ZERO + START.since(SimTime::from_secs(3600));
         binding.report(an_hour_ago, work_state(&stored.status));
         if stored.rollout_started {
-            start(&mut binding, an_hour_ago);
+            start(&mut binding);
         }
         binding
     }
@@ -199,7 +198,7 @@ impl Around {
                 self.change(text(event, "cluster"), |binding| {
                     binding.snapshot = Some(Revision(snapshot));
                     binding.generation += 1;
-                    start(binding, now);
+                    start(binding);
                 });
             }
             "join_cluster" | "relabel_cluster" => {
@@ -257,20 +256,13 @@ impl Around {
         assert_eq!(quick, pass, "a pass over what changed decides as one over all");
         assert_eq!(self.quick.run(), self.run.run());
         self.view.bindings.clear_changed();
-        self.view.store(now, &pass);
+        self.view.store(&pass);
         let change = Change::new(self, &before, &pass);
         (pass, change)
     }
 }
 
 /// Marks a binding as started by somebody, at its generation.
-pub fn start(binding: &mut Binding, now: SimTime) {
-    use fleetsim::rollout::kubefleet::{Condition, ConditionReason};
-    let observed_generation = binding.generation;
-    binding.conditions.rollout_started = Some(Condition {
-        status: ConditionStatus::True,
-        reason: ConditionReason::RolloutStarted,
-        observed_generation,
-        since: now,
-    });
+pub fn start(binding: &mut Binding) {
+    binding.rollout_started = Some((true, binding.generation));
 }

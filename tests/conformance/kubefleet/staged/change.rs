@@ -1,9 +1,7 @@
 //! What one pass changed in a run, in the record's words.
 
 use fleetsim::rollout::Pass;
-use fleetsim::rollout::kubefleet::staged::{
-    RetryError, RunError, RunReason, RunStatus, StageStatus, StagedAction, StagedStatus,
-};
+use fleetsim::rollout::kubefleet::staged::{RunError, RunReason, RunStatus, StageStatus, StagedAction, StagedStatus};
 use fleetsim::rollout::kubefleet::{ConditionStatus, ScaledValueError};
 
 use super::around::Around;
@@ -80,17 +78,19 @@ impl Change {
 
 pub fn stage_text(stage: &StageStatus) -> Progress {
     match stage.progressing {
-        None => ("", String::new(), tri(stage.succeeded)),
+        None => ("", String::new(), tri(stage.succeeded())),
         Some(progress) => {
-            (status(progress.status), format!("StageUpdating{:?}", progress.reason), tri(stage.succeeded))
+            (status(progress.reason.status()), format!("StageUpdating{:?}", progress.reason), tri(stage.succeeded()))
         }
     }
 }
 
 pub fn run_text(around: &Around, run: &RunStatus) -> RunText {
     let progress = match run.progressing {
-        None => ("", String::new(), tri(run.succeeded)),
-        Some(progress) => (status(progress.status), format!("UpdateRun{:?}", progress.reason), tri(run.succeeded)),
+        None => ("", String::new(), tri(run.succeeded())),
+        Some(progress) => {
+            (status(progress.reason.status()), format!("UpdateRun{:?}", progress.reason), tri(run.succeeded()))
+        }
     };
     let stuck = if run.progressing.is_some_and(|progress| progress.reason == RunReason::Stuck) {
         let names: Vec<String> = run.stuck.iter().take(3).map(|target| around.name(*target)).collect();
@@ -125,14 +125,6 @@ pub fn limit_error(error: &ScaledValueError) -> &'static str {
     }
 }
 
-pub fn retry_error(error: &RetryError) -> &'static str {
-    match error {
-        RetryError::OldPolicyBinding(_) => "transient_old_policy_binding",
-        RetryError::ClusterUpdate(_) => "cluster_update_error",
-        other => panic!("the record knows no error such as {other}"),
-    }
-}
-
 pub fn run_error(error: &RunError) -> &'static str {
     match error {
         RunError::PlacementNotFound => "placement_not_found",
@@ -156,6 +148,8 @@ pub fn run_error(error: &RunError) -> &'static str {
         RunError::NewClusterToDelete(_) => "new_cluster_to_delete",
         RunError::Preempted { .. } => "preempted",
         RunError::MaxConcurrency { source, .. } => limit_error(source),
+        RunError::OldPolicyBinding(_) => "transient_old_policy_binding",
+        RunError::ClusterUpdate(_) => "cluster_update_error",
         other => panic!("the record knows no error such as {other}"),
     }
 }
