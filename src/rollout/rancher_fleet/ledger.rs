@@ -110,7 +110,8 @@ pub(super) struct BundleLedger {
     /// The clusters in the order of their names, and the place of each cluster there.
     by_name: Vec<u32>,
     ranks: Vec<u32>,
-    places: Places,
+    /// Of each cluster, the partitions that it is in, with its place there.
+    places: Vec<Vec<(u32, u32)>>,
     partitions: Vec<PartitionLedger>,
     /// Unavailable deployments over all targets.
     pub(super) unavailable: i64,
@@ -120,37 +121,6 @@ pub(super) struct BundleLedger {
     orphans: TargetSet,
     /// Clusters whose stored `paused` or `offSchedule` is out of date.
     pub(super) stale: TargetSet,
-}
-
-/// Of each cluster, the partitions that it is in, with its place there.
-#[derive(Clone, Debug)]
-struct Places {
-    /// Where the entries of each cluster begin, and where those of the last one end.
-    begins: Vec<u32>,
-    entries: Vec<(u32, u32)>,
-}
-
-impl Places {
-    fn of(plan: &Partitioning, clusters: usize) -> Self {
-        let members =
-            || (0..).zip(&plan.partitions).flat_map(|(number, it)| (0..).zip(&it.members).map(move |m| (number, m)));
-        let mut begins = vec![0; clusters + 1];
-        members().for_each(|(_, (_, &member))| begins[member as usize + 1] += 1);
-        for at in 0..clusters {
-            begins[at + 1] += begins[at];
-        }
-        let (mut next, mut entries) = (begins.clone(), vec![(0, 0); begins[clusters] as usize]);
-        for (number, (place, &member)) in members() {
-            entries[next[member as usize] as usize] = (number, place);
-            next[member as usize] += 1;
-        }
-        Self { begins, entries }
-    }
-
-    fn of_cluster(&self, index: u32) -> &[(u32, u32)] {
-        let index = index as usize;
-        &self.entries[self.begins[index] as usize..self.begins[index + 1] as usize]
-    }
 }
 
 /// The members of a partition by group: places of those that rules pick from, and numbers of all.
@@ -196,7 +166,7 @@ impl BundleLedger {
             touched: Vec::new(),
             by_name: by_name.to_vec(),
             ranks: places_in(by_name),
-            places: Places::of(plan, clusters),
+            places: vec![Vec::new(); clusters],
             partitions: partitions.collect(),
             unavailable: 0,
             summary: BundleSummary::default(),
@@ -204,6 +174,11 @@ impl BundleLedger {
             orphans: TargetSet::new(clusters),
             stale: TargetSet::new(clusters),
         };
+        for (number, partition) in (0..).zip(&plan.partitions) {
+            for (place, member) in (0..).zip(&partition.members) {
+                ledger.places[*member as usize].push((number, place));
+            }
+        }
         (0..clusters as u32).for_each(|index| ledger.observe(index, view));
         ledger
     }
@@ -256,13 +231,13 @@ impl BundleLedger {
     fn set_flags(&mut self, index: u32, new: u8) {
         let old = std::mem::replace(&mut self.flags[index as usize], new);
         self.unavailable += i64::from(new & flag::UNAVAILABLE != 0) - i64::from(old & flag::UNAVAILABLE != 0);
-        for &(number, place) in self.places.of_cluster(index) {
+        for &(number, place) in &self.places[index as usize] {
             self.partitions[number as usize].change(place, old, new);
         }
     }
 
     pub(super) fn is_in_partition(&self, index: u32) -> bool {
-        !self.places.of_cluster(index).is_empty()
+        !self.places[index as usize].is_empty()
     }
 
     /// The first targets by name that are not Ready.
