@@ -33,7 +33,6 @@ mod writes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::status_writes::StatusWrites;
-use super::tally::ClusterTally;
 use super::unseen::UnseenWrites;
 use super::{RancherFleetStrategy, clusters};
 use crate::control_plane::{
@@ -104,7 +103,12 @@ pub(super) struct FleetController<'s> {
     ranks: Vec<u32>,
     /// Clusters whose view has changed since the last pass.
     changed: TargetSet,
-    tally: ClusterTally,
+    /// Clusters that are not targets, or run the wanted version and are ready.
+    done: TargetSet,
+    /// Clusters whose deployments Fleet counts as unavailable.
+    unavailable: TargetSet,
+    /// The targets with a deployment, which passes write, by the rank of their names.
+    attached: TargetSet,
     /// The content that each deployment is labelled with: that of the bundle when it was written last.
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
@@ -159,7 +163,9 @@ impl<'s> FleetController<'s> {
             fleet,
             ranks: places_in(&by_name(&clusters, |cluster| &cluster.name)),
             changed: TargetSet::all(clusters.len()),
-            tally: ClusterTally::new(clusters.len()),
+            done: TargetSet::new(clusters.len()),
+            unavailable: TargetSet::new(clusters.len()),
+            attached: TargetSet::new(clusters.len()),
             labelled: deployments().map(|deployment| deployment?.staged).collect(),
             stored: None,
             degraded: vec![false; clusters.len()],
@@ -278,10 +284,14 @@ impl<'s> FleetController<'s> {
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.clear_timer((), plane);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
-        self.tally.update(&self.view, &self.changed);
-        plane.begin_pass(self.tally.unavailable.len() as u64);
+        for index in self.changed.iter() {
+            let cluster = &self.view.clusters[index as usize];
+            self.done.set(index, !cluster.targeted || cluster.is_done());
+            self.unavailable.set(index, cluster.deployment.is_some_and(|deployment| deployment.is_unavailable()));
+        }
+        plane.begin_pass(self.unavailable.len() as u64);
         // The bundle's status is Ready when the pass counts all targets as ready.
-        let completes = self.tally.done.len() == self.clusters.len();
+        let completes = self.done.len() == self.clusters.len();
         let planned = self.plan(now, &pass);
         self.changed.clear();
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FleetController, FleetStep, ValuesSecret};
 use crate::control_plane::Plane;
-use crate::products::rancher_fleet::tally::is_attached;
 use crate::rollout::rancher_fleet::{BundleDecision, BundleDeployment};
 use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
@@ -56,7 +55,7 @@ impl FleetController<'_> {
         let mut planned = BTreeMap::new();
         for (cluster, before) in clusters.into_iter().zip(before) {
             let (view, rank) = (&mut self.view.clusters[cluster], self.ranks[cluster]);
-            self.tally.attached.set(rank, is_attached(view));
+            self.attached.set(rank, view.targeted && view.registered && view.deployment.is_some());
             let after = view.deployment;
             // The cache shows a write later. A deletion is not written by a pass.
             view.deployment = after.and(before);
@@ -78,11 +77,11 @@ impl FleetController<'_> {
         if std::mem::take(&mut self.is_new) {
             at = self.client.in_turn(0, at, FINALIZER_REQUESTS) + back_off(0);
         }
-        let attached = planned.iter().filter(|(rank, _)| self.tally.attached.contains(**rank));
+        let attached = planned.iter().filter(|(rank, _)| self.attached.contains(**rank));
         let attached: Vec<(&u32, &Planned)> = attached.collect();
         if self.has_values {
             let created = attached.iter().filter(|(_, planned)| planned.before.is_none());
-            at = self.client.in_turn(0, at, self.tally.attached.len() - created.count());
+            at = self.client.in_turn(0, at, self.attached.len() - created.count());
         }
         // All clusters want the same revision.
         let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
@@ -94,7 +93,7 @@ impl FleetController<'_> {
         let (mut targets, mut created, mut request) = (0, 0, QueueRequest::None);
         for (rank, planned) in attached {
             // One for each target so far.
-            let up_to = self.tally.attached.count_below(rank + 1);
+            let up_to = self.attached.count_below(rank + 1);
             at = self.client.in_turn(0, at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
             let outcome;
             (at, outcome) = self.write_deployment(at, planned, plane);
@@ -105,7 +104,7 @@ impl FleetController<'_> {
                 Outcome::Ended(last) => return (at, created + last, QueueRequest::After(EARLY_END_WAIT)),
             }
         }
-        at = self.client.in_turn(0, at, deletes * (self.tally.attached.len() - targets));
+        at = self.client.in_turn(0, at, deletes * (self.attached.len() - targets));
         // Deployments of clusters that are no longer targets go at last.
         let orphans = planned.values().filter(|planned| planned.before.is_some() && planned.after.is_none());
         (self.client.in_turn(0, at, orphans.count() + 1), created, request)
