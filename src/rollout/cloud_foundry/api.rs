@@ -3,12 +3,12 @@
 //! Follows `app/actions/deployment_{create,continue,cancel}.rb`. Each is one transaction: a failure changes nothing.
 //! A rolling deployment cannot be paused. While one is deploying or paused the API rejects scaling the app.
 
-use super::super::{Revision, TargetId};
+use super::super::Revision;
 use super::RuleSet;
 use super::quota::Usage;
 use super::reports::InstanceReports;
 use super::request::{DeploymentOptions, DeploymentStrategy};
-use super::view::{AppView, Deployment, DeploymentState, Process};
+use super::view::{AppView, Deployment, DeploymentState};
 
 /// Why the API rejects a request; displayed as the user sees it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -20,9 +20,6 @@ pub enum ApiError {
     /// A canary deployment without a step. The product fails (HTTP 500) and creates nothing.
     #[error("a canary deployment needs at least one step (the product fails with NoMethodError)")]
     EmptySteps,
-    /// The app has no web process to copy.
-    #[error("the app has no web process")]
-    NoProcess,
     /// The deployment does not exist.
     #[error("Deployment not found")]
     NotFound,
@@ -44,6 +41,9 @@ impl AppView {
     ///
     /// # Errors
     /// A quota has no room, or the options are invalid. Nothing changes then.
+    ///
+    /// # Panics
+    /// If the app has no process.
     pub fn create(
         &mut self,
         rules: RuleSet,
@@ -53,7 +53,7 @@ impl AppView {
         if options.strategy == DeploymentStrategy::Canary && options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
             return Err(ApiError::EmptySteps);
         }
-        let newest = self.processes.last().ok_or(ApiError::NoProcess)?;
+        let newest = self.processes.last().expect("an app has a web process");
         let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
             // Only the final size: the newest process at its final size, beside all others unchanged.
@@ -68,9 +68,7 @@ impl AppView {
         if self.started {
             let instances = self.first_instances(rules, &deployment);
             self.admit(self.usage().with(instances, memory_in_mb))?;
-            let id = TargetId(self.next_process);
-            self.next_process += 1;
-            self.processes.push(Process { id, revision, instances, memory_in_mb, lrps: InstanceReports::default() });
+            let id = self.add_process(revision, instances, memory_in_mb, InstanceReports::default());
             deployment.process = Some(id);
             if let Some(previous) = previous {
                 self.deployments[previous].supersede();

@@ -8,10 +8,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{Revision, TargetId};
-use super::reports::LrpState;
+use super::super::Revision;
 use super::request::{DeploymentOptions, DeploymentStrategy};
-use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
+use super::view::{AppView, Deployment, DeploymentState};
 
 /// A deployment that is in progress when the next one is created.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -64,21 +63,13 @@ impl AppView {
     /// A started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
     pub fn on_its_way(oldest: Revision, interim: Revision, instances: u32, superseded: Superseded) -> Self {
         let mut app = Self::settled(oldest, superseded.oldest_instances(instances));
-        let id = TargetId(app.next_process);
-        app.next_process += 1;
-        app.processes.push(Process {
-            id,
-            revision: interim,
-            instances: superseded.instances,
-            memory_in_mb: DEFAULT_MEMORY_IN_MB,
-            lrps: vec![LrpState::Running; superseded.instances as usize].into(),
-        });
+        let process = Some(app.add_settled(interim, superseded.instances));
         let is_canary = superseded.state.is_purged();
         let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };
         let options = DeploymentOptions { strategy, ..DeploymentOptions::default() };
         let deployment = Deployment::new(&options, instances, oldest);
         let state = superseded.state.of_deployment();
-        app.deployments.push(Deployment { process: Some(id), state, ..deployment });
+        app.deployments.push(Deployment { process, state, ..deployment });
         app.revision = interim;
         app
     }
@@ -86,6 +77,7 @@ impl AppView {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::TargetId;
     use super::super::{CloudFoundry, CloudFoundryBugs, DeploymentRequest, RuleSet};
     use super::*;
 

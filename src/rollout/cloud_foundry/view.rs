@@ -26,7 +26,7 @@ pub struct AppView {
     /// Whether Diego responds.
     pub diego_available: bool,
     /// The id of the next process.
-    pub(super) next_process: u32,
+    next_process: u32,
 }
 
 /// A web process: a number of interchangeable instances of one version.
@@ -102,22 +102,37 @@ pub enum ProcessAction {
 impl AppView {
     /// A started app that runs `instances` of `revision`, all of them routable, without a deployment.
     pub fn settled(revision: Revision, instances: u32) -> Self {
-        let process = Process {
-            id: TargetId(0),
-            revision,
-            instances,
-            memory_in_mb: DEFAULT_MEMORY_IN_MB,
-            lrps: vec![LrpState::Running; instances as usize].into(),
-        };
-        Self {
+        let mut app = Self {
             revision,
             started: true,
-            processes: vec![process],
+            processes: Vec::new(),
             deployments: Vec::new(),
             quota: AppQuota::default(),
             diego_available: true,
-            next_process: 1,
-        }
+            next_process: 0,
+        };
+        app.add_settled(revision, instances);
+        app
+    }
+
+    /// Adds a process of the default memory, all of whose instances are routable. Returns its id.
+    pub(super) fn add_settled(&mut self, revision: Revision, instances: u32) -> TargetId {
+        let lrps = vec![LrpState::Running; instances as usize].into();
+        self.add_process(revision, instances, DEFAULT_MEMORY_IN_MB, lrps)
+    }
+
+    /// Adds a process. Returns its id.
+    pub(super) fn add_process(
+        &mut self,
+        revision: Revision,
+        instances: u32,
+        memory_in_mb: u32,
+        lrps: InstanceReports,
+    ) -> TargetId {
+        let id = TargetId(self.next_process);
+        self.next_process += 1;
+        self.processes.push(Process { id, revision, instances, memory_in_mb, lrps });
+        id
     }
 
     /// A stopped app with `instances` of `revision` once it is started.
@@ -173,7 +188,7 @@ impl AppView {
 
 /// Default memory of an instance. Source: `cc.default_app_memory` in `jobs/cc_deployment_updater/spec` of
 /// cloudfoundry/capi-release at 13ebfc6fbf71b5ca256b619a296eab0aa4234de4.
-pub(super) const DEFAULT_MEMORY_IN_MB: u32 = 1024;
+const DEFAULT_MEMORY_IN_MB: u32 = 1024;
 
 impl Process {
     /// The counts of its instances.
