@@ -50,7 +50,7 @@ use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, Process,
     ProcessAction,
 };
-use crate::rollout::{Hold, Pass, TargetId};
+use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
@@ -155,13 +155,6 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// The new process is destroyed: its clusters go back.
-    fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
-        for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
-            plane.deploy(at, spec, ClusterId(index as u32), OLD);
-        }
-    }
-
     /// Applies the user's acts since the last pass.
     fn user_acts(&mut self, now: SimTime) {
         let Some(index) = self.view.deployments.iter().rposition(Deployment::is_active) else { return };
@@ -224,31 +217,6 @@ impl<'s> CloudFoundryController<'s> {
         for index in instances..before {
             self.ends.insert((target, index), now + self.grace(target, index));
         }
-    }
-
-    /// Carries a pass out that began at `now` and has written nothing before `at`. Returns when it ends, and whether it
-    /// changed anything that a later pass looks at.
-    fn carry_out(
-        &mut self,
-        (now, mut at): (SimTime, SimTime),
-        pass: &Pass<ProcessAction, Vec<Deployment>>,
-        plane: &mut Plane<'_>,
-    ) -> (SimTime, bool) {
-        let state = |deployment: &Deployment| deployment.state;
-        let moved = self.view.deployments.iter().map(state).ne(pass.status.iter().map(state));
-        for action in &pass.actions {
-            at = self.client.in_turn(0, at, QUERIES_OF_A_WRITE);
-            match *action {
-                ProcessAction::Scale(target, instances) if Some(target) == self.new => {
-                    self.start(target, instances, at, plane);
-                }
-                ProcessAction::Scale(target, instances) => self.scale_old(now, target, instances as usize),
-                ProcessAction::Delete(target) if Some(target) == self.new => self.go_back(at, plane),
-                ProcessAction::Delete(_) => {}
-            }
-        }
-        self.view.store(pass);
-        (at, moved || !pass.actions.is_empty())
     }
 
     /// When the user's next action is noticed.
@@ -328,14 +296,32 @@ impl<'s> CloudFoundryController<'s> {
         self.user_acts(now);
         self.old_instances_end(now);
         plane.begin_pass(self.lacking());
-        let at = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
+        let mut end = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
         let pass = self.scheduler.reconcile(now, &self.view);
-        let (end, changed) = self.carry_out((now, at), &pass, plane);
+        let state = |deployment: &Deployment| deployment.state;
+        let has_moved = self.view.deployments.iter().map(state).ne(pass.status.iter().map(state));
+        for action in &pass.actions {
+            end = self.client.in_turn(0, end, QUERIES_OF_A_WRITE);
+            match *action {
+                ProcessAction::Scale(target, instances) if Some(target) == self.new => {
+                    self.start(target, instances, end, plane);
+                }
+                ProcessAction::Scale(target, instances) => self.scale_old(now, target, instances as usize),
+                // Its clusters go back.
+                ProcessAction::Delete(target) if Some(target) == self.new => {
+                    for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
+                        plane.deploy(end, spec, ClusterId(index as u32), OLD);
+                    }
+                }
+                ProcessAction::Delete(_) => {}
+            }
+        }
+        self.view.store(&pass);
         let user = self.user_wakes(now, plane);
         if let Some(wake_at) = pass.wake_at.or(user) {
             self.runtime.add_at((), wake_at, plane);
         }
-        self.idle = !changed && user.is_none() && self.ends.is_empty();
+        self.idle = !has_moved && pass.actions.is_empty() && user.is_none() && self.ends.is_empty();
         // The deployment's status is FINALIZED.
         let completes = self.view.deployments.last().is_some_and(|last| last.state == DeploymentState::Deployed);
         self.runtime.end_pass((), end, 0, completes, plane);
