@@ -17,7 +17,6 @@ use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
 use crate::rollout::argo_cd::proposal::{
     ProposalAction, ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate,
-    SyncResult,
 };
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, Report};
@@ -36,7 +35,7 @@ impl<'s> ProposalController<'s> {
         let world = run.fleet.world;
         let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
             .expect("a strategy is checked with the scenario's clusters");
-        let settled = |revision| ProposalObject { revision, sync: SyncResult::Succeeded, health: Health::Healthy };
+        let settled = |revision| ProposalObject { revision, is_synced: true, health: Health::Healthy };
         let clusters = &world.clusters;
         let application = |index| ProposalApplication { wanted: NEW, live: world.installed(index).map(settled) };
         let view = ProposalView { applications: (0..clusters.len()).map(application).collect() };
@@ -48,9 +47,7 @@ impl<'s> ProposalController<'s> {
         let live = self.view.applications[report.cluster.index()].live.as_mut();
         let live = live.expect("a cluster reports on an application that exists");
         let before = *live;
-        if live.revision == report.applied {
-            live.sync = SyncResult::Succeeded;
-        }
+        live.is_synced |= live.revision == report.applied;
         live.health = match (report.ready, report.degraded) {
             (true, _) => Health::Healthy,
             (false, true) => Health::Degraded,
@@ -63,17 +60,13 @@ impl<'s> ProposalController<'s> {
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let pass = self.scheduler.reconcile(&self.view);
-        let complete = self.view.applications.iter().all(ProposalApplication::is_complete);
-        plane.begin_pass(pass.status.updating as u64);
+        let complete = self.view.is_done();
+        plane.begin_pass(pass.status as u64);
         let (mut at, mut created) = (now, 0);
-        for action in &pass.actions {
-            match *action {
-                ProposalAction::Create(..) => created += 1,
-                ProposalAction::Deploy(target, revision) => {
-                    at = self.client.send(0, at).answered;
-                    plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), revision);
-                }
-            }
+        for &ProposalAction { target, revision, is_creation } in &pass.actions {
+            at = self.client.send(0, at).answered;
+            plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), revision);
+            created += u64::from(is_creation);
         }
         self.view.store(&pass);
         self.runtime.end_pass((), at, created, complete, plane);

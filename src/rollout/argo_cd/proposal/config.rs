@@ -99,12 +99,10 @@ impl ProposalStrategy {
 /// Number of a step's applications that are changed concurrently. `None`: all.
 pub(super) fn limit_of(index: usize, step: &RolloutStep, total: usize) -> Result<Option<usize>, ProposalError> {
     let Some(written) = &step.max_update else { return Ok(None) };
-    let refused = || ProposalError::MaxUpdate { step: index, value: written.to_string() };
     let resolved = limit(Some(written), total);
     let is_negative = matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
-    if resolved.is_unreadable || is_negative {
-        return Err(refused());
+    match usize::try_from(resolved.applications.unwrap_or(0)) {
+        Ok(applications) if !resolved.is_unreadable && !is_negative => Ok((applications > 0).then_some(applications)),
+        _ => Err(ProposalError::MaxUpdate { step: index, value: written.to_string() }),
     }
-    let applications = usize::try_from(resolved.applications.unwrap_or(0)).map_err(|_| refused())?;
-    Ok((applications > 0).then_some(applications))
 }
