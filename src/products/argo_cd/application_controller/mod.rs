@@ -223,11 +223,9 @@ impl ApplicationController {
         tracked.comparison_due = false;
         let attempt = tracked.attempt.take();
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
-        let shard = self.shard(application);
-        shard.waiting.retain(|waiting| *waiting != application);
-        if attempt.is_some() {
-            shard.attempts -= 1;
-        }
+        let operations = &mut self.shard(application).operations;
+        operations.waiting.retain(|waiting| *waiting != application);
+        operations.taken -= u32::from(attempt.is_some());
     }
 
     /// The revision that a cluster has applied, as far as the ApplicationSet controller has seen.
@@ -274,7 +272,11 @@ impl ApplicationController {
             _ => false,
         };
         self.agenda.iter().all(is_hopeless)
-            && self.shards.iter().flat_map(|shard| &shard.waiting).all(|&application| is_endless(application))
+            && self
+                .shards
+                .iter()
+                .flat_map(|shard| &shard.operations.waiting)
+                .all(|&application| is_endless(application))
     }
 
     /// Has an application compared as soon as a worker is free; requests before that are one.
@@ -291,7 +293,7 @@ impl ApplicationController {
 
     /// An operation waits for a processor.
     fn enqueue(&mut self, application: usize) {
-        self.shard(application).waiting.push_back(application);
+        self.shard(application).operations.waiting.push_back(application);
     }
 
     /// A cluster reports something new.
@@ -312,7 +314,7 @@ impl ApplicationController {
     /// Free processors take the operations that wait.
     pub(super) fn begin_attempts(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         for shard in 0..self.shards.len() {
-            while let Some(application) = self.shards[shard].next_attempt() {
+            while let Some(application) = self.shards[shard].operations.next() {
                 if self.applications[application].failed > 0 {
                     self.attempt(application, now, plane);
                 } else {

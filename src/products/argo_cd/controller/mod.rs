@@ -45,7 +45,7 @@ use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
     Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView, ArgoCd, Generated,
-    REFRESH_GRACE_PERIOD, Rollout, RowCounts,
+    REFRESH_GRACE_PERIOD, Rollout, RolloutStatus, RowCounts,
 };
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
@@ -129,7 +129,7 @@ impl<'r> ArgoCdController<'r> {
             ApplicationView { generated: Some(generated), live }
         };
         let applications = applications.into_iter().enumerate().map(application).collect();
-        let mut view = ApplicationSetView { deleted: false, applications };
+        let mut view = ApplicationSetView { applications };
         if is_update {
             // The rows that the rollout before this one has left.
             scheduler.reconcile(SimTime::ZERO, &view);
@@ -196,8 +196,8 @@ impl<'r> ArgoCdController<'r> {
     /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision, and the
     /// condition says so. Without rows all applications are Synced and Healthy. `counts`: the rows by status.
     fn is_reported(&mut self, counts: RowCounts) -> bool {
-        let is_unfinished = counts.waiting + counts.pending + counts.progressing > 0;
-        if is_unfinished || matches!(self.scheduler.conditions().rollout, Some(Rollout::Progressing(_))) {
+        let unfinished: usize = counts[..RolloutStatus::Healthy as usize].iter().sum();
+        if unfinished > 0 || matches!(self.scheduler.conditions().rollout, Some(Rollout::Progressing(_))) {
             return false;
         }
         let is_complete = |index: usize| {
@@ -311,12 +311,8 @@ impl Controller for ArgoCdController<'_> {
         scheduler.sees_until(SimTime::MAX);
         let mut hold = scheduler.hold(&self.view.set);
         for nth in 1..=ROW_MOVES {
-            if hold.is_some()
-                || !scheduler
-                    .reconcile(self.passed + SimDuration::from_secs(nth.into()), &self.view.set)
-                    .actions
-                    .is_empty()
-            {
+            let at = self.passed + SimDuration::from_secs(nth.into());
+            if hold.is_some() || !scheduler.reconcile(at, &self.view.set).actions.is_empty() {
                 break;
             }
             hold = scheduler.hold(&self.view.set);

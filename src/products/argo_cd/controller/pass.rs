@@ -100,27 +100,22 @@ impl ArgoCdController<'_> {
     /// others by name.
     fn queued_writes(&mut self, pass: &SetDecision) -> VecDeque<QueuedWrite> {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
-        let mut queued = VecDeque::new();
-        let mut by_rank: BTreeMap<u32, QueuedWrite> = BTreeMap::new();
+        let by_name = |target: TargetId| (1, self.scheduler.rank(target));
+        let mut queued: BTreeMap<(u8, u32), QueuedWrite> = BTreeMap::new();
         for action in &pass.actions {
-            match *action {
-                ApplicationAction::Refresh(target) => {
-                    queued.push_back(QueuedWrite { target, change: Some(*action), requested: None });
-                }
-                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => {
-                    let write = QueuedWrite { target, change: Some(*action), requested: None };
-                    by_rank.insert(self.scheduler.rank(target), write);
-                }
-                ApplicationAction::Deploy(..) | ApplicationAction::Delete(_) => {}
-            }
+            let (target, place) = match *action {
+                ApplicationAction::Refresh(target) => (target, (0, target.0)),
+                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => (target, by_name(target)),
+                ApplicationAction::Deploy(..) | ApplicationAction::Delete(_) => continue,
+            };
+            queued.insert(place, QueuedWrite { target, change: Some(*action), requested: None });
         }
         for &target in &pass.status.requested {
-            let write = by_rank.entry(self.scheduler.rank(target));
+            let write = queued.entry(by_name(target));
             let write = write.or_insert(QueuedWrite { target, change: None, requested: None });
             write.requested = self.view.set.applications[target.index()].generated.as_ref().map(|of| of.wanted);
         }
-        queued.extend(by_rank.into_values());
-        queued
+        queued.into_values().collect()
     }
 
     /// Applications are written until as many requests are under way as may be, or nothing is left to write.
@@ -147,7 +142,7 @@ impl ArgoCdController<'_> {
         let operation = write.requested.filter(|_| is_free(&self.view));
         let deploy = operation.map(|revision| ApplicationAction::Deploy(target, revision));
         for action in write.change.into_iter().chain(deploy) {
-            self.scheduler.carry_out(now, action, &mut self.view.set);
+            self.scheduler.carry_out(action, &mut self.view.set);
         }
         if write.change.is_none() && deploy.is_none() {
             return;
@@ -173,7 +168,6 @@ impl ArgoCdController<'_> {
     /// list of all with their sync status and health, which is written whether it says anything new or not.
     fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(pass) = &self.writing else { return };
-        let began = pass.began;
         let is_membership =
             |action: &ApplicationAction| matches!(action, ApplicationAction::Create(_) | ApplicationAction::Delete(_));
         let mut is_new = pass.decided.actions.iter().any(is_membership);
@@ -182,7 +176,7 @@ impl ArgoCdController<'_> {
             if let ApplicationAction::Delete(target) = *action {
                 // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
                 at = self.client.api.in_turn(APPLICATIONS, at, 2);
-                self.scheduler.carry_out(began, *action, &mut self.view.set);
+                self.scheduler.carry_out(*action, &mut self.view.set);
                 self.view.changed.insert(target.0);
                 self.application_controller.deleted(target.index(), plane);
             }
