@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
     Application, ApplicationAction, ApplicationSetSpec, ApplicationSetView, ApplicationView, ArgoCd, ControllerOptions,
-    Generated, Health, OperationPhase, OperationState, SyncStatus,
+    Generated, Health, OperationPhase, OperationState, RolloutStatus, SyncStatus,
 };
 use fleetsim::rollout::{Revision, TargetSet};
 use fleetsim::units::{SimDuration, SimTime};
@@ -33,7 +33,7 @@ impl SetLoad {
             ..Application::settled(labels, set.spec_of(&generated), Revision(1))
         };
         let application = ApplicationView { generated: Some(generated), live: Some(live) };
-        let mut view = ApplicationSetView { deleted: false, applications: vec![application; applications] };
+        let mut view = ApplicationSetView { applications: vec![application; applications] };
         set.reconcile(SimTime::ZERO, &view);
         // A commit is detected, and the first step's applications are synced.
         for application in &mut view.applications {
@@ -45,7 +45,7 @@ impl SetLoad {
         for pass_at in (1..20).map(|pass| at(10 * pass)) {
             let pass =
                 set.reconcile_changed(pass_at, &view, &TargetSet::all(applications), &mut |_, _| Some(SimTime::ZERO));
-            set.store(pass_at, &pass, &mut view);
+            set.store(&pass, &mut view);
             if has_started && pass.actions.is_empty() && pass.status.barrier.is_none() {
                 break;
             }
@@ -93,6 +93,6 @@ impl Load for SetLoad {
             ApplicationAction::Deploy(target, _) => Some(*target),
             _ => None,
         });
-        sum(started) + pass.status.rows.progressing as u64
+        sum(started) + pass.status.rows[RolloutStatus::Progressing as usize] as u64
     }
 }

@@ -68,10 +68,7 @@ impl ArgoCd {
     /// and after the promotion. A set of more than 100 applications shows only their number by status.
     pub fn row_conditions(&self, name: &str, status: &ApplicationSetStatus) -> [Vec<ObjectCondition>; 2] {
         let object = format!("ApplicationSet/{name}");
-        let mut counts = self.row_counts();
-        let statuses =
-            [RolloutStatus::Waiting, RolloutStatus::Pending, RolloutStatus::Progressing, RolloutStatus::Healthy];
-        let counted = statuses.map(|status| (*counts.of(status), status)).into_iter().filter(|(count, _)| *count > 0);
+        let counted = self.row_counts().into_iter().zip(RolloutStatus::ALL).filter(|(count, _)| *count > 0);
         let text: Vec<String> = counted.map(|(count, status)| format!("{status:?}({count})")).collect();
         let count = ObjectCondition::field(&object, "applicationStatus", text.join("; "));
         if self.names.len() > ROWS_SHOWN {

@@ -97,7 +97,7 @@ impl SetLedger {
         for (row, is_new) in [(old, false), (new, true)] {
             let Some(row) = row else { continue };
             let count = |number: &mut usize| if is_new { *number += 1 } else { *number -= 1 };
-            count(self.rows.of(row.status));
+            count(&mut self.rows[row.status as usize]);
             let (total, updating) = &mut self.counted[plan.counted_in(application as usize)];
             count(total);
             if matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing) {

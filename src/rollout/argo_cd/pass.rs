@@ -16,7 +16,7 @@ use super::barrier::{Barrier, BarrierLedger};
 use super::ledger::SetLedger;
 use super::limit::StepBudget;
 use super::recent::{HiddenWrite, Rows};
-use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
+use super::row::{self, ApplicationStatus, RolloutStatus};
 use super::status::{Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
 use super::view::{ApplicationSetView, ApplicationView};
@@ -43,7 +43,7 @@ pub enum SetWrite {
 /// accepted it, if it has.
 pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite, bool) -> Option<SimTime>;
 
-/// A pass over a set that is not being deleted.
+/// A pass over a set.
 pub(super) struct SetPass<'p> {
     pub(super) set: &'p mut ArgoCd,
     now: SimTime,
@@ -98,15 +98,12 @@ impl ArgoCd {
         self.last_pass = now;
         let ledger = self.take_ledger(view, changed);
         let mut pass = match self.is_rolling() {
-            _ if view.deleted => self.delete(now, view),
             Err(_) => self.no_steps(),
             Ok(is_rolling) => self.pass(now, view, changed, (ledger, is_rolling), store),
         };
         pass.status.rows = self.row_counts();
         pass.status.conditions = self.conditions;
-        if !view.deleted {
-            pass.status.requeue_after = self.requeue_after();
-        }
+        pass.status.requeue_after = self.requeue_after();
         let is_queued = pass.status.rows_written || pass.status.objects_written;
         let requeued = pass.status.requeue_after.map(|after| now + after);
         pass.wake_at = if is_queued { Some(now) } else { requeued.filter(|_| !pass.status.failed) };
@@ -133,7 +130,7 @@ impl ArgoCd {
                 generated.map(|generated| &generated.labels) == labels[index as usize].as_ref()
             }),
         };
-        (is_known && !view.deleted && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
+        (is_known && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
     }
 
     /// The ledger of a pass over all. Without steps to roll in, rows and the rollout's conditions are removed.
@@ -144,16 +141,18 @@ impl ArgoCd {
         status: &mut ApplicationSetStatus,
         store: Store<'_>,
     ) -> SetLedger {
+        let has_rows = self.rows.iter().any(Option::is_some);
         if is_rolling {
             let labels =
                 |view: &ApplicationView| view.generated.as_ref().map(|generated| Arc::clone(&generated.labels));
             let labels: Vec<_> = view.applications.iter().map(labels).collect();
             self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
             self.labels = Some(labels);
-        } else if self.rows.iter().any(Option::is_some) && store(SetWrite::Rows, true).is_none() {
+        } else if has_rows && store(SetWrite::Rows, true).is_none() {
             status.failed = true;
         } else {
-            status.rows_written = self.clear_rows();
+            status.rows_written = has_rows;
+            self.rows.fill(None);
             (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
             self.labels = None;
         }
@@ -222,14 +221,9 @@ impl ArgoCd {
         let looks_at_spec =
             self.options.version.sees_spec_changes() && (!self.options.keep_spec_changes || self.may_update());
         let generated = application.generated.as_ref().filter(|_| looks_at_spec);
-        let observed = Observed {
-            step: plan.step_of[index].map(|step| step + 1),
-            live: application.live.as_ref()?,
-            generated: generated.map(|generated| self.spec_of(generated)),
-            now,
-            keep_spec_changes: self.options.keep_spec_changes,
-        };
-        Some(row::update(self.rows[index].as_ref(), &observed))
+        let spec = generated.map(|generated| self.spec_of(generated));
+        let (old, step) = (self.rows[index].as_ref(), plan.step_of[index].map(|step| step + 1));
+        Some(row::update(old, now, step, application.live.as_ref()?, spec, self.options.keep_spec_changes))
     }
 
     /// Whether an application was in an open step in the last pass.
@@ -246,19 +240,13 @@ impl ArgoCd {
     /// Rows that are on their way, which is what a budget counts.
     pub fn updating(&self) -> usize {
         let counts = self.row_counts();
-        counts.pending + counts.progressing
+        counts[RolloutStatus::Pending as usize] + counts[RolloutStatus::Progressing as usize]
     }
 
     /// The stored rows by status.
     pub(super) fn row_counts(&self) -> RowCounts {
-        self.ledger.as_ref().map_or_else(
-            || {
-                let mut counts = RowCounts::default();
-                self.rows.iter().flatten().for_each(|row| *counts.of(row.status) += 1);
-                counts
-            },
-            |ledger| ledger.rows,
-        )
+        let count = |status| self.rows.iter().flatten().filter(|row| row.status == status).count();
+        self.ledger.as_ref().map_or_else(|| RolloutStatus::ALL.map(count), |ledger| ledger.rows)
     }
 }
 

@@ -69,10 +69,6 @@ impl MatchExpression {
             (operator, None) => operator != "In",
         }
     }
-
-    fn is_operator_unknown_to(&self, labels: &Labels) -> bool {
-        !matches!(self.operator.as_str(), "In" | "NotIn") && labels.contains_key(&self.key)
-    }
 }
 
 impl Steps {
@@ -90,8 +86,10 @@ impl Steps {
                 let failed = step.match_expressions.iter().find(|expression| !expression.matches(labels));
                 match failed {
                     None => several.push(index),
-                    Some(expression) if expression.is_operator_unknown_to(labels) => {
-                        let issue = (index, expression.operator.clone());
+                    Some(MatchExpression { key, operator, .. })
+                        if !matches!(operator.as_str(), "In" | "NotIn") && labels.contains_key(key) =>
+                    {
+                        let issue = (index, operator.clone());
                         if !issues.operators.contains(&issue) {
                             issues.operators.push(issue);
                         }

@@ -13,8 +13,6 @@ use super::retry::Waits;
 /// One ApplicationSet in the controller's cache.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationSetView {
-    /// The set is being deleted.
-    pub deleted: bool,
     /// One for each name of the scheduler, in that order, which is the order of the generators.
     pub applications: Vec<ApplicationView>,
 }
@@ -64,8 +62,8 @@ pub struct Application {
     pub operation: Option<Operation>,
     /// It has the annotation `argocd.argoproj.io/refresh`, which the application controller takes off.
     pub refresh: bool,
-    /// Since when it is being deleted.
-    pub deleted_at: Option<crate::units::SimTime>,
+    /// It was deleted, and exists until its finalizers are taken off.
+    pub is_deleted: bool,
 }
 
 /// The compared part of an application's spec.

@@ -62,7 +62,7 @@ impl Replay {
             template: trace.tmpl,
             parameter: trace.p.clone(),
             generated: trace.gen_.clone().unwrap_or_default(),
-            view: ApplicationSetView { deleted: false, applications: vec![ApplicationView::default(); count] },
+            view: ApplicationSetView { applications: vec![ApplicationView::default(); count] },
             known: ApplicationSetView::default(),
             shown: Map::new(),
             is_queued: false,
@@ -198,7 +198,7 @@ impl Replay {
 
     /// Applies a step's inputs. True: one of them queues a pass.
     pub fn apply(&mut self, step: &TraceStep) -> bool {
-        let mut wakes = step.p.is_some() || step.gen_.is_some() || step.delset == 1;
+        let mut wakes = step.p.is_some() || step.gen_.is_some();
         if let Some(strategy) = &step.strategy {
             let spec = ApplicationSetSpec { strategy: parse(strategy), ..self.set.spec().clone() };
             wakes |= spec != *self.set.spec();
@@ -212,7 +212,6 @@ impl Replay {
             self.generated.clone_from(generated);
         }
         self.generate();
-        self.view.deleted |= step.delset == 1;
         let before: Vec<Option<Application>> = self.view.applications.iter().map(|a| a.live.clone()).collect();
         for (change, names) in &step.set {
             for name in names {
@@ -232,7 +231,7 @@ impl Replay {
             ApplicationAction::Deploy(target, _) => Some(*target),
             _ => None,
         });
-        self.set.store(time(at), &pass, &mut self.view);
+        self.set.store(&pass, &mut self.view);
         if !starts.is_empty() && self.first_operation.is_null() {
             self.first_operation = self.operation();
         }
@@ -247,7 +246,7 @@ impl Replay {
             .collect();
         let gone = changes.filter(|((old, new), _)| old.is_some() && new.is_none());
         let gone: Vec<String> = gone.map(|(_, name)| name.clone()).collect();
-        let is_rolling = !self.view.deleted && self.set.is_rolling() == Ok(true);
+        let is_rolling = self.set.is_rolling() == Ok(true);
         let mut got = Map::from_iter([
             ("st".to_owned(), Value::Object(st)),
             ("gone".to_owned(), json!(gone)),
@@ -285,8 +284,6 @@ impl Replay {
                     (false, false) => "",
                 }),
             ),
-            ("released".to_owned(), if status.released { json!(1) } else { Value::Null }),
-            ("fail".to_owned(), if status.deletion_failed { json!(1) } else { Value::Null }),
         ]);
         got.retain(|_, value| !is_empty(value));
         self.is_queued = pass.wake_at == Some(time(at));

@@ -41,7 +41,7 @@ impl Watched {
         self.known = self.story.view.clone();
         let pass = self.story.set.reconcile_changed(now, &self.story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
         if is_stored {
-            self.story.set.store(now, &pass, &mut self.story.view);
+            self.story.set.store(&pass, &mut self.story.view);
         }
     }
 

@@ -17,7 +17,7 @@ fn passes(story: &mut SetStory, seconds: std::ops::Range<u64>) {
     let all = TargetSet::all(story.view.applications.len());
     for now in seconds.map(SimTime::from_secs) {
         let pass = story.set.reconcile_changed(now, &story.view, &all, &mut |_, _| Some(SimTime::ZERO));
-        story.set.store(now, &pass, &mut story.view);
+        story.set.store(&pass, &mut story.view);
     }
 }
 

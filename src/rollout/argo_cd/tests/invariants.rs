@@ -129,7 +129,7 @@ proptest! {
             }
             let moves = pass.status.rows_written || !pass.actions.is_empty();
             prop_assert!(!(moves && hold.is_some()), "{hold:?} in a pass that makes progress");
-            story.set.store(now, &pass, &mut story.view);
+            story.set.store(&pass, &mut story.view);
         }
     }
 
