@@ -6,7 +6,6 @@
 use super::super::Revision;
 use super::RuleSet;
 use super::quota::Usage;
-use super::reports::InstanceReports;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState};
 
@@ -66,10 +65,15 @@ impl AppView {
             previous.map_or(self.processes[0].instances, |index| self.deployments[index].original_instances);
         let mut deployment = Deployment::new(options, original_instances, self.revision);
         if self.started {
-            let instances = self.first_instances(rules, &deployment);
+            let room = match rules {
+                RuleSet::Shipped => u64::MAX,
+                RuleSet::Documented => super::documented::room(&deployment, &self.processes),
+            };
+            let instances = deployment.first_batch(rules).min(room) as u32;
             self.admit(self.usage().with(instances, memory_in_mb))?;
-            let id = self.add_process(revision, instances, memory_in_mb, InstanceReports::default());
-            deployment.process = Some(id);
+            let process = self.add_process(revision, instances);
+            process.memory_in_mb = memory_in_mb;
+            deployment.process = Some(process.id);
             if let Some(previous) = previous {
                 self.deployments[previous].supersede();
             }
@@ -92,7 +96,7 @@ impl AppView {
         if deployment.state != DeploymentState::Paused {
             return Err(ApiError::Continue(deployment.value(), deployment.reason()));
         }
-        let steps = deployment.canary_steps.as_ref().map_or(0, |steps| steps.len() as u32);
+        let steps = deployment.options.canary_steps.as_ref().map_or(0, |steps| steps.len() as u32);
         match &mut deployment.canary_current_step {
             Some(current) if *current < steps => {
                 *current += 1;
@@ -116,15 +120,6 @@ impl AppView {
         deployment.state = DeploymentState::Canceling;
         self.revision = deployment.previous_revision;
         Ok(())
-    }
-
-    /// Number of instances of a new process at its creation.
-    fn first_instances(&self, rules: RuleSet, deployment: &Deployment) -> u32 {
-        let room = match rules {
-            RuleSet::Shipped => u64::MAX,
-            RuleSet::Documented => super::documented::room(deployment, &self.processes),
-        };
-        u64::from(deployment.first_instances(rules)).min(deployment.max_in_flight).min(room) as u32
     }
 
     /// Whether the app's processes fit into the quotas together.

@@ -47,7 +47,7 @@ struct ScalePhase {
 pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
     let deployment = Deployment::new(options, instances, Revision(0));
     let steps = deployment.plan(rules);
-    let first_batch = u64::from(deployment.first_instances(rules)).min(options.max_in_flight) as u32;
+    let first_batch = deployment.first_batch(rules) as u32;
     let (mut old, mut new) = (instances, first_batch);
     let mut phases = Vec::new();
     for step in steps.iter().chain([&CanaryStep { canary: instances, original: 0 }]) {
@@ -99,13 +99,13 @@ fn warnings(
 ) -> Vec<String> {
     let instances = deployment.original_instances;
     let mut warnings = Vec::new();
-    if deployment.strategy == DeploymentStrategy::Canary {
+    if deployment.options.strategy == DeploymentStrategy::Canary {
         steps(deployment, rules, found, &mut warnings);
     }
-    if deployment.max_in_flight > u64::from(instances) {
+    let max_in_flight = deployment.options.max_in_flight;
+    if max_in_flight > u64::from(instances) {
         warnings.push(format!(
-            "max_in_flight is {}, more than all {}: all new ones start simultaneously",
-            deployment.max_in_flight,
+            "max_in_flight is {max_in_flight}, more than all {}: all new ones start simultaneously",
             count(instances as usize, "instance")
         ));
     }
@@ -128,7 +128,7 @@ fn warnings(
 
 fn steps(deployment: &Deployment, rules: RuleSet, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     warnings.push(format!("it waits for a user {}, without a time limit", count(found.steps.len(), "time")));
-    let weights = deployment.canary_steps.as_deref().unwrap_or_default();
+    let weights = deployment.options.canary_steps.as_deref().unwrap_or_default();
     for (index, weight) in weights.iter().enumerate().skip(1) {
         if found.starts(index) == 0 && found.steps[index].original == found.steps[index - 1].original {
             let number = index + 1;

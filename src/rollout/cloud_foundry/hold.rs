@@ -57,7 +57,7 @@ fn cancelled(view: &AppView) -> Option<Hold> {
 
 fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
     let current = deployment.canary_current_step.unwrap_or(1);
-    let weight = deployment.canary_steps.as_ref().and_then(|weights| weights.get(current as usize - 1));
+    let weight = deployment.options.canary_steps.as_ref().and_then(|weights| weights.get(current as usize - 1));
     let weight = weight.map_or_else(String::new, |weight| format!(" ({weight} %)"));
     let reached = deployment
         .current_step(rules)
@@ -138,7 +138,7 @@ impl StalledDeployment<'_> {
             RuleSet::Shipped => self.counts.starting,
             RuleSet::Documented => self.counts.starting + self.counts.unhealthy,
         };
-        let limit = self.deployment.max_in_flight;
+        let limit = self.deployment.options.max_in_flight;
         let text = format!(
             "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
             self.process.instances,
@@ -174,7 +174,7 @@ impl StalledDeployment<'_> {
 
     /// The remaining work.
     fn left(&self) -> String {
-        let place = match (self.deployment.strategy, self.deployment.state) {
+        let place = match (self.deployment.options.strategy, self.deployment.state) {
             (DeploymentStrategy::Canary, DeploymentState::Prepaused) => {
                 format!(" for step {}", self.deployment.canary_current_step.unwrap_or(1))
             }

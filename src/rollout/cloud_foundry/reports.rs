@@ -62,7 +62,7 @@ impl InstanceCounts {
 }
 
 /// The states of a process's instances, by index.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstanceReports {
     states: Vec<LrpState>,
     counts: InstanceCounts,
@@ -124,12 +124,6 @@ impl Deref for InstanceReports {
 
     fn deref(&self) -> &[LrpState] {
         &self.states
-    }
-}
-
-impl PartialEq for InstanceReports {
-    fn eq(&self, other: &Self) -> bool {
-        self.states == other.states
     }
 }
 

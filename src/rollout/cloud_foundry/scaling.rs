@@ -40,29 +40,23 @@ pub(super) fn limits(rules: RuleSet, deployment: &Deployment, routable: u32) -> 
         RuleSet::Shipped => goals.total.saturating_sub(routable),
         RuleSet::Documented => documented::keep(deployment, routable),
     };
-    (u64::from(keep), u64::from(routable).saturating_add(deployment.max_in_flight).min(u64::from(goals.new)))
+    let most = u64::from(routable).saturating_add(deployment.options.max_in_flight);
+    (u64::from(keep), most.min(u64::from(goals.new)))
 }
 
-/// Removes `cut` instances from the old processes, from the oldest on; `counted` is the assumed number of each. An
-/// unchanged number is not written.
-pub(super) fn shrink(draft: &mut Draft<'_>, old: &[usize], counted: &[u32], cut: u64) -> Result<(), String> {
+/// Removes `cut` instances from the old processes, from the oldest on, of which each has an assumed number. An unchanged
+/// number is not written.
+pub(super) fn shrink(draft: &mut Draft<'_>, old: &[(usize, u32)], mut cut: u64) -> Result<(), String> {
     let oldest = draft.oldest();
-    let mut cut = cut;
-    for (index, counted) in old.iter().zip(counted) {
-        if cut < u64::from(*counted) {
-            let left = counted - cut as u32;
-            if left != *counted {
-                draft.save(*index, left)?;
-            }
-            break;
+    for &(index, counted) in old {
+        if cut < u64::from(counted) {
+            return if cut > 0 { draft.save(index, counted - cut as u32) } else { Ok(()) };
         }
-        cut -= u64::from(*counted);
-        if oldest == Some(*index) {
-            if *counted != 0 {
-                draft.save(*index, 0)?;
-            }
+        cut -= u64::from(counted);
+        if oldest == Some(index) {
+            draft.save(index, 0)?;
         } else {
-            draft.destroy(*index);
+            draft.destroy(index);
         }
     }
     Ok(())

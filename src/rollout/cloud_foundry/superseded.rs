@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::Revision;
+use super::reports::LrpState;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState};
 
@@ -63,7 +64,9 @@ impl AppView {
     /// A started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
     pub fn on_its_way(oldest: Revision, interim: Revision, instances: u32, superseded: Superseded) -> Self {
         let mut app = Self::settled(oldest, superseded.oldest_instances(instances));
-        let process = Some(app.add_settled(interim, superseded.instances));
+        let process = app.add_process(interim, superseded.instances);
+        process.lrps = vec![LrpState::Running; superseded.instances as usize].into();
+        let process = Some(process.id);
         let is_canary = superseded.state.is_purged();
         let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };
         let options = DeploymentOptions { strategy, ..DeploymentOptions::default() };

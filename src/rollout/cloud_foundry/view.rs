@@ -50,16 +50,10 @@ pub struct Process {
 pub struct Deployment {
     /// The process it rolls out. `None`: the app was stopped, and was started directly with the new version.
     pub process: Option<TargetId>,
-    /// The deployment strategy.
-    pub strategy: DeploymentStrategy,
-    /// New instances that may be started beyond those that are routable; at least 1.
-    pub max_in_flight: u64,
+    /// The request's options.
+    pub options: DeploymentOptions,
     /// The app's instances when it, or the deployments that it supersedes, were created.
     pub original_instances: u32,
-    /// Final number of instances. `None`: unchanged.
-    pub web_instances: Option<u32>,
-    /// The steps' weights in percent. `None`: rolling, or one step with one new instance.
-    pub canary_steps: Option<Vec<u8>>,
     /// The current or reached step, from 1. `None`: rolling.
     pub canary_current_step: Option<u32>,
     /// Its state.
@@ -111,28 +105,15 @@ impl AppView {
             diego_available: true,
             next_process: 0,
         };
-        app.add_settled(revision, instances);
+        app.add_process(revision, instances).lrps = vec![LrpState::Running; instances as usize].into();
         app
     }
 
-    /// Adds a process of the default memory, all of whose instances are routable. Returns its id.
-    pub(super) fn add_settled(&mut self, revision: Revision, instances: u32) -> TargetId {
-        let lrps = vec![LrpState::Running; instances as usize].into();
-        self.add_process(revision, instances, DEFAULT_MEMORY_IN_MB, lrps)
-    }
-
-    /// Adds a process. Returns its id.
-    pub(super) fn add_process(
-        &mut self,
-        revision: Revision,
-        instances: u32,
-        memory_in_mb: u32,
-        lrps: InstanceReports,
-    ) -> TargetId {
-        let id = TargetId(self.next_process);
+    /// Adds a process of the default memory, of which no instance is reported yet.
+    pub(super) fn add_process(&mut self, revision: Revision, instances: u32) -> &mut Process {
+        let (id, memory_in_mb, lrps) = (TargetId(self.next_process), DEFAULT_MEMORY_IN_MB, InstanceReports::default());
         self.next_process += 1;
-        self.processes.push(Process { id, revision, instances, memory_in_mb, lrps });
-        id
+        self.processes.push_mut(Process { id, revision, instances, memory_in_mb, lrps })
     }
 
     /// A stopped app with `instances` of `revision` once it is started.
@@ -209,11 +190,8 @@ impl Deployment {
         let is_canary = options.strategy == DeploymentStrategy::Canary;
         Self {
             process: None,
-            strategy: options.strategy,
-            max_in_flight: options.max_in_flight,
+            options: options.clone(),
             original_instances,
-            web_instances: options.web_instances,
-            canary_steps: options.canary_steps.clone(),
             canary_current_step: is_canary.then_some(1),
             state: if is_canary { DeploymentState::Prepaused } else { DeploymentState::Deploying },
             superseded: false,
@@ -234,25 +212,27 @@ impl Deployment {
 
     /// Its final number of instances, unless a user continues with fewer than its steps already have.
     pub fn target_instances(&self) -> u32 {
-        self.web_instances.unwrap_or(self.original_instances)
+        self.options.web_instances.unwrap_or(self.original_instances)
     }
 
-    /// New instances that the rollout, or its first step, starts with, as far as max in flight allows.
-    pub(super) fn first_instances(&self, rules: RuleSet) -> u32 {
-        match (rules, self.strategy) {
+    /// New instances that max in flight allows the rollout, or its first step, to start with.
+    pub(super) fn first_batch(&self, rules: RuleSet) -> u64 {
+        let all = match (rules, self.options.strategy) {
             (_, DeploymentStrategy::Rolling) => self.target_instances(),
             // The product intends the first step's number, but reads its weight as 0.
             (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
             (RuleSet::Documented, DeploymentStrategy::Canary) => self.current_step(rules).map_or(1, |step| step.canary),
-        }
+        };
+        u64::from(all).min(self.options.max_in_flight)
     }
 
     /// Its steps in instances; none for rolling.
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
-        match self.strategy {
+        let DeploymentOptions { strategy, web_instances, canary_steps, .. } = &self.options;
+        match strategy {
             DeploymentStrategy::Rolling => Vec::new(),
             DeploymentStrategy::Canary => {
-                canary_step_plan(rules, self.original_instances, self.web_instances, self.canary_steps.as_deref())
+                canary_step_plan(rules, self.original_instances, *web_instances, canary_steps.as_deref())
             }
         }
     }
