@@ -15,9 +15,7 @@ use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtim
 use crate::products::Run;
 use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
-use crate::rollout::argo_cd::proposal::{
-    ProposalAction, ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate,
-};
+use crate::rollout::argo_cd::proposal::{ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, Report};
 
@@ -37,14 +35,14 @@ impl<'s> ProposalController<'s> {
             .expect("a strategy is checked with the scenario's clusters");
         let settled = |revision| ProposalObject { revision, is_synced: true, health: Health::Healthy };
         let clusters = &world.clusters;
-        let application = |index| ProposalApplication { wanted: NEW, live: world.installed(index).map(settled) };
-        let view = ProposalView { applications: (0..clusters.len()).map(application).collect() };
+        let applications = (0..clusters.len()).map(|index| world.installed(index).map(settled)).collect();
+        let view = ProposalView { wanted: NEW, applications };
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
         Self { scheduler, view, clusters, client, runtime: Runtime::new(1) }
     }
 
     fn learn(&mut self, report: Report) {
-        let live = self.view.applications[report.cluster.index()].live.as_mut();
+        let live = self.view.applications[report.cluster.index()].as_mut();
         let live = live.expect("a cluster reports on an application that exists");
         let before = *live;
         live.is_synced |= live.revision == report.applied;
@@ -63,10 +61,10 @@ impl<'s> ProposalController<'s> {
         let complete = self.view.is_done();
         plane.begin_pass(pass.status as u64);
         let (mut at, mut created) = (now, 0);
-        for &ProposalAction { target, revision, is_creation } in &pass.actions {
+        for target in &pass.actions {
             at = self.client.send(0, at).answered;
-            plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), revision);
-            created += u64::from(is_creation);
+            plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), NEW);
+            created += u64::from(self.view.applications[target.index()].is_none());
         }
         self.view.store(&pass);
         self.runtime.end_pass((), at, created, complete, plane);
@@ -91,7 +89,7 @@ impl Controller for ProposalController<'_> {
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        self.view.applications[cluster.index()].is_complete()
+        self.view.is_complete(cluster.0)
     }
 
     fn hold(&self) -> Option<Hold> {

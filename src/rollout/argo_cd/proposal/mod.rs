@@ -61,20 +61,13 @@ struct CurrentStage<'a> {
     later: &'a [Stage],
 }
 
-/// One ApplicationSet in the controller's cache; one entry for each application.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// One ApplicationSet in the controller's cache.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProposalView {
-    /// In the scheduler's order.
-    pub applications: Vec<ProposalApplication>,
-}
-
-/// One application: its generated state, and its object.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProposalApplication {
     /// The revision that the set's spec wants.
     pub wanted: Revision,
-    /// `None`: it does not exist.
-    pub live: Option<ProposalObject>,
+    /// The Application objects, in the scheduler's order. `None`: it does not exist.
+    pub applications: Vec<Option<ProposalObject>>,
 }
 
 /// An Application object.
@@ -88,46 +81,38 @@ pub struct ProposalObject {
     pub health: Health,
 }
 
-/// A write of an Application object in a pass: the target is instructed to run the revision now.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ProposalAction {
-    /// The application.
-    pub target: TargetId,
-    /// Its new revision.
-    pub revision: Revision,
-    /// The object did not exist.
-    pub is_creation: bool,
-}
-
-impl ProposalApplication {
-    /// Whether it runs the wanted revision: synced successfully, and Healthy since.
-    pub fn is_complete(&self) -> bool {
-        self.is_changed() && self.live.is_some_and(|live| live.is_synced && live.health == Health::Healthy)
-    }
-
-    fn is_changed(&self) -> bool {
-        self.live.is_some_and(|live| live.revision == self.wanted)
-    }
-}
-
 impl ProposalView {
     /// Applies the result of a pass to the objects. A changed object keeps its health until it is evaluated again.
     ///
     /// # Panics
     /// If the pass belongs to another view.
-    pub fn store(&mut self, pass: &Pass<ProposalAction, usize>) {
-        for &ProposalAction { target, revision, .. } in &pass.actions {
-            let live = &mut self.applications[target.index()].live;
+    pub fn store(&mut self, pass: &ProposalDecision) {
+        for target in &pass.actions {
+            let live = &mut self.applications[target.index()];
             let health = live.map_or(Health::Missing, |live| live.health);
-            *live = Some(ProposalObject { revision, is_synced: false, health });
+            *live = Some(ProposalObject { revision: self.wanted, is_synced: false, health });
         }
     }
 
-    /// Whether every application runs the wanted revision.
+    /// Whether every application is complete.
     pub fn is_done(&self) -> bool {
-        self.applications.iter().all(ProposalApplication::is_complete)
+        (0..self.applications.len() as u32).all(|application| self.is_complete(application))
+    }
+
+    /// Whether an application runs the wanted revision: synced successfully, and Healthy since.
+    pub fn is_complete(&self, application: u32) -> bool {
+        let is_fine = |live: ProposalObject| live.is_synced && live.health == Health::Healthy;
+        self.is_changed(application) && self.applications[application as usize].is_some_and(is_fine)
+    }
+
+    fn is_changed(&self, application: u32) -> bool {
+        self.applications[application as usize].is_some_and(|live| live.revision == self.wanted)
     }
 }
+
+/// The decision of a pass: the applications that are written with the wanted revision, each of which is instructed to
+/// run it now. Its status: applications of the current step that were changed and are not complete, before the pass.
+pub type ProposalDecision = Pass<TargetId, usize>;
 
 impl ProposedRollingUpdate {
     /// A scheduler for applications with these names and labels; the index of an application is its [`TargetId`].
@@ -170,12 +155,11 @@ impl ProposedRollingUpdate {
     }
 
     fn current(&self, view: &ProposalView) -> Option<CurrentStage<'_>> {
-        let at = |application: &u32| &view.applications[*application as usize];
-        let is_open = |stage: &Stage| stage.members.iter().any(|member| !at(member).is_complete());
+        let is_open = |stage: &Stage| stage.members.iter().any(|member| !view.is_complete(*member));
         let index = self.stages.iter().position(is_open)?;
         let Stage { members, limit } = &self.stages[index];
-        let open = members.iter().copied().filter(|member| !at(member).is_complete());
-        let (updating, waiting) = open.partition(|member| at(member).is_changed());
+        let open = members.iter().copied().filter(|member| !view.is_complete(*member));
+        let (updating, waiting) = open.partition(|member| view.is_changed(*member));
         Some(CurrentStage { index, limit: *limit, updating, waiting, later: &self.stages[index + 1..] })
     }
 
@@ -183,21 +167,16 @@ impl ProposedRollingUpdate {
         listed(applications.iter().map(|application| self.names[*application as usize].as_str()), "application")
     }
 
-    /// One pass. It has no timer: only a change requires another one. Its status: applications of the current step that
-    /// were changed and are not complete, before the pass.
+    /// One pass. It has no timer: only a change requires another one.
     ///
     /// # Panics
     /// If the view does not have one entry for each application.
-    pub fn reconcile(&self, view: &ProposalView) -> Pass<ProposalAction, usize> {
+    pub fn reconcile(&self, view: &ProposalView) -> ProposalDecision {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each application");
         let Some(current) = self.current(view) else {
             return Pass { actions: Vec::new(), wake_at: None, status: 0 };
         };
-        let write = |application: &u32| {
-            let ProposalApplication { wanted: revision, live } = view.applications[*application as usize];
-            ProposalAction { target: TargetId(*application), revision, is_creation: live.is_none() }
-        };
-        let actions = current.started().iter().map(write).collect();
+        let actions = current.started().iter().copied().map(TargetId).collect();
         let status = if self.is_rolling { current.updating.len() } else { 0 };
         Pass { actions, wake_at: None, status }
     }
@@ -212,17 +191,16 @@ impl ProposedRollingUpdate {
             return None;
         }
         let CurrentStage { index, limit, updating, waiting, later } = current;
-        let at = |application: &u32| &view.applications[*application as usize];
         if !self.is_rolling {
             let explanation = format!("all were updated simultaneously; not complete: {}", self.list(&updating));
             return Some(Hold::new("AllAtOnce", explanation));
         }
         let later = later.iter().flat_map(|stage| &stage.members).copied();
-        let later: Vec<u32> = later.filter(|a| !at(a).is_complete()).collect();
+        let later: Vec<u32> = later.filter(|application| !view.is_complete(*application)).collect();
         let mut explanation = format!("in step {}, not complete: {}", index + 1, self.list(&updating));
         let has_failed = |live: ProposalObject| live.is_synced && live.health == Health::Degraded;
         let mut failed = updating;
-        failed.retain(|application| at(application).live.is_some_and(has_failed));
+        failed.retain(|application| view.applications[*application as usize].is_some_and(has_failed));
         if !failed.is_empty() {
             explanation.push_str(&format!("; failed, which stalls the rollout: {}", self.list(&failed)));
         }
