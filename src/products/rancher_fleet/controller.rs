@@ -75,11 +75,6 @@ struct ValuesSecret {
     owned: Option<SimTime>,
 }
 
-impl ValuesSecret {
-    /// The Secret of a deployment from before the release.
-    const OLD: Self = Self { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
-}
-
 /// Rancher Fleet's controllers with one bundle.
 pub(super) struct FleetController<'s> {
     scheduler: RancherFleet,
@@ -149,6 +144,7 @@ impl<'s> FleetController<'s> {
         let view = BundleView { paused: strategy.paused, clusters: views.collect() };
         let is_new = world.release == ReleaseKind::Initial;
         let client = |name| ApiClient::new(run.control_loop, &run.streams, name);
+        let old_secret = ValuesSecret { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
         let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
         Self {
             scheduler,
@@ -158,7 +154,7 @@ impl<'s> FleetController<'s> {
             client: client("API requests"),
             watch_delay: run.control_loop.watch_delay,
             has_values: strategy.has_values,
-            secrets: deployments().map(|deployment| deployment.map(|_| ValuesSecret::OLD)).collect(),
+            secrets: deployments().map(|deployment| deployment.map(|_| old_secret)).collect(),
             secrets_behind: BTreeSet::new(),
             fleet,
             ranks: places_in(&by_name(&clusters, |cluster| &cluster.name)),

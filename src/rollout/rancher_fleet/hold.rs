@@ -4,7 +4,9 @@
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
 //! the state of single clusters: in no partition, off schedule, promoted and not ready, paused, unregistered.
 
-use super::super::{Hold, TargetId, text};
+use itertools::Itertools;
+
+use super::super::{Hold, text};
 use super::documented;
 use super::ledger::{BundleLedger, MemberGroup, PartitionMembers, flag};
 use super::partition::{Partition, Partitioning};
@@ -77,7 +79,12 @@ impl StalledBundle<'_> {
             }
             let is_of_bundle = is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable;
             let (scope, total, limit, culprits) = if is_of_bundle {
-                ("the bundle".to_owned(), self.total(), self.plan.max_unavailable, self.targets(is_culprit))
+                (
+                    "the bundle".to_owned(),
+                    self.targets(|_| true).len(),
+                    self.plan.max_unavailable,
+                    self.targets(is_culprit),
+                )
             } else {
                 let culprits = self.members(partition, is_culprit);
                 (title(partition), partition.members.len(), partition.max_unavailable, culprits)
@@ -103,11 +110,8 @@ impl StalledBundle<'_> {
     /// Shipped only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
         let is_without = |flags: u8| flags & flag::EXISTS == 0;
-        let waiting = match self.scheduler.rules {
-            RuleSet::Shipped => self.reached().iter().flat_map(|of| self.members(of, is_without)).collect::<Vec<u32>>(),
-            RuleSet::Documented => return None,
-        };
-        if waiting.is_empty() {
+        let waiting: Vec<u32> = self.reached().iter().flat_map(|of| self.members(of, is_without)).collect();
+        if waiting.is_empty() || self.scheduler.rules == RuleSet::Documented {
             return None;
         }
         let max_new = self.scheduler.strategy.max_new.unwrap_or(pass::MAX_NEW);
@@ -126,13 +130,10 @@ impl StalledBundle<'_> {
     }
 
     fn gate(&self) -> Option<Hold> {
-        let reached = self.reached();
+        let (reached, later) = self.plan.partitions.split_at(self.pass.reached);
         let is_reached = |target: &u32| reached.iter().any(|partition| partition.members.contains(target));
-        let later = &self.plan.partitions[reached.len()..];
-        let mut waiting: Vec<u32> = later.iter().flat_map(|partition| self.members(partition, is_not_done)).collect();
-        waiting.sort_unstable();
-        waiting.dedup();
-        waiting.retain(|target| !is_reached(target));
+        let later = later.iter().flat_map(|partition| self.members(partition, is_not_done));
+        let waiting: Vec<u32> = later.filter(|target| !is_reached(target)).sorted_unstable().dedup().collect();
         let last = reached.last().filter(|_| !waiting.is_empty())?;
         let (limit, behind, condition) = match self.scheduler.rules {
             RuleSet::Shipped => {
@@ -191,10 +192,6 @@ impl StalledBundle<'_> {
         &self.plan.partitions[..self.pass.reached]
     }
 
-    fn total(&self) -> usize {
-        self.view.clusters.iter().filter(|cluster| cluster.targeted).count()
-    }
-
     fn flags(&self, target: u32) -> u8 {
         self.pass.members.flags(target)
     }
@@ -234,7 +231,7 @@ impl StalledBundle<'_> {
     }
 
     fn name(&self, index: u32) -> &str {
-        &self.scheduler.clusters[TargetId(index).index()].name
+        &self.scheduler.clusters[index as usize].name
     }
 }
 
