@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
+
 use super::super::{IntOrString, ObjectCondition};
 use super::limit::limit;
 use super::row::{ApplicationStatus, Message, RolloutStatus};
@@ -105,28 +107,26 @@ impl ArgoCd {
     fn issue_message(&self, kind: IssueKind) -> String {
         let issues = &self.plan.issues;
         let step = |step: u32| format!("step {}", step + 1);
-        let (issue, found): (&str, Vec<String>) = match kind {
+        let (issue, found) = match kind {
             IssueKind::Operator => {
-                let operators = issues.operators.iter();
-                let texts = operators.map(|(at, operator)| format!("{} has `{operator}`", step(*at)));
-                ("unknown operator", texts.collect())
+                let text = |(at, operator): &(u32, String)| format!("{} has `{operator}`", step(*at));
+                ("unknown operator", issues.operators.iter().map(text).join(", "))
             }
             IssueKind::Duplicate => {
-                let steps = |steps: &[u32]| steps.iter().map(|at| step(*at)).collect::<Vec<_>>().join(" and ");
-                let name = |application: u32| &self.names[application as usize];
-                let texts =
-                    issues.duplicates.iter().map(|(index, list)| format!("{} in {}", name(*index), steps(list)));
-                ("application in several steps", texts.collect())
+                let steps = |steps: &[u32]| steps.iter().map(|at| step(*at)).join(" and ");
+                let text =
+                    |(index, list): &(u32, Vec<u32>)| format!("{} in {}", self.names[*index as usize], steps(list));
+                ("application in several steps", issues.duplicates.iter().map(text).join(", "))
             }
             IssueKind::MaxUpdate => {
                 let steps = (0..).zip(self.spec.steps().ok().flatten().unwrap_or_default());
                 let is_unreadable = |value: &&IntOrString| limit(Some(value), 1).is_unreadable;
                 let values = steps.filter_map(|(at, of)| Some((at, of.max_update.as_ref().filter(is_unreadable)?)));
-                ("unreadable maxUpdate", values.map(|(at, value)| format!("{} has `{value}`", step(at))).collect())
+                ("unreadable maxUpdate", values.map(|(at, value)| format!("{} has `{value}`", step(at))).join(", "))
             }
-            IssueKind::EmptyStep => ("empty step", issues.empty_steps.iter().map(|at| step(*at)).collect()),
+            IssueKind::EmptyStep => ("empty step", issues.empty_steps.iter().map(|at| step(*at)).join(", ")),
         };
-        format!("{issue}: {}", found.join(", "))
+        format!("{issue}: {found}")
     }
 }
 

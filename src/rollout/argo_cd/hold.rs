@@ -10,7 +10,7 @@ use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::RolloutStatus;
 use super::view::{Application, ApplicationSetView, ApplicationView, AutoSync};
-use super::{ApplicationSetError, ApplicationsSync, ArgoCd};
+use super::{ApplicationsSync, ArgoCd};
 use crate::units::{SimDuration, SimTime};
 
 /// The rule of a hold that time alone ends, if a pass follows.
@@ -44,8 +44,7 @@ impl ArgoCd {
         }
         let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
         match self.is_rolling() {
-            Err(error @ ApplicationSetError::NoSteps) => Some(Hold::new("rollingSync.steps", error.to_string())),
-            Err(error) => Some(Hold::new("strategy", error.to_string())),
+            Err(error) => Some(Hold::new("rollingSync.steps", error.to_string())),
             Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
             Ok(true) => stalled
                 .barrier(pass.status.barrier.as_ref())
@@ -110,7 +109,7 @@ impl StalledSet<'_> {
         let is_here = |a: u32, statuses: &[RolloutStatus]| {
             plan.counted_in(a as usize) == index && self.status(a).is_some_and(|status| statuses.contains(&status))
         };
-        let waiting = self.list(|a| self.set.is_allowed(plan, a as usize) && is_here(a, &[RolloutStatus::Waiting]));
+        let waiting = self.list(|a| self.set.is_allowed(a as usize) && is_here(a, &[RolloutStatus::Waiting]));
         let updating = self.list(|a| is_here(a, &[RolloutStatus::Pending, RolloutStatus::Progressing]));
         let (number, limit) = (index + 1, budget.limit.unwrap_or(0));
         let explanation = if limit <= 0 {

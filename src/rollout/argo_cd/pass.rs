@@ -49,7 +49,6 @@ pub(super) struct SetPass<'p> {
     now: SimTime,
     pub(super) view: &'p ApplicationSetView,
     /// Taken out of the set while the pass uses it.
-    plan: Steps,
     pub(super) ledger: SetLedger,
     pub(super) status: ApplicationSetStatus,
     pub(super) actions: Vec<ApplicationAction>,
@@ -170,9 +169,8 @@ impl ArgoCd {
     ) -> SetDecision {
         let mut status = ApplicationSetStatus::default();
         let ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
-        let plan = std::mem::take(&mut self.plan);
-        let hidden = Vec::new();
-        let mut pass = SetPass { set: self, now, view, plan, ledger, status, actions: Vec::new(), store, hidden };
+        let (actions, hidden) = (Vec::new(), Vec::new());
+        let mut pass = SetPass { set: self, now, view, ledger, status, actions, store, hidden };
         if is_rolling {
             pass.hide_writes();
         } else {
@@ -198,8 +196,8 @@ impl ArgoCd {
             looked_at.into_iter().for_each(|index| _ = pass.ledger.unsettled.insert(index));
         }
         pass.show_writes();
-        let SetPass { plan, ledger, status, actions, .. } = pass;
-        (self.plan, self.ledger) = (plan, Some(ledger));
+        let SetPass { ledger, status, actions, .. } = pass;
+        self.ledger = Some(ledger);
         Pass { actions, wake_at: None, status }
     }
 
@@ -208,13 +206,7 @@ impl ArgoCd {
     }
 
     /// The row of one application after the update. `None`: the application does not exist.
-    fn updated_row(
-        &self,
-        now: SimTime,
-        index: usize,
-        application: &ApplicationView,
-        plan: &Steps,
-    ) -> Option<ApplicationStatus> {
+    fn updated_row(&self, now: SimTime, index: usize, application: &ApplicationView) -> Option<ApplicationStatus> {
         cost::visit();
         // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
         // compared.
@@ -222,13 +214,13 @@ impl ArgoCd {
             self.options.version.sees_spec_changes() && (!self.options.keep_spec_changes || self.may_update());
         let generated = application.generated.as_ref().filter(|_| looks_at_spec);
         let spec = generated.map(|generated| self.spec_of(generated));
-        let (old, step) = (self.rows[index].as_ref(), plan.step_of[index].map(|step| step + 1));
+        let (old, step) = (self.rows[index].as_ref(), self.plan.step_of[index].map(|step| step + 1));
         Some(row::update(old, now, step, application.live.as_ref()?, spec, self.options.keep_spec_changes))
     }
 
     /// Whether an application was in an open step in the last pass.
-    pub(super) fn is_allowed(&self, plan: &Steps, index: usize) -> bool {
-        plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
+    pub(super) fn is_allowed(&self, index: usize) -> bool {
+        self.plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
     /// The budgets of the steps with these rows, and those of them that are updating.
@@ -288,8 +280,7 @@ impl SetPass<'_> {
         }
         looked.sort_unstable();
         looked.dedup_by_key(|(index, _)| *index);
-        let is_allowed = |index: u32| self.set.is_allowed(&self.plan, index as usize);
-        looked.iter_mut().for_each(|(index, was_pending)| *was_pending &= is_allowed(*index));
+        looked.iter_mut().for_each(|(index, was_pending)| *was_pending &= self.set.is_allowed(*index as usize));
         Some(looked)
     }
 
@@ -301,7 +292,7 @@ impl SetPass<'_> {
         let mut is_written = false;
         for &index in looked_at {
             let application = &self.view.applications[index as usize];
-            let new = self.set.updated_row(now, index as usize, application, &self.plan);
+            let new = self.set.updated_row(now, index as usize, application);
             let old = self.set.rows[index as usize].as_ref();
             is_written |= match (old, &new) {
                 (Some(old), Some(new)) => new.is_worth_writing_over(old),
@@ -361,7 +352,7 @@ impl SetPass<'_> {
     /// `getInvalidRolloutConfig`), unless their write is refused.
     fn report_rollout(&mut self) {
         let rollout = Some(self.ledger.first_unfinished().map_or(Rollout::Complete, Rollout::Progressing));
-        let issue = self.plan.issues.reported(self.status.budgets.iter().any(|budget| budget.is_unreadable));
+        let issue = self.set.plan.issues.reported(self.status.budgets.iter().any(|budget| budget.is_unreadable));
         let config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
         let is_other = |conditions: SetConditions| (rollout, config) != (conditions.rollout, conditions.config);
         let is_new = is_other(self.stored_conditions());
@@ -376,12 +367,12 @@ impl SetPass<'_> {
     pub(super) fn replace_row(&mut self, index: u32, row: Option<ApplicationStatus>) -> Option<ApplicationStatus> {
         let old = std::mem::replace(&mut self.set.rows[index as usize], row);
         let new = self.set.rows[index as usize].as_ref();
-        self.ledger.row_changes(&self.plan, index, old.as_ref(), new);
+        self.ledger.row_changes(&self.set.plan, index, old.as_ref(), new);
         old
     }
 
     pub(super) fn examine(&mut self, index: u32) {
         let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view.applications[index as usize]);
-        self.ledger.examine(&self.plan, index, row, view);
+        self.ledger.examine(&self.set.plan, index, row, view);
     }
 }

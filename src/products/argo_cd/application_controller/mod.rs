@@ -291,11 +291,6 @@ impl ApplicationController {
         &mut self.shards[self.applications[application].shard]
     }
 
-    /// An operation waits for a processor.
-    fn enqueue(&mut self, application: usize) {
-        self.shard(application).operations.waiting.push_back(application);
-    }
-
     /// A cluster reports something new.
     pub(super) fn report(&mut self, report: Report, now: SimTime, view: &mut View, plane: &mut Plane<'_>) {
         let application = report.cluster.index();
@@ -343,14 +338,18 @@ impl ApplicationController {
                 self.agenda.add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
-            ApplicationStep::Requested => self.requested(application, live(view, application).operation),
+            // Sees a request for an operation, unless one runs.
+            ApplicationStep::Requested if self.applications[application].operation.is_none() => {
+                self.wait(application, live(view, application).operation);
+            }
+            ApplicationStep::Requested => {}
             ApplicationStep::Begins => self.begins(application, now, plane),
             ApplicationStep::Seen(patch) => self.seen(application, patch, (view, queue), plane),
             ApplicationStep::RequestsMade => self.requests_made(application, now, plane),
             ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
             ApplicationStep::Again => {
                 self.compare(application, now, plane);
-                self.enqueue(application);
+                self.shard(application).operations.waiting.push_back(application);
             }
             ApplicationStep::Compared => {
                 let automatic = Some(automatic).filter(|_| live(view, application).spec.auto_sync == AutoSync::Enabled);
@@ -372,12 +371,11 @@ impl ApplicationController {
         self.applications[application].applies.expect("an operation that runs has begun")
     }
 
-    /// Sees a request for an operation, unless one runs.
-    fn requested(&mut self, application: usize, operation: Option<Operation>) {
-        let tracked = &mut self.applications[application];
-        if tracked.operation.is_none() && operation.is_some() {
-            tracked.operation = operation;
-            self.enqueue(application);
+    /// An operation, if there is one, waits for a processor.
+    fn wait(&mut self, application: usize, operation: Option<Operation>) {
+        if operation.is_some() {
+            self.applications[application].operation = operation;
+            self.shard(application).operations.waiting.push_back(application);
         }
     }
 
@@ -444,10 +442,7 @@ impl ApplicationController {
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
         let begun = automatic.filter(|_| is_due && tracked.operation.is_none());
-        if begun.is_some() {
-            tracked.operation = begun;
-            self.enqueue(application);
-        }
+        self.wait(application, begun);
         self.patch(application, StatusPatch::Comparison { at, sync, health, revision, applied, begun }, at, plane);
     }
 }

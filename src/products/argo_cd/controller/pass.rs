@@ -68,17 +68,14 @@ impl ArgoCdController<'_> {
         self.rows_written.clear();
         self.condition_written = None;
         let mut at = now;
-        let watch_delay = self.watch_delay;
-        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + watch_delay));
-        let (client, rows_written, condition_written) =
-            (&mut self.client, &mut self.rows_written, &mut self.condition_written);
+        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + self.watch_delay));
         let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write, is_new| {
             let is_written;
-            (is_written, at) = client.update(at, is_new);
+            (is_written, at) = self.client.update(at, is_new);
             match write {
                 _ if !is_written || !is_new => {}
-                SetWrite::Rows => rows_written.push(at),
-                SetWrite::Conditions => *condition_written = Some(at),
+                SetWrite::Rows => self.rows_written.push(at),
+                SetWrite::Conditions => self.condition_written = Some(at),
             }
             is_written.then_some(at)
         });
