@@ -43,7 +43,7 @@ use crate::products::{Fleet, Run};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
-use crate::rollout::{Hold, ObjectCondition, QueueRequest, Revision, TargetSet, by_name, places_in};
+use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
 
@@ -345,12 +345,8 @@ impl Controller for FleetController<'_> {
         let Some(status) = &self.status else { return };
         let bundle = self.status_writes.show(self.scheduler.bundle_conditions(NAME, status));
         log.show(bundle.iter().cloned());
-        let mut git_repo = self.scheduler.git_repo_conditions(NAME, status, &self.view);
-        // It copies the bundle's Ready condition, which comes first.
-        if let [ready, ..] = &mut git_repo[..] {
-            *ready = ObjectCondition { object: std::mem::take(&mut ready.object), ..bundle[0].clone() };
-        }
-        log.show(git_repo);
+        // Its Ready condition comes first.
+        log.show(RancherFleet::git_repo_conditions(NAME, &bundle[0], &self.view));
     }
 
     fn stages(&self) -> Vec<String> {
