@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use fleetsim::rollout::Revision;
 use fleetsim::rollout::argo_cd::{
-    ApplicationSetSpec, ApplicationSetView, ApplicationStatus, ArgoCd, ControllerOptions, IssueKind, Message,
-    RolloutConfig, RolloutStatus, RolloutStep, StepBudget,
+    ApplicationSetSpec, ApplicationStatus, ArgoCd, ControllerOptions, IssueKind, Message, RolloutConfig, RolloutStatus,
+    RolloutStep, StepBudget,
 };
 use fleetsim::units::SimTime;
 use serde_json::{Map, Value, json};
@@ -49,7 +49,7 @@ fn check_budget(case: &Value) -> Result<(), String> {
         message: Message::Empty,
     };
     set.set_rows((0..case.total).map(|index| Some(row(index))).collect());
-    let view = ApplicationSetView { applications: vec![out_of_sync(&Arc::default()); case.total] };
+    let view = vec![out_of_sync(&Arc::default()); case.total];
     let pass = set.reconcile(time(0), &view);
     let budget = pass.status.budgets[0];
     let got = json!({
@@ -74,8 +74,8 @@ fn check_steps(case: &Value) -> Result<(), String> {
         message: Message::Empty,
     };
     set.set_rows(vec![Some(row); names.len()]);
-    let applications = input.apps.iter().map(|app| out_of_sync(&Arc::new(app.l.clone()))).collect();
-    let pass = set.reconcile(time(0), &ApplicationSetView { applications });
+    let applications: Vec<_> = input.apps.iter().map(|app| out_of_sync(&Arc::new(app.l.clone()))).collect();
+    let pass = set.reconcile(time(0), &applications);
 
     let plan = set.steps();
     let steps = spec.steps().ok().flatten();

@@ -15,7 +15,7 @@ use super::limit::limit;
 use super::row::{ApplicationStatus, Message, RolloutStatus};
 use super::status::{ErrorOccurred, Rollout, RolloutConfig};
 use super::steps::IssueKind;
-use super::view::ApplicationSetView;
+use super::view::ApplicationView;
 use super::{ApplicationSetStatus, ArgoCd, ArgoCdVersion};
 
 /// Applications of the largest set whose rows are shown one by one.
@@ -23,7 +23,7 @@ const ROWS_SHOWN: usize = 100;
 
 impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
-    pub fn set_conditions(&self, name: &str, view: &ApplicationSetView) -> Vec<ObjectCondition> {
+    pub fn set_conditions(&self, name: &str, view: &[ApplicationView]) -> Vec<ObjectCondition> {
         let object = format!("ApplicationSet/{name}");
         let condition = |kind: &str, status: &str, reason: &str, message: &str| {
             ObjectCondition::new(&object, kind, status, reason, message)
@@ -94,10 +94,9 @@ impl ArgoCd {
     }
 
     /// Only the last invalid application by name gets into the message.
-    fn validation_message(&self, view: &ApplicationSetView) -> String {
-        let is_invalid = |index: &&u32| {
-            view.applications[**index as usize].generated.as_ref().is_some_and(|generated| !generated.valid)
-        };
+    fn validation_message(&self, view: &[ApplicationView]) -> String {
+        let is_invalid =
+            |index: &&u32| view[**index as usize].generated.as_ref().is_some_and(|generated| !generated.valid);
         let invalid: Vec<u32> = self.by_name.iter().filter(is_invalid).copied().collect();
         let Some((last, others)) = invalid.split_last() else { return String::new() };
         let message = format!("application destination spec is invalid: {}", self.names[*last as usize]);

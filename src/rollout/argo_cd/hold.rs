@@ -9,7 +9,7 @@ use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
 use super::row::RolloutStatus;
-use super::view::{Application, ApplicationSetView, ApplicationView, AutoSync};
+use super::view::{Application, ApplicationView, AutoSync};
 use super::{ApplicationsSync, ArgoCd};
 use crate::units::{SimDuration, SimTime};
 
@@ -29,8 +29,8 @@ impl ArgoCd {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
-    pub fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
-        if view.is_done() {
+    pub fn hold(&self, view: &[ApplicationView]) -> Option<Hold> {
+        if view.iter().all(ApplicationView::is_done) {
             return None;
         }
         let mut next = self.clone();
@@ -61,7 +61,7 @@ impl ArgoCd {
 /// A set in which a pass changed nothing, after that pass.
 struct StalledSet<'a> {
     set: &'a ArgoCd,
-    view: &'a ApplicationSetView,
+    view: &'a [ApplicationView],
     open_steps: usize,
 }
 
@@ -80,7 +80,7 @@ impl StalledSet<'_> {
         }
         let since = self.set.ledger.as_ref()?.barrier.as_ref()?.pending_since();
         let is_behind = |live: &Application| live.reconciled_at.map(stored) < since;
-        let behind = (0..).zip(&self.view.applications).filter(|(_, view)| view.live.as_ref().is_some_and(is_behind));
+        let behind = (0..).zip(self.view).filter(|(_, view)| view.live.as_ref().is_some_and(is_behind));
         let behind = self.applications(&behind.map(|(index, _)| index).collect::<Vec<u32>>());
         Some(Hold::new("refresh", format!("not compared since the last change, so nothing is promoted: {behind}")))
     }
@@ -176,7 +176,7 @@ impl StalledSet<'_> {
     }
 
     fn application(&self, application: u32) -> &ApplicationView {
-        &self.view.applications[application as usize]
+        &self.view[application as usize]
     }
 
     fn status(&self, application: u32) -> Option<RolloutStatus> {

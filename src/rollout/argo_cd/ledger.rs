@@ -54,12 +54,9 @@ impl SetLedger {
         has_barrier: bool,
     ) -> Self {
         let (count, steps) = (rows.len(), plan.lists.len());
-        let is_rolling = !plan.step_of.is_empty();
+        let step_of = |application: &u32| plan.counted_in(*application as usize);
         let mut applications = by_name.to_vec();
-        if is_rolling {
-            applications.sort_by_key(|application| plan.counted_in(*application as usize));
-        }
-        let step_of = |application: &u32| if is_rolling { plan.counted_in(*application as usize) } else { 0 };
+        applications.sort_by_key(step_of);
         let first_places =
             (0..=steps).map(|step| applications.partition_point(|other| step_of(other) < step) as u32).collect();
         let mut ledger = Self {

@@ -77,8 +77,8 @@ pub use steps::{IssueKind, Issues, Steps};
 pub use triggers::{ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
 pub use view::{
-    Application, ApplicationAction, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation,
-    OperationPhase, OperationState, Spec, SyncStatus,
+    Application, ApplicationAction, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,
+    OperationState, Spec, SyncStatus,
 };
 
 /// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
@@ -214,7 +214,7 @@ impl ArgoCd {
     ///
     /// # Panics
     /// If the pass belongs to another view.
-    pub fn store(&self, pass: &SetDecision, view: &mut ApplicationSetView) {
+    pub fn store(&self, pass: &SetDecision, view: &mut [ApplicationView]) {
         pass.actions.iter().for_each(|action| self.carry_out(*action, view));
     }
 
@@ -222,15 +222,17 @@ impl ArgoCd {
     ///
     /// # Panics
     /// If the action belongs to another view.
-    pub fn carry_out(&self, action: ApplicationAction, view: &mut ApplicationSetView) {
+    pub fn carry_out(&self, action: ApplicationAction, view: &mut [ApplicationView]) {
         match action {
             ApplicationAction::Create(target) => {
-                let generated = view.generated(target).expect("only generated applications are created");
+                let generated =
+                    view[target.index()].generated.as_ref().expect("only generated applications are created");
                 let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
-                view.applications[target.index()].live = Some(application);
+                view[target.index()].live = Some(application);
             }
             ApplicationAction::Stage(target, _) => {
-                let generated = view.generated(target).expect("only generated applications are written");
+                let generated =
+                    view[target.index()].generated.as_ref().expect("only generated applications are written");
                 let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
                 let live = existing(view, target);
                 (live.labels, live.spec) = (labels, spec);
@@ -238,7 +240,7 @@ impl ArgoCd {
             ApplicationAction::Deploy(target, _) => existing(view, target).operation = Some(self.operation()),
             ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
             ApplicationAction::Delete(target) if self.has_finalizers() => existing(view, target).is_deleted = true,
-            ApplicationAction::Delete(target) => view.applications[target.index()].live = None,
+            ApplicationAction::Delete(target) => view[target.index()].live = None,
         }
     }
 
@@ -272,6 +274,6 @@ impl ArgoCd {
     }
 }
 
-fn existing(view: &mut ApplicationSetView, target: TargetId) -> &mut Application {
-    view.applications[target.index()].live.as_mut().expect("an application is created before it is changed")
+fn existing(view: &mut [ApplicationView], target: TargetId) -> &mut Application {
+    view[target.index()].live.as_mut().expect("an application is created before it is changed")
 }

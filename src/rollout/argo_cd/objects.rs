@@ -26,7 +26,7 @@ impl SetPass<'_> {
     fn write_object(&mut self, target: TargetId, is_requested: bool) {
         cost::visit();
         let view = self.view;
-        let application = &view.applications[target.index()];
+        let application = &view[target.index()];
         let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { return };
         let revision = generated.wanted;
         let is_idle = match &application.live {
@@ -54,7 +54,7 @@ impl SetPass<'_> {
     /// Deletes the object of an application that is not generated any more.
     fn delete_orphan(&mut self, target: TargetId) {
         cost::visit();
-        let application = &self.view.applications[target.index()];
+        let application = &self.view[target.index()];
         let may_delete =
             matches!(self.set.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
         let is_orphan = application.generated.is_none();

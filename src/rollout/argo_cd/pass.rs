@@ -19,7 +19,7 @@ use super::recent::{HiddenWrite, Rows};
 use super::row::{self, ApplicationStatus, RolloutStatus};
 use super::status::{Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
-use super::view::{ApplicationSetView, ApplicationView};
+use super::view::ApplicationView;
 use super::{ApplicationAction, ApplicationSetStatus, ArgoCd, SetDecision};
 use crate::units::SimTime;
 
@@ -47,7 +47,7 @@ pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite, bool) -> Option<SimTime>
 pub(super) struct SetPass<'p> {
     pub(super) set: &'p mut ArgoCd,
     now: SimTime,
-    pub(super) view: &'p ApplicationSetView,
+    pub(super) view: &'p [ApplicationView],
     /// Taken out of the set while the pass uses it.
     pub(super) ledger: SetLedger,
     pub(super) status: ApplicationSetStatus,
@@ -63,7 +63,7 @@ impl ArgoCd {
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
-    pub fn reconcile(&mut self, now: SimTime, view: &ApplicationSetView) -> SetDecision {
+    pub fn reconcile(&mut self, now: SimTime, view: &[ApplicationView]) -> SetDecision {
         self.ledger = None;
         let pass = self.reconcile_changed(now, view, &TargetSet::default(), &mut |_, _| Some(now));
         self.ledger = None;
@@ -80,11 +80,11 @@ impl ArgoCd {
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,
-        view: &ApplicationSetView,
+        view: &[ApplicationView],
         changed: &TargetSet,
         store: Store<'_>,
     ) -> SetDecision {
-        assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
+        assert_eq!(view.len(), self.names.len(), "the view has one entry for each name");
         #[cfg(test)]
         let before = (self.ledger.is_some() && self.names.len() <= COMPARED_MAX).then(|| self.clone());
         #[cfg(test)]
@@ -120,12 +120,12 @@ impl ArgoCd {
     }
 
     /// The ledger, if it covers everything that changed.
-    fn take_ledger(&mut self, view: &ApplicationSetView, changed: &TargetSet) -> Option<SetLedger> {
+    fn take_ledger(&mut self, view: &[ApplicationView], changed: &TargetSet) -> Option<SetLedger> {
         let ledger = self.ledger.take()?;
         let is_known = match &self.labels {
             None => ledger.with_row.is_empty(),
             Some(labels) => changed.iter().all(|index| {
-                let generated = view.applications[index as usize].generated.as_ref();
+                let generated = view[index as usize].generated.as_ref();
                 generated.map(|generated| &generated.labels) == labels[index as usize].as_ref()
             }),
         };
@@ -135,7 +135,7 @@ impl ArgoCd {
     /// The ledger of a pass over all. Without steps to roll in, rows and the rollout's conditions are removed.
     fn new_ledger(
         &mut self,
-        view: &ApplicationSetView,
+        view: &[ApplicationView],
         is_rolling: bool,
         status: &mut ApplicationSetStatus,
         store: Store<'_>,
@@ -144,7 +144,7 @@ impl ArgoCd {
         if is_rolling {
             let labels =
                 |view: &ApplicationView| view.generated.as_ref().map(|generated| Arc::clone(&generated.labels));
-            let labels: Vec<_> = view.applications.iter().map(labels).collect();
+            let labels: Vec<_> = view.iter().map(labels).collect();
             self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
             self.labels = Some(labels);
         } else if has_rows && store(SetWrite::Rows, true).is_none() {
@@ -156,13 +156,13 @@ impl ArgoCd {
             self.labels = None;
         }
         let has_barrier = self.options.version.has_barrier();
-        SetLedger::new(&self.plan, &self.by_name, &self.rows, &view.applications, has_barrier)
+        SetLedger::new(&self.plan, &self.by_name, &self.rows, view, has_barrier)
     }
 
     fn pass(
         &mut self,
         now: SimTime,
-        view: &ApplicationSetView,
+        view: &[ApplicationView],
         changed: &TargetSet,
         (ledger, is_rolling): (Option<SetLedger>, bool),
         store: Store<'_>,
@@ -291,7 +291,7 @@ impl SetPass<'_> {
         let mut new_rows: Vec<(u32, Option<ApplicationStatus>)> = Vec::new();
         let mut is_written = false;
         for &index in looked_at {
-            let application = &self.view.applications[index as usize];
+            let application = &self.view[index as usize];
             let new = self.set.updated_row(now, index as usize, application);
             let old = self.set.rows[index as usize].as_ref();
             is_written |= match (old, &new) {
@@ -372,7 +372,7 @@ impl SetPass<'_> {
     }
 
     pub(super) fn examine(&mut self, index: u32) {
-        let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view.applications[index as usize]);
+        let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view[index as usize]);
         self.ledger.examine(&self.set.plan, index, row, view);
     }
 }

@@ -117,9 +117,9 @@ impl Steps {
         several.iter().copied().chain(only)
     }
 
-    /// The step whose budget counts an application: its own, or the first if it is in no step.
+    /// The step whose budget counts an application: its own, or the first if it is in no step or nothing rolls.
     pub fn counted_in(&self, application: usize) -> usize {
-        self.step_of[application].unwrap_or(0) as usize
+        self.step_of.get(application).copied().flatten().unwrap_or(0) as usize
     }
 }
 

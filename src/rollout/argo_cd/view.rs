@@ -10,14 +10,8 @@ use super::super::label_selector::Labels;
 use super::super::{Revision, TargetId};
 use super::retry::Waits;
 
-/// One ApplicationSet in the controller's cache.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ApplicationSetView {
-    /// One for each name of the scheduler, in that order, which is the order of the generators.
-    pub applications: Vec<ApplicationView>,
-}
-
-/// One application: the generated and the live one.
+/// One application in the controller's cache: the generated and the live one. A set has one for each name of the
+/// scheduler, in that order, which is the order of the generators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationView {
     /// `None`: not generated.
@@ -210,16 +204,5 @@ impl ApplicationView {
             }
             (generated, live) => generated.is_none() && live.is_none(),
         }
-    }
-}
-
-impl ApplicationSetView {
-    /// Whether every application is complete.
-    pub fn is_done(&self) -> bool {
-        self.applications.iter().all(ApplicationView::is_done)
-    }
-
-    pub(super) fn generated(&self, target: TargetId) -> Option<&Generated> {
-        self.applications[target.index()].generated.as_ref()
     }
 }

@@ -46,8 +46,7 @@ use super::shard::Shard;
 use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus,
-    queues_pass,
+    Application, ApplicationView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus, queues_pass,
 };
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
@@ -69,7 +68,7 @@ pub(super) enum SetStep {
 
 /// The ApplicationSet controller's view of the set.
 pub(super) struct View {
-    pub(super) set: ApplicationSetView,
+    pub(super) set: Vec<ApplicationView>,
     /// Applications that changed since its last pass.
     pub(super) changed: TargetSet,
 }
@@ -297,7 +296,7 @@ impl ApplicationController {
         let tracked = &mut self.applications[application];
         (tracked.applied, tracked.ready, tracked.degraded) = (Some(report.applied), report.ready, report.degraded);
         let ends = tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
-        if view.set.applications[application].live.is_none() {
+        if view.set[application].live.is_none() {
             return;
         }
         self.compare(application, now, plane);
@@ -448,5 +447,5 @@ impl ApplicationController {
 }
 
 fn live(view: &mut View, application: usize) -> &mut Application {
-    view.set.applications[application].live.as_mut().expect("what the application controller sees exists")
+    view.set[application].live.as_mut().expect("what the application controller sees exists")
 }

@@ -44,8 +44,8 @@ use crate::control_plane::{
 use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView, ArgoCd, Generated,
-    REFRESH_GRACE_PERIOD, Rollout, RolloutStatus, RowCounts,
+    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationView, ArgoCd, Generated, REFRESH_GRACE_PERIOD,
+    Rollout, RolloutStatus, RowCounts,
 };
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
@@ -128,8 +128,7 @@ impl<'r> ArgoCdController<'r> {
             let live = runs(index).map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
             ApplicationView { generated: Some(generated), live }
         };
-        let applications = applications.into_iter().enumerate().map(application).collect();
-        let mut view = ApplicationSetView { applications };
+        let mut view: Vec<ApplicationView> = applications.into_iter().enumerate().map(application).collect();
         if is_update {
             // The rows that the rollout before this one has left.
             scheduler.reconcile(SimTime::ZERO, &view);
@@ -137,7 +136,7 @@ impl<'r> ArgoCdController<'r> {
         let sharded = |index: usize| (shard_of(settings, &run.streams, index, &clusters[index].name), runs(index));
         let mut application_controller =
             ApplicationController::new(*release, *settings, &run, (0..clusters.len()).map(sharded));
-        for (index, application) in view.applications.iter_mut().enumerate() {
+        for (index, application) in view.iter_mut().enumerate() {
             let generated = application.generated.as_mut().expect("every cluster has a generated application");
             generated.wanted = NEW;
             match release {
@@ -186,7 +185,7 @@ impl<'r> ArgoCdController<'r> {
             ArgoCdRelease::Commit => OLD.0,
         };
         let generated = Generated::new(Arc::clone(&self.labels[index]), parameters, self.wanted);
-        self.view.set.applications[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
+        self.view.set[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
         if is_selected && self.clusters[index].registered {
             self.joining.push(index);
         }
@@ -201,13 +200,13 @@ impl<'r> ArgoCdController<'r> {
             return false;
         }
         let is_complete = |index: usize| {
-            let application = &self.view.set.applications[index];
+            let application = &self.view.set[index];
             let is_settled = self.scheduler.rows()[index].is_some() || application.is_done();
             let is_gone = application.generated.is_none() && application.live.is_none();
             is_gone || is_settled && self.application_controller.shown(index) == Some(NEW)
         };
         // The one that was not complete before is asked first.
-        let count = self.view.set.applications.len();
+        let count = self.view.set.len();
         let found = (self.incomplete..count).chain(0..self.incomplete).find(|index| !is_complete(*index));
         self.incomplete = found.unwrap_or(0);
         found.is_none()
@@ -220,7 +219,7 @@ impl<'r> ArgoCdController<'r> {
         match change {
             Change::Release(revision) if self.application_controller.release == ArgoCdRelease::TargetRevision => {
                 self.wanted = *revision;
-                for generated in self.view.set.applications.iter_mut().flat_map(|view| &mut view.generated) {
+                for generated in self.view.set.iter_mut().flat_map(|view| &mut view.generated) {
                     (generated.wanted, generated.parameters) = (*revision, revision.0);
                 }
                 self.view.changed.insert_all();
@@ -230,7 +229,7 @@ impl<'r> ArgoCdController<'r> {
                 let (_, labels) =
                     self.spec.application(&self.clusters[cluster.index()].name, &Arc::new(labels.clone()));
                 self.labels[cluster.index()] = Arc::clone(&labels);
-                let generated = &mut self.view.set.applications[cluster.index()].generated;
+                let generated = &mut self.view.set[cluster.index()].generated;
                 generated.iter_mut().for_each(|generated| generated.labels = Arc::clone(&labels));
                 self.view.changed.insert(cluster.0);
             }
@@ -290,13 +289,14 @@ impl Controller for ArgoCdController<'_> {
                 && self
                     .application_controller
                     .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
-                && (self.view.set.is_done() || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
+                && (self.view.set.iter().all(ApplicationView::is_done)
+                    || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         let index = cluster.index();
         // Between the write of a spec and the comparison an application still shows what it was.
-        let application = &self.view.set.applications[index];
+        let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
         is_gone || self.application_controller.shown(index) == Some(NEW) && application.is_done()
     }
@@ -322,7 +322,7 @@ impl Controller for ArgoCdController<'_> {
 
     fn stages(&self) -> Vec<String> {
         let lists = &self.scheduler.steps().lists;
-        let mut stages = vec![String::new(); self.view.set.applications.len()];
+        let mut stages = vec![String::new(); self.view.set.len()];
         for (number, list) in (1..).zip(lists) {
             for &application in list {
                 add_stage(&mut stages[application as usize], &format!("step {number}"));

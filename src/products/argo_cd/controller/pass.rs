@@ -110,7 +110,7 @@ impl ArgoCdController<'_> {
         for &target in &pass.status.requested {
             let write = queued.entry(by_name(target));
             let write = write.or_insert(QueuedWrite { target, change: None, requested: None });
-            write.requested = self.view.set.applications[target.index()].generated.as_ref().map(|of| of.wanted);
+            write.requested = self.view.set[target.index()].generated.as_ref().map(|of| of.wanted);
         }
         queued.into_values().collect()
     }
@@ -133,9 +133,7 @@ impl ArgoCdController<'_> {
     /// The turn of one Application. Spec and operation are one request; what is there already needs none.
     fn write_application(&mut self, pass: &mut WritingPass, write: &QueuedWrite, now: SimTime, plane: &mut Plane<'_>) {
         let target = write.target;
-        let is_free = |view: &View| {
-            view.set.applications[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none())
-        };
+        let is_free = |view: &View| view.set[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none());
         let operation = write.requested.filter(|_| is_free(&self.view));
         let deploy = operation.map(|revision| ApplicationAction::Deploy(target, revision));
         for action in write.change.into_iter().chain(deploy) {
@@ -151,7 +149,7 @@ impl ArgoCdController<'_> {
         self.view.changed.insert(target.0);
         pass.in_flight += 1;
         self.queue.step(answered, SetStep::Answered, plane);
-        let Some(live) = &self.view.set.applications[target.index()].live else { return };
+        let Some(live) = &self.view.set[target.index()].live else { return };
         let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
             .then_some(Revision(live.spec.parameters));
         let is_refresh = matches!(write.change, Some(ApplicationAction::Refresh(_)));
@@ -183,7 +181,7 @@ impl ArgoCdController<'_> {
         let (is_written, end) = self.client.update(at, is_new);
         self.listed = if is_written { Some(now) } else { self.listed };
         for index in self.joining.drain(..) {
-            if let Some(generated) = &mut self.view.set.applications[index].generated {
+            if let Some(generated) = &mut self.view.set[index].generated {
                 generated.valid = true;
                 self.view.changed.insert(index as u32);
             }

@@ -25,7 +25,7 @@ use super::*;
 /// A set, its applications, and a toy application controller.
 pub(super) struct SetStory {
     set: ArgoCd,
-    view: ApplicationSetView,
+    view: Vec<ApplicationView>,
 }
 
 /// The initial state of a story.
@@ -64,7 +64,7 @@ impl SetStory {
                 Application { reconciled_at: Some(SimTime::ZERO), ..Application::settled(labels, spec, Revision(1)) };
             ApplicationView { generated: Some(generated), live: (begin == Begin::Settled).then_some(live) }
         };
-        let view = ApplicationSetView { applications: labels.into_iter().map(application).collect() };
+        let view: Vec<ApplicationView> = labels.into_iter().map(application).collect();
         if begin == Begin::Settled {
             set.reconcile(SimTime::ZERO, &view);
         }
@@ -76,9 +76,9 @@ impl SetStory {
         let name = words.next().expect("an event has a name");
         let argument = matches!(name, "commit" | "template" | "move").then(|| words.next().expect("a word"));
         let number = || argument.expect("it has one").parse::<u32>().expect("a number");
-        let list = words.next().map_or_else(|| (0..self.view.applications.len() as u32).collect(), ranges);
+        let list = words.next().map_or_else(|| (0..self.view.len() as u32).collect(), ranges);
         for index in list {
-            let application = &mut self.view.applications[index as usize];
+            let application = &mut self.view[index as usize];
             match (name, &mut application.generated) {
                 ("template", Some(generated)) => {
                     (generated.parameters, generated.wanted) = (number(), Revision(number()));
@@ -141,7 +141,7 @@ impl SetStory {
         );
         match hold {
             Some(hold) => format!("hold {hold}"),
-            None if texts.is_empty() && self.view.is_done() => "done".to_owned(),
+            None if texts.is_empty() && self.view.iter().all(ApplicationView::is_done) => "done".to_owned(),
             None if texts.is_empty() => "nothing".to_owned(),
             None => texts.join("; "),
         }
