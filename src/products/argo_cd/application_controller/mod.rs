@@ -52,9 +52,6 @@ use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, Report};
 
-/// The queue of the ApplicationSet controller.
-pub(super) type SetQueue = Runtime<(), SetStep>;
-
 /// A step of the ApplicationSet controller beside its passes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SetStep {
@@ -66,8 +63,9 @@ pub(super) enum SetStep {
     Answered,
 }
 
-/// The ApplicationSet controller's view of the set.
+/// The ApplicationSet controller's queue, and its view of the set.
 pub(super) struct View {
+    pub(super) queue: Runtime<(), SetStep>,
     pub(super) set: Vec<ApplicationView>,
     /// Applications that changed since its last pass.
     pub(super) changed: TargetSet,
@@ -167,6 +165,8 @@ enum ApplicationStep {
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
+    /// The operation that an application requests which syncs by itself.
+    automatic: Operation,
     applications: Vec<TrackedApplication>,
     shards: Vec<Shard>,
     agenda: Agenda<(usize, ApplicationStep)>,
@@ -183,6 +183,7 @@ impl ApplicationController {
     pub(super) fn new(
         release: ArgoCdRelease,
         settings: ApplicationControllerSettings,
+        automatic: Operation,
         run: &Run<'_>,
         clusters: impl IntoIterator<Item = (usize, Option<Revision>)>,
     ) -> Self {
@@ -198,6 +199,7 @@ impl ApplicationController {
         Self {
             release,
             settings,
+            automatic,
             applications: clusters.into_iter().map(tracked).collect(),
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
@@ -319,16 +321,8 @@ impl ApplicationController {
         }
     }
 
-    /// A timer goes off, if it is one of this controller. `automatic`: the operation that an application requests which
-    /// syncs by itself.
-    pub(super) fn due(
-        &mut self,
-        number: u32,
-        now: SimTime,
-        (view, queue): (&mut View, &mut SetQueue),
-        automatic: Operation,
-        plane: &mut Plane<'_>,
-    ) {
+    /// A timer goes off, if it is one of this controller.
+    pub(super) fn due(&mut self, number: u32, now: SimTime, view: &mut View, plane: &mut Plane<'_>) {
         let Some((application, step)) = self.agenda.take(number) else { return };
         match step {
             // Manifests of another revision are asked for first.
@@ -343,7 +337,7 @@ impl ApplicationController {
             }
             ApplicationStep::Requested => {}
             ApplicationStep::Begins => self.begins(application, now, plane),
-            ApplicationStep::Seen(patch) => self.seen(application, patch, (view, queue), plane),
+            ApplicationStep::Seen(patch) => self.seen(application, patch, view, plane),
             ApplicationStep::RequestsMade => self.requests_made(application, now, plane),
             ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
             ApplicationStep::Again => {
@@ -351,8 +345,8 @@ impl ApplicationController {
                 self.shard(application).operations.waiting.push_back(application);
             }
             ApplicationStep::Compared => {
-                let automatic = Some(automatic).filter(|_| live(view, application).spec.auto_sync == AutoSync::Enabled);
-                self.compared(application, now, automatic, plane);
+                let is_automatic = live(view, application).spec.auto_sync == AutoSync::Enabled;
+                self.compared(application, now, is_automatic, plane);
             }
         }
     }
@@ -393,13 +387,7 @@ impl ApplicationController {
     }
 
     /// The ApplicationSet controller sees a write into an Application, which may queue a pass.
-    fn seen(
-        &mut self,
-        application: usize,
-        patch: StatusPatch,
-        (view, queue): (&mut View, &mut SetQueue),
-        plane: &mut Plane<'_>,
-    ) {
+    fn seen(&mut self, application: usize, patch: StatusPatch, view: &mut View, plane: &mut Plane<'_>) {
         let parameters_only = self.release == ArgoCdRelease::Parameters;
         let live = live(view, application);
         let before = live.clone();
@@ -420,14 +408,14 @@ impl ApplicationController {
             self.shown_at = Some(plane.now());
         }
         if queues_pass(Some(&before), Some(live)) {
-            queue.add(());
+            view.queue.add(());
         }
         view.changed.insert(application as u32);
         plane.changed(ClusterId(application as u32));
     }
 
-    /// A comparison ends. `automatic`: the operation of an application that may sync by itself.
-    fn compared(&mut self, application: usize, at: SimTime, automatic: Option<Operation>, plane: &mut Plane<'_>) {
+    /// A comparison ends. `is_automatic`: the application may sync by itself.
+    fn compared(&mut self, application: usize, at: SimTime, is_automatic: bool, plane: &mut Plane<'_>) {
         let revision = self.resolved(application, at);
         let tracked = &mut self.applications[application];
         tracked.comparison_due = false;
@@ -440,7 +428,7 @@ impl ApplicationController {
         };
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
-        let begun = automatic.filter(|_| is_due && tracked.operation.is_none());
+        let begun = (is_automatic && is_due && tracked.operation.is_none()).then_some(self.automatic);
         self.wait(application, begun);
         self.patch(application, StatusPatch::Comparison { at, sync, health, revision, applied, begun }, at, plane);
     }

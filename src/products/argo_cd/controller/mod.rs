@@ -34,7 +34,7 @@ mod pass;
 
 use std::sync::Arc;
 
-use super::application_controller::{ApplicationController, SetQueue, SetStep, View};
+use super::application_controller::{ApplicationController, SetStep, View};
 use super::refresh;
 use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy};
@@ -67,8 +67,7 @@ pub(super) struct ArgoCdController<'r> {
     labels: Vec<Arc<Labels>>,
     wanted: Revision,
     application_controller: ApplicationController,
-    /// The ApplicationSet controller's queue, client and back-off.
-    queue: SetQueue,
+    /// The ApplicationSet controller's client and back-off.
     client: SetClient,
     limiter: RateLimiter<()>,
     watch_delay: SimDuration,
@@ -134,8 +133,13 @@ impl<'r> ArgoCdController<'r> {
             scheduler.reconcile(SimTime::ZERO, &view);
         }
         let sharded = |index: usize| (shard_of(settings, &run.streams, index, &clusters[index].name), runs(index));
-        let mut application_controller =
-            ApplicationController::new(*release, *settings, &run, (0..clusters.len()).map(sharded));
+        let mut application_controller = ApplicationController::new(
+            *release,
+            *settings,
+            scheduler.operation(),
+            &run,
+            (0..clusters.len()).map(sharded),
+        );
         for (index, application) in view.iter_mut().enumerate() {
             let generated = application.generated.as_mut().expect("every cluster has a generated application");
             generated.wanted = NEW;
@@ -151,12 +155,11 @@ impl<'r> ArgoCdController<'r> {
         Self {
             scheduler,
             spec: spec.clone(),
-            view: View { set: view, changed: TargetSet::new(clusters.len()) },
+            view: View { queue: Runtime::new(1), set: view, changed: TargetSet::new(clusters.len()) },
             clusters,
             labels,
             wanted: NEW,
             application_controller,
-            queue: Runtime::new(1),
             client: SetClient { api: ApiClient::new(run.control_loop, &run.streams, "API requests"), written: None },
             limiter: RateLimiter::controller_default(),
             watch_delay: run.control_loop.watch_delay,
@@ -236,7 +239,7 @@ impl<'r> ArgoCdController<'r> {
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
             Change::Release(_) | Change::Approve { .. } => return,
         }
-        self.queue.add(());
+        self.view.queue.add(());
     }
 }
 
@@ -253,17 +256,16 @@ impl Controller for ArgoCdController<'_> {
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
-        let automatic = self.scheduler.operation();
         match input {
             ControllerInput::Released => {
-                self.queue.release(());
+                self.view.queue.release(());
                 self.application_controller.start(plane);
             }
             ControllerInput::Report(report) => self.application_controller.report(report, now, &mut self.view, plane),
             ControllerInput::Person(change) => self.person(change),
             ControllerInput::Timer(number) => {
-                match self.queue.due(number, plane) {
-                    Some(SetStep::Seen) => self.queue.add(()),
+                match self.view.queue.due(number, plane) {
+                    Some(SetStep::Seen) => self.view.queue.add(()),
                     Some(SetStep::Writes) => self.write_applications(now, plane),
                     Some(SetStep::Answered) => {
                         self.writing.iter_mut().for_each(|pass| pass.in_flight -= 1);
@@ -271,13 +273,12 @@ impl Controller for ArgoCdController<'_> {
                     }
                     None => {}
                 }
-                let view = (&mut self.view, &mut self.queue);
-                self.application_controller.due(number, now, view, automatic, plane);
+                self.application_controller.due(number, now, &mut self.view, plane);
             }
             _ => {}
         }
         self.application_controller.begin_attempts(now, plane);
-        while self.queue.take(plane).is_some() {
+        while self.view.queue.take(plane).is_some() {
             self.reconcile(now, plane);
         }
     }
@@ -285,7 +286,7 @@ impl Controller for ArgoCdController<'_> {
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         self.too_large.is_some()
             || !self.has_failed
-                && !self.queue.is_busy()
+                && !self.view.queue.is_busy()
                 && self
                     .application_controller
                     .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))

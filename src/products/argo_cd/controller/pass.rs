@@ -62,7 +62,7 @@ impl ArgoCdController<'_> {
         plane.begin_pass(self.scheduler.updating() as u64);
         self.passed = now;
         if self.too_large.is_some() {
-            self.queue.end_pass((), now, 0, false, plane);
+            self.view.queue.end_pass((), now, 0, false, plane);
             return;
         }
         self.rows_written.clear();
@@ -81,7 +81,7 @@ impl ArgoCdController<'_> {
         });
         self.view.changed.clear();
         for written in &self.rows_written {
-            self.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
+            self.view.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
         }
         let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
         let has_failed = pass.status.failed;
@@ -89,7 +89,7 @@ impl ArgoCdController<'_> {
         if has_failed {
             self.end_pass(at, false, plane);
         } else {
-            self.queue.step(at, SetStep::Writes, plane);
+            self.view.queue.step(at, SetStep::Writes, plane);
         }
     }
 
@@ -148,14 +148,14 @@ impl ArgoCdController<'_> {
         let answered = self.client.api.send(APPLICATIONS, now).answered;
         self.view.changed.insert(target.0);
         pass.in_flight += 1;
-        self.queue.step(answered, SetStep::Answered, plane);
+        self.view.queue.step(answered, SetStep::Answered, plane);
         let Some(live) = &self.view.set[target.index()].live else { return };
         let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
             .then_some(Revision(live.spec.parameters));
         let is_refresh = matches!(write.change, Some(ApplicationAction::Refresh(_)));
         self.application_controller.written(target.index(), answered, (spec, deploy.is_some(), is_refresh), plane);
         if deploy.is_none() {
-            self.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
+            self.view.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
         }
     }
 
@@ -200,7 +200,7 @@ impl ArgoCdController<'_> {
             Some(self.limiter.again((), end))
         };
         if let Some(at) = wake_at {
-            self.queue.add_at((), at, plane);
+            self.view.queue.add_at((), at, plane);
         }
         let completes = is_written && self.is_reported(decided.status.rows);
         let created = decided.actions.iter().filter(|action| matches!(action, ApplicationAction::Create(_))).count();
@@ -208,6 +208,6 @@ impl ArgoCdController<'_> {
         for change in std::mem::take(&mut self.unread) {
             self.person(&change);
         }
-        self.queue.end_pass((), end, created as u64, completes, plane);
+        self.view.queue.end_pass((), end, created as u64, completes, plane);
     }
 }
