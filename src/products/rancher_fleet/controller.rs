@@ -46,6 +46,7 @@ use crate::rollout::rancher_fleet::{
 use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
+use writes::PassWrites;
 
 /// Workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's `values.yaml`.
 const DISPLAY_WORKERS: usize = 50;
@@ -291,7 +292,7 @@ impl<'s> FleetController<'s> {
         let planned = self.plan(now, &pass);
         self.changed.clear();
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
-        let (end, created, request) = self.write(now, &planned, plane);
+        let PassWrites { at: end, created, request } = self.write(now, &planned, plane);
         let has_status = !matches!(request, QueueRequest::After(_));
         if has_status {
             (self.status_writes.began, self.status_writes.ended) = (now, end);
