@@ -99,13 +99,14 @@ mod tests {
     #[test]
     fn a_superseded_canary_is_purged_and_a_superseded_rolling_deployment_is_not() {
         use SupersededState::{Deploying, Paused, Prepaused};
+        let [all, none] = [RuleSet::Shipped, RuleSet::Documented].map(CloudFoundryBugs::of);
         let cases = [
             // 5 + 5: the app's number, and no change: the one new instance does not exist yet.
-            (Deploying, CloudFoundryBugs::ALL, (5, Some(5))),
+            (Deploying, all, (5, Some(5))),
             // 6 + 5, one too many: it is removed from the six although the purge removes the five.
-            (Paused, CloudFoundryBugs::ALL, (5, Some(0))),
-            (Prepaused, CloudFoundryBugs::ALL, (5, Some(0))),
-            (Paused, CloudFoundryBugs::NONE, (6, Some(0))),
+            (Paused, all, (5, Some(0))),
+            (Prepaused, all, (5, Some(0))),
+            (Paused, none, (6, Some(0))),
         ];
         for (state, defects, expected) in cases {
             assert_eq!(first_pass(state, defects), expected, "{state:?}, {defects:?}");

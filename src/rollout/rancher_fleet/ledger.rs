@@ -201,6 +201,7 @@ impl BundleLedger {
         let is_paused = cluster.paused || view.paused;
         // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no cluster.
         let deployment = cluster.deployment.filter(|_| cluster.targeted && cluster.registered);
+        let bit = |holds: bool, flag: u8| u8::from(holds) * flag;
         let (mut flags, mut state, mut is_stale) = (0, BundleState::Pending, false);
         if let Some(stored) = &deployment {
             let wanted = Some(cluster.wanted);
@@ -269,8 +270,4 @@ impl PartitionMembers for BundleLedger {
         self.touched.push(cluster);
         self.set_flags(cluster, self.flags[cluster as usize] | flags);
     }
-}
-
-const fn bit(holds: bool, flag: u8) -> u8 {
-    if holds { flag } else { 0 }
 }
