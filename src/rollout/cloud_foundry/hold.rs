@@ -10,7 +10,7 @@ use super::pass::pass;
 use super::quota::{AppQuota, QuotaLimits};
 use super::reports::{InstanceCounts, LrpState};
 use super::request::DeploymentStrategy;
-use super::scaling::{Goals, limits};
+use super::scaling::limits;
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 
@@ -33,7 +33,7 @@ impl CloudFoundry {
         let fails = next.status.iter().any(|deployment| deployment.error.is_some());
         let deployment = view.active()?;
         let process = view.process(deployment.process?)?;
-        let (counts, goal) = (process.counts(), Goals::of(self.rules, deployment).new);
+        let (counts, goal) = (process.counts(), deployment.goal(self.rules).canary);
         let stalled = StalledDeployment { rules: self.rules, view: &view, deployment, process, counts, goal };
         stalled
             .diego()

@@ -10,7 +10,7 @@
 
 use super::super::Pass;
 use super::draft::Draft;
-use super::scaling::{Goals, ScaleProgress, limits, shrink};
+use super::scaling::{ScaleProgress, limits, shrink};
 use super::view::{AppView, Deployment, DeploymentState, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
 
@@ -83,7 +83,7 @@ impl DeploymentTick<'_, '_> {
     fn scale(&mut self, new: usize) -> Result<ScaleProgress, String> {
         let (deployment, process) = (self.before, &self.view.processes[new]);
         let is_shipped = self.rules == RuleSet::Shipped;
-        let goals = Goals::of(self.rules, deployment);
+        let goal = deployment.goal(self.rules).canary;
         let counts = process.counts();
         let (keep, most) = limits(self.rules, deployment, counts.routable);
         let (grown, can_grow) = if is_shipped {
@@ -101,7 +101,7 @@ impl DeploymentTick<'_, '_> {
             (0..processes).filter(|index| *index != new).map(|index| (index, draft.instances(index))).collect()
         };
         let excess = |old: &[(usize, u32)]| old.iter().map(|(_, it)| u64::from(*it)).sum::<u64>().saturating_sub(keep);
-        let is_done = process.instances >= goals.new && counts.routable >= goals.new;
+        let is_done = process.instances >= goal && counts.routable >= goal;
 
         let mut old = count(self.draft);
         let can_shrink = excess(&old) > 0;

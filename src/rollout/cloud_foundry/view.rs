@@ -242,6 +242,12 @@ impl Deployment {
         self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
     }
 
+    /// The numbers of instances that it scales to: those of a step, or its final ones.
+    pub(super) fn goal(&self, rules: RuleSet) -> CanaryStep {
+        let step = self.current_step(rules).filter(|_| self.state == DeploymentState::Prepaused);
+        step.unwrap_or(CanaryStep { canary: self.target_instances(), original: 0 })
+    }
+
     /// Marks it as superseded by a later one.
     pub(super) fn supersede(&mut self) {
         let is_deploying = self.state == DeploymentState::Deploying;

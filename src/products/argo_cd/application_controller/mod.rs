@@ -234,13 +234,13 @@ impl ApplicationController {
         self.applications[application].shown
     }
 
-    /// The ApplicationSet controller writes an application, answered at `at`: its spec names `spec` from then on, an
-    /// operation is requested, or a comparison is asked for.
+    /// The ApplicationSet controller writes an application, answered at `at`: its spec names `spec` from then on, or a
+    /// comparison is asked for (both are a change), and an operation may be requested.
     pub(super) fn written(
         &mut self,
         application: usize,
         at: SimTime,
-        (spec, is_request, is_refresh): (Option<Revision>, bool, bool),
+        (spec, is_change, is_request): (Option<Revision>, bool, bool),
         plane: &mut Plane<'_>,
     ) {
         let seen = at + self.watch_delay;
@@ -250,7 +250,7 @@ impl ApplicationController {
             let before = tracked.rewritten.replace((at, revision));
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
         }
-        if spec.is_some() || is_refresh {
+        if is_change {
             self.agenda.add(seen, (application, ApplicationStep::Written), plane);
         }
         if is_request {

@@ -152,8 +152,8 @@ impl ArgoCdController<'_> {
         let Some(live) = &self.view.set[target.index()].live else { return };
         let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
             .then_some(Revision(live.spec.parameters));
-        let is_refresh = matches!(write.change, Some(ApplicationAction::Refresh(_)));
-        self.application_controller.written(target.index(), answered, (spec, deploy.is_some(), is_refresh), plane);
+        let written = (spec, write.change.is_some(), deploy.is_some());
+        self.application_controller.written(target.index(), answered, written, plane);
         if deploy.is_none() {
             self.view.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
         }
