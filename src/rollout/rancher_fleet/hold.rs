@@ -72,39 +72,27 @@ impl StalledBundle<'_> {
                 (|flags| MemberGroup::Startable.has(flags), |flags| flags & flag::DONE == flag::PROMOTED)
             }
         };
-        self.reached().iter().find_map(|partition| {
-            let waiting = self.members(partition, waits);
-            if waiting.is_empty() {
-                return None;
-            }
-            let is_of_bundle = is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable;
-            let (scope, total, limit, culprits) = if is_of_bundle {
-                (
-                    "the bundle".to_owned(),
-                    self.targets(|_| true).len(),
-                    self.plan.max_unavailable,
-                    self.targets(is_culprit),
-                )
-            } else {
-                let culprits = self.members(partition, is_culprit);
-                (title(partition), partition.members.len(), partition.max_unavailable, culprits)
-            };
-            let explanation = if limit == 0 && culprits.is_empty() {
-                format!(
-                    "maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {} wait",
-                    self.clusters(&waiting)
-                )
-            } else {
-                let adjective = if is_shipped { "unavailable" } else { "NotReady" };
-                format!(
-                    "in {scope}, {} of {total} {} {adjective}, and maxUnavailable allows {limit}; {} wait",
-                    self.clusters(&culprits),
-                    text::are(culprits.len()),
-                    self.clusters(&waiting)
-                )
-            };
-            Some(Hold::new("maxUnavailable", explanation))
-        })
+        let mut waiting = self.reached().iter().map(|partition| (partition, self.members(partition, waits)));
+        let (partition, waiting) = waiting.find(|(_, waiting)| !waiting.is_empty())?;
+        let (scope, all, limit) = if is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable {
+            ("the bundle".to_owned(), self.targets(|_| true), self.plan.max_unavailable)
+        } else {
+            (title(partition), partition.members.clone(), partition.max_unavailable)
+        };
+        let culprits: Vec<u32> = all.iter().copied().filter(|target| is_culprit(self.flags(*target))).collect();
+        let waiting = self.clusters(&waiting);
+        let explanation = if limit == 0 && culprits.is_empty() {
+            format!("maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {waiting} wait")
+        } else {
+            let adjective = if is_shipped { "unavailable" } else { "NotReady" };
+            format!(
+                "in {scope}, {} of {} {} {adjective}, and maxUnavailable allows {limit}; {waiting} wait",
+                self.clusters(&culprits),
+                all.len(),
+                text::are(culprits.len())
+            )
+        };
+        Some(Hold::new("maxUnavailable", explanation))
     }
 
     /// Shipped only: the documented rules have no `maxNew`.
