@@ -25,43 +25,34 @@ impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
     pub fn set_conditions(&self, name: &str, view: &[ApplicationView]) -> Vec<ObjectCondition> {
         let object = format!("ApplicationSet/{name}");
-        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
-            ObjectCondition::new(&object, kind, status, reason, message)
+        let condition = |kind: &str, shown: Option<(&str, &str, String)>| match shown {
+            Some((status, reason, message)) => ObjectCondition::new(&object, kind, status, reason, message),
+            None => ObjectCondition::absent(&object, kind),
         };
         let mut list = Vec::new();
-        let error = match self.conditions.error {
-            Some(ErrorOccurred::Validation { .. }) => {
-                Some(("ApplicationValidationError", self.validation_message(view)))
-            }
-            Some(ErrorOccurred::NoSteps) => Some(("ApplicationSetRolloutError", "No steps defined".to_owned())),
-            Some(ErrorOccurred::No) => {
-                list.push(condition("ErrorOccurred", "False", "ApplicationSetUpToDate", ""));
-                list.push(condition("ResourcesUpToDate", "True", "ApplicationSetUpToDate", ""));
-                None
-            }
-            None => None,
-        };
-        if let Some((reason, message)) = error {
-            list.push(condition("ErrorOccurred", "True", reason, &message));
-            list.push(condition("ResourcesUpToDate", "False", "ErrorOccurred", &message));
-        }
-        let kind = "RolloutProgressing";
-        list.push(match self.conditions.rollout {
-            None => ObjectCondition::absent(&object, kind),
-            Some(Rollout::Complete) => condition(kind, "False", "ApplicationSetRolloutComplete", ""),
-            Some(Rollout::Progressing(step)) => {
-                condition(kind, "True", "ApplicationSetModified", &format!("performing rollout of step {step}"))
-            }
-        });
-        if self.options.version >= ArgoCdVersion::V3_6 {
-            let kind = "InvalidRolloutConfig";
-            list.push(match self.conditions.config {
-                None => ObjectCondition::absent(&object, kind),
-                Some(RolloutConfig::Valid) => condition(kind, "False", "ApplicationSetValidRolloutConfig", ""),
-                Some(RolloutConfig::Invalid(issue)) => {
-                    condition(kind, "True", "ApplicationSetInvalidRolloutConfig", &self.issue_message(issue))
+        if let Some(error) = self.conditions.error {
+            let (occurred, reason, message) = match error {
+                ErrorOccurred::No => ("False", "ApplicationSetUpToDate", String::new()),
+                ErrorOccurred::NoSteps => ("True", "ApplicationSetRolloutError", "No steps defined".to_owned()),
+                ErrorOccurred::Validation { .. } => {
+                    ("True", "ApplicationValidationError", self.validation_message(view))
                 }
+            };
+            let (up_to_date, why) = if occurred == "False" { ("True", reason) } else { ("False", "ErrorOccurred") };
+            list.push(condition("ErrorOccurred", Some((occurred, reason, message.clone()))));
+            list.push(condition("ResourcesUpToDate", Some((up_to_date, why, message))));
+        }
+        let rollout = self.conditions.rollout.map(|rollout| match rollout {
+            Rollout::Complete => ("False", "ApplicationSetRolloutComplete", String::new()),
+            Rollout::Progressing(at) => ("True", "ApplicationSetModified", format!("performing rollout of step {at}")),
+        });
+        list.push(condition("RolloutProgressing", rollout));
+        if self.options.version >= ArgoCdVersion::V3_6 {
+            let config = self.conditions.config.map(|config| match config {
+                RolloutConfig::Valid => ("False", "ApplicationSetValidRolloutConfig", String::new()),
+                RolloutConfig::Invalid(of) => ("True", "ApplicationSetInvalidRolloutConfig", self.issue_message(of)),
             });
+            list.push(condition("InvalidRolloutConfig", config));
         }
         list
     }
