@@ -30,12 +30,7 @@ pub(super) struct BundlePass<'a, M> {
 impl<'a, M: PartitionMembers> BundlePass<'a, M> {
     /// A pass that has done nothing yet. `unavailable`: deployments over all targets.
     pub(super) fn new(plan: &'a Partitioning, view: &'a BundleView, members: &'a mut M, unavailable: i64) -> Self {
-        let status = BundleStatus {
-            unavailable,
-            max_unavailable: plan.max_unavailable,
-            max_unavailable_partitions: plan.max_unavailable_partitions,
-            ..BundleStatus::default()
-        };
+        let status = BundleStatus { unavailable, ..BundleStatus::default() };
         Self { plan, view, members, actions: Vec::new(), status, reached: 0 }
     }
 

@@ -40,12 +40,8 @@ pub struct BundleStatus {
     pub error: Option<StrategyError>,
     /// Unavailable deployments over all targets, those updated in this pass included.
     pub unavailable: i64,
-    /// The bundle's limit on them (documented rules: of no effect).
-    pub max_unavailable: i64,
     /// Partitions above their limit, of those that this pass processed.
     pub unavailable_partitions: i64,
-    /// The pass stops when more partitions than this are unavailable.
-    pub max_unavailable_partitions: i64,
     /// Deployments created in this pass, including those of unregistered clusters, which are discarded.
     pub newly_created: i64,
     /// States of all targets before the pass changed anything.

@@ -49,7 +49,6 @@ struct QueuedWrite {
 
 /// A pass that writes Applications.
 pub(super) struct WritingPass {
-    began: SimTime,
     decided: SetDecision,
     queued: VecDeque<QueuedWrite>,
     /// Requests that are not answered.
@@ -85,7 +84,7 @@ impl ArgoCdController<'_> {
         }
         let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
         let has_failed = pass.status.failed;
-        self.writing = Some(WritingPass { began: now, decided: pass, queued, in_flight: 0 });
+        self.writing = Some(WritingPass { decided: pass, queued, in_flight: 0 });
         if has_failed {
             self.end_pass(at, false, plane);
         } else {
@@ -191,11 +190,11 @@ impl ArgoCdController<'_> {
 
     /// The pass ends at `end`. One that could not write the set is repeated.
     fn end_pass(&mut self, end: SimTime, is_written: bool, plane: &mut Plane<'_>) {
-        let WritingPass { began, decided, .. } = self.writing.take().expect("a pass ends that writes");
+        let WritingPass { decided, .. } = self.writing.take().expect("a pass ends that writes");
         self.has_failed = !is_written;
         let wake_at = if is_written {
             self.limiter.forget(());
-            decided.wake_at.filter(|at| *at > began)
+            decided.wake_at.filter(|at| *at > self.passed)
         } else {
             Some(self.limiter.again((), end))
         };
