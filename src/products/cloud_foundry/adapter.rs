@@ -246,20 +246,16 @@ impl<'s> CloudFoundryController<'s> {
         !self.scheduler.clone().reconcile(SimTime::ZERO, &view).actions.is_empty()
     }
 
-    /// New instances that are to run and are not routable.
-    fn waiting(&self) -> u64 {
-        self.process().map_or(0, |process| {
-            let reported = process.lrps.len() as u32;
-            u64::from(reported - process.lrps.counts(reported).routable)
-        })
+    /// New instances that are routable.
+    fn routable(&self) -> usize {
+        self.process().map_or(0, |process| process.lrps.counts(process.lrps.len() as u32).routable as usize)
     }
 
     /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
     fn lacking(&self) -> u64 {
-        let routable = self.instances().len() as u64 - self.waiting();
         let old = self.view.processes.iter().filter(|process| Some(process.id) != self.new);
         let old: u64 = old.map(|process| u64::from(process.instances)).sum();
-        (self.world.clusters.len() as u64).saturating_sub(routable + old)
+        (self.world.clusters.len() as u64).saturating_sub(self.routable() as u64 + old)
     }
 
     fn learn(&mut self, report: Report) {
@@ -364,7 +360,8 @@ impl Controller for CloudFoundryController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view).or_else(|| {
-            let (all, waiting) = (self.instances().len(), self.waiting());
+            let all = self.instances().len();
+            let waiting = all - self.routable();
             let text = format!(
                 "the app was started with all {all} instances, {waiting} of which are not routable; nothing times out"
             );

@@ -9,8 +9,8 @@ use super::super::{Hold, text};
 use super::pass::pass;
 use super::quota::{AppQuota, QuotaLimits};
 use super::reports::{InstanceCounts, LrpState};
-use super::request::DeploymentStrategy;
 use super::scaling::limits;
+use super::steps::CanaryStep;
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 
@@ -20,7 +20,7 @@ impl CloudFoundry {
     pub fn hold(&self, view: &AppView) -> Option<Hold> {
         let Some(deployment) = view.active() else { return cancelled(view) };
         if deployment.state == DeploymentState::Paused {
-            return Some(paused(self.rules, deployment));
+            return paused(self.rules, deployment);
         }
         // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
         let mut view = view.clone();
@@ -55,17 +55,17 @@ fn cancelled(view: &AppView) -> Option<Hold> {
     Some(Hold::new("cancel", explanation))
 }
 
-fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
-    let current = deployment.canary_current_step.unwrap_or(1);
-    let weight = deployment.options.canary_steps.as_ref().and_then(|weights| weights.get(current as usize - 1));
+fn paused(rules: RuleSet, deployment: &Deployment) -> Option<Hold> {
+    let current = deployment.canary_current_step?;
+    let CanaryStep { canary, original } = deployment.current_step(rules)?;
+    let weight = deployment.options.canary_steps.as_ref().map(|weights| weights[current as usize - 1]);
     let weight = weight.map_or_else(String::new, |weight| format!(" ({weight} %)"));
-    let reached = deployment
-        .current_step(rules)
-        .map_or_else(String::new, |step| format!(" with {} new and {} old instances", step.canary, step.original));
-    let steps = deployment.plan(rules).len();
-    let text =
-        format!("step {current} of {steps}{weight} is reached{reached}; it waits for a user to continue or cancel");
-    Hold::new("canary", text)
+    let text = format!(
+        "step {current} of {}{weight} is reached with {canary} new and {original} old instances; it waits for a user to \
+         continue or cancel",
+        deployment.plan(rules).len()
+    );
+    Some(Hold::new("canary", text))
 }
 
 /// A pass that would change nothing.
@@ -174,10 +174,8 @@ impl StalledDeployment<'_> {
 
     /// The remaining work.
     fn left(&self) -> String {
-        let place = match (self.deployment.options.strategy, self.deployment.state) {
-            (DeploymentStrategy::Canary, DeploymentState::Prepaused) => {
-                format!(" for step {}", self.deployment.canary_current_step.unwrap_or(1))
-            }
+        let place = match self.deployment.canary_current_step {
+            Some(step) if self.deployment.state == DeploymentState::Prepaused => format!(" for step {step}"),
             _ => String::new(),
         };
         format!(

@@ -10,6 +10,7 @@
 
 use super::super::Pass;
 use super::draft::Draft;
+use super::reports::LrpState;
 use super::scaling::{ScaleProgress, limits, shrink};
 use super::view::{AppView, Deployment, DeploymentState, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
@@ -162,7 +163,8 @@ impl DeploymentTick<'_, '_> {
             let process = &self.view.processes[*index];
             let owned = self.view.deployments.iter().any(|d| d.process == Some(process.id) && is_interim(d));
             let mut lrps = process.lrps.iter().take(process.instances as usize);
-            owned && self.view.diego_available && lrps.any(|lrp| lrp.is_running())
+            let is_running = |lrp| matches!(lrp, &LrpState::Running | &LrpState::RunningNotRoutable);
+            owned && self.view.diego_available && lrps.any(is_running)
         };
         (0..self.view.processes.len()).rev().find(runs).or_else(|| self.draft.oldest())
     }

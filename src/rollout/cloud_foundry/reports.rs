@@ -41,13 +41,6 @@ pub struct InstanceCounts {
     pub unhealthy: u32,
 }
 
-impl LrpState {
-    /// Whether the instance runs, routable or not.
-    pub const fn is_running(self) -> bool {
-        matches!(self, Self::Running | Self::RunningNotRoutable)
-    }
-}
-
 impl InstanceCounts {
     /// The number that counts instances in this state.
     const fn of_state(&mut self, state: LrpState) -> &mut u32 {
