@@ -30,6 +30,8 @@ pub(super) mod flag {
     pub(crate) const REGISTERED: u8 = 1 << 6;
     /// The wanted id is deployed, applied and ready: up to date and available.
     pub(crate) const DONE: u8 = PROMOTED | APPLIED_READY;
+    /// These decide whether a cluster may be promoted, and within which limit.
+    pub(crate) const OUTDATED: u8 = EXISTS | PROMOTED | PAUSED | UNAVAILABLE;
 }
 
 /// A group of members of a partition that a rule counts; rules pick from the first five.
@@ -54,31 +56,22 @@ pub(super) enum MemberGroup {
 }
 
 impl MemberGroup {
-    const ALL: [Self; 8] = [
-        Self::Absent,
-        Self::Unstaged,
-        Self::AvailableOutdated,
-        Self::UnavailableOutdated,
-        Self::Startable,
-        Self::Unavailable,
-        Self::Promoted,
-        Self::Done,
+    /// Each group, with the flags that decide whether a cluster is in it, and their values for its members.
+    const ALL: [(Self, u8, u8); 8] = [
+        (Self::Absent, flag::EXISTS, 0),
+        (Self::Unstaged, flag::EXISTS | flag::STAGED, flag::EXISTS),
+        (Self::AvailableOutdated, flag::OUTDATED, flag::EXISTS),
+        (Self::UnavailableOutdated, flag::OUTDATED, flag::EXISTS | flag::UNAVAILABLE),
+        (Self::Startable, flag::PROMOTED | flag::PAUSED | flag::REGISTERED, flag::REGISTERED),
+        (Self::Unavailable, flag::UNAVAILABLE, flag::UNAVAILABLE),
+        (Self::Promoted, flag::PROMOTED, flag::PROMOTED),
+        (Self::Done, flag::DONE, flag::DONE),
     ];
 
-    /// Whether a cluster with these flags is in it.
+    /// Returns true if a cluster with these flags is in it.
     #[inline]
     pub(super) const fn has(self, flags: u8) -> bool {
-        const OUTDATED: u8 = flag::EXISTS | flag::PROMOTED | flag::PAUSED | flag::UNAVAILABLE;
-        let (asked, expected) = match self {
-            Self::Absent => (flag::EXISTS, 0),
-            Self::Unstaged => (flag::EXISTS | flag::STAGED, flag::EXISTS),
-            Self::AvailableOutdated => (OUTDATED, flag::EXISTS),
-            Self::UnavailableOutdated => (OUTDATED, flag::EXISTS | flag::UNAVAILABLE),
-            Self::Startable => (flag::PROMOTED | flag::PAUSED | flag::REGISTERED, flag::REGISTERED),
-            Self::Unavailable => (flag::UNAVAILABLE, flag::UNAVAILABLE),
-            Self::Promoted => (flag::PROMOTED, flag::PROMOTED),
-            Self::Done => (flag::DONE, flag::DONE),
-        };
+        let (_, asked, expected) = Self::ALL[self as usize];
         flags & asked == expected
     }
 }
@@ -141,7 +134,7 @@ impl PartitionLedger {
     }
 
     fn change(&mut self, place: u32, old: u8, new: u8) {
-        for group in MemberGroup::ALL {
+        for (group, ..) in MemberGroup::ALL {
             let is_member = group.has(new);
             if is_member != group.has(old) {
                 self.counts[group as usize] += if is_member { 1 } else { -1 };
