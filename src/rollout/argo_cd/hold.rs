@@ -206,6 +206,7 @@ impl StalledSet<'_> {
         groups.iter().map(text).collect::<Vec<_>>().join("; ")
     }
 
+    /// `Pending, OutOfSync, Degraded, operation Failed`.
     fn reason(&self, application: u32) -> String {
         let view = self.application(application);
         if view.generated.as_ref().is_some_and(|generated| !generated.valid) {
@@ -213,17 +214,12 @@ impl StalledSet<'_> {
         }
         let Some(live) = &view.live else { return "not existing".to_owned() };
         let row = self.status(application).map(|status| format!("{status:?}, ")).unwrap_or_default();
-        format!("{row}{}", state(live))
+        let operation = live.operation_state.map(|state| format!(", operation {:?}", state.phase)).unwrap_or_default();
+        format!("{row}{:?}, {:?}{operation}", live.sync, live.health)
     }
 
     /// `3 applications (a, b, c)`.
     fn applications(&self, list: &[u32]) -> String {
         text::listed(list.iter().map(|index| self.set.names[*index as usize].as_str()), "application")
     }
-}
-
-/// `OutOfSync, Degraded, operation Failed`.
-fn state(live: &Application) -> String {
-    let operation = live.operation_state.map(|state| format!(", operation {:?}", state.phase)).unwrap_or_default();
-    format!("{:?}, {:?}{operation}", live.sync, live.health)
 }

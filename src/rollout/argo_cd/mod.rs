@@ -54,7 +54,7 @@ mod view;
 use std::sync::Arc;
 
 use super::label_selector::Labels;
-use super::{Pass, TargetId, by_name, places_in};
+use super::{TargetId, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
 use ledger::SetLedger;
 use recent::RecentWrite;
@@ -257,12 +257,6 @@ impl ArgoCd {
         let error = first.map_or(ErrorOccurred::No, invalid);
         let is_new = self.conditions.error.replace(error) != Some(error);
         is_new && error != ErrorOccurred::No
-    }
-
-    /// Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
-    fn no_steps(&mut self) -> SetDecision {
-        self.conditions.error = Some(ErrorOccurred::NoSteps);
-        Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
     }
 
     fn requeue_after(&self) -> Option<SimDuration> {

@@ -17,7 +17,7 @@ use super::ledger::SetLedger;
 use super::limit::StepBudget;
 use super::recent::{HiddenWrite, Rows};
 use super::row::{self, ApplicationStatus, RolloutStatus};
-use super::status::{Rollout, RolloutConfig, RowCounts, SetConditions};
+use super::status::{ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
 use super::view::ApplicationView;
 use super::{ApplicationAction, ApplicationSetStatus, ArgoCd, SetDecision};
@@ -97,7 +97,11 @@ impl ArgoCd {
         self.last_pass = now;
         let ledger = self.take_ledger(view, changed);
         let mut pass = match self.is_rolling() {
-            Err(_) => self.no_steps(),
+            // Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
+            Err(_) => {
+                self.conditions.error = Some(ErrorOccurred::NoSteps);
+                Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
+            }
             Ok(is_rolling) => self.pass(now, view, changed, (ledger, is_rolling), store),
         };
         pass.status.rows = self.row_counts();

@@ -353,10 +353,7 @@ impl ApplicationController {
 
     /// The revision that the source of an application resolves to now.
     fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
-        match self.release {
-            ArgoCdRelease::Commit => NEW,
-            ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => self.applications[application].spec(now),
-        }
+        if self.release == ArgoCdRelease::Commit { NEW } else { self.applications[application].spec(now) }
     }
 
     /// The revision that the running operation of an application applies.

@@ -133,23 +133,17 @@ impl<'r> ArgoCdController<'r> {
             scheduler.reconcile(SimTime::ZERO, &view);
         }
         let sharded = |index: usize| (shard_of(settings, &run.streams, index, &clusters[index].name), runs(index));
-        let mut application_controller = ApplicationController::new(
-            *release,
-            *settings,
-            scheduler.operation(),
-            &run,
-            (0..clusters.len()).map(sharded),
-        );
+        let sharded = (0..clusters.len()).map(sharded);
+        let mut application_controller =
+            ApplicationController::new(*release, *settings, scheduler.operation(), &run, sharded);
         for (index, application) in view.iter_mut().enumerate() {
             let generated = application.generated.as_mut().expect("every cluster has a generated application");
             generated.wanted = NEW;
-            match release {
-                ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => generated.parameters = NEW.0,
-                ArgoCdRelease::Commit if application.live.is_some() => {
-                    let first = refresh::first_refresh(settings, &run.streams, &clusters[index].name);
-                    application_controller.refreshes.push((first, index));
-                }
-                ArgoCdRelease::Commit => {}
+            if *release != ArgoCdRelease::Commit {
+                generated.parameters = NEW.0;
+            } else if application.live.is_some() {
+                let first = refresh::first_refresh(settings, &run.streams, &clusters[index].name);
+                application_controller.refreshes.push((first, index));
             }
         }
         Self {
@@ -183,11 +177,9 @@ impl<'r> ArgoCdController<'r> {
     /// pass after its return does not know the destination yet.
     fn select(&mut self, cluster: ClusterId, is_selected: bool) {
         let index = cluster.index();
-        let parameters = match self.application_controller.release {
-            ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => self.wanted.0,
-            ArgoCdRelease::Commit => OLD.0,
-        };
-        let generated = Generated::new(Arc::clone(&self.labels[index]), parameters, self.wanted);
+        let is_commit = self.application_controller.release == ArgoCdRelease::Commit;
+        let parameters = if is_commit { OLD } else { self.wanted };
+        let generated = Generated::new(Arc::clone(&self.labels[index]), parameters.0, self.wanted);
         self.view.set[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
         if is_selected && self.clusters[index].registered {
             self.joining.push(index);

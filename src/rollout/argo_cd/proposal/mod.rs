@@ -94,12 +94,12 @@ impl ProposalView {
         }
     }
 
-    /// Whether every application is complete.
+    /// Returns true if every application is complete.
     pub fn is_done(&self) -> bool {
         (0..self.applications.len() as u32).all(|application| self.is_complete(application))
     }
 
-    /// Whether an application runs the wanted revision: synced successfully, and Healthy since.
+    /// Returns true if an application runs the wanted revision: synced successfully, and Healthy since.
     pub fn is_complete(&self, application: u32) -> bool {
         let is_fine = |live: ProposalObject| live.is_synced && live.health == Health::Healthy;
         self.is_changed(application) && self.applications[application as usize].is_some_and(is_fine)
