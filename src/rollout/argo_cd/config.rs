@@ -68,7 +68,6 @@ pub struct ApplicationSetStrategy {
 /// `spec.strategy.rollingSync`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct RollingSync {
     /// In the order in which they are updated. None: an error, and passes do nothing.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -90,7 +89,6 @@ pub struct RolloutStep {
 /// One test of an application's labels. Not Kubernetes' own rules, see [`MatchExpression::matches`].
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct MatchExpression {
     /// The label's key.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -129,7 +127,6 @@ pub enum ApplicationsSync {
 
 /// `spec.template`, as far as it has an effect here.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Template {
     /// Of the applications.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -141,7 +138,6 @@ pub struct Template {
 
 /// `spec.template.metadata`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct TemplateMetadata {
     /// Of each application. Empty: that of its cluster.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
@@ -164,7 +160,6 @@ pub struct TemplateSpec {
 
 /// `syncPolicy` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct SyncPolicy {
     /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
     pub automated: Option<Automated>,
@@ -174,7 +169,6 @@ pub struct SyncPolicy {
 
 /// `syncPolicy.automated` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Automated {
     /// Delete resources that the source no longer has.
     #[serde(default, deserialize_with = "null_is_default")]

@@ -16,7 +16,7 @@ use super::barrier::{Barrier, BarrierLedger};
 use super::ledger::SetLedger;
 use super::limit::StepBudget;
 use super::recent::{HiddenWrite, Rows};
-use super::row::{self, ApplicationStatus, RolloutStatus};
+use super::row::{self, ApplicationStatus, Message, RolloutStatus};
 use super::status::{ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
 use super::view::ApplicationView;
@@ -333,7 +333,7 @@ impl SetPass<'_> {
                 place = at + 1;
                 let mut row = self.set.rows[application as usize].clone().expect("a row waits");
                 self.status.promoted.push((TargetId(application), row.message));
-                row.promote(stored(self.now));
+                row.turn(RolloutStatus::Pending, Message::Promoted, stored(self.now));
                 let waiting = self.replace_row(application, Some(row));
                 before.insert(application, waiting);
                 self.examine(application);

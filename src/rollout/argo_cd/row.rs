@@ -85,11 +85,7 @@ impl ApplicationStatus {
         (self.status, self.step, self.message) != (old.status, old.step, old.message)
     }
 
-    pub(super) fn promote(&mut self, now: SimTime) {
-        self.turn(RolloutStatus::Pending, Message::Promoted, now);
-    }
-
-    fn turn(&mut self, status: RolloutStatus, message: Message, now: SimTime) {
+    pub(super) fn turn(&mut self, status: RolloutStatus, message: Message, now: SimTime) {
         (self.status, self.message, self.last_transition_time) = (status, message, now);
     }
 }

@@ -16,7 +16,6 @@ pub struct ProposalFile {
 
 /// The part of the `spec` that orders changes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ProposalSpec {
     /// Absent: AllAtOnce.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -38,7 +37,6 @@ pub struct ProposalStrategy {
 /// `spec.strategy.rollingUpdate`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct RollingUpdateBlock {
     /// In the order in which they are updated. None: applications one by one.
     #[serde(default, deserialize_with = "null_is_default")]
