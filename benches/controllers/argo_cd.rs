@@ -90,7 +90,7 @@ impl Load for SetLoad {
             self.set.reconcile_changed(now, &self.view, &self.changed, &mut |_, _| Some(SimTime::ZERO))
         };
         let started = pass.actions.iter().filter_map(|action| match action {
-            ApplicationAction::Deploy(target, _) => Some(*target),
+            ApplicationAction::Deploy(target) => Some(*target),
             _ => None,
         });
         sum(started) + pass.status.rows[RolloutStatus::Progressing as usize] as u64

@@ -156,11 +156,6 @@ impl ArgoCd {
         &self.spec
     }
 
-    /// The names of its applications.
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
     /// The stored rows, one for each name. `None`: no row.
     pub fn rows(&self) -> &[Option<ApplicationStatus>] {
         &self.rows
@@ -230,14 +225,14 @@ impl ArgoCd {
                 let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
                 view[target.index()].live = Some(application);
             }
-            ApplicationAction::Stage(target, _) => {
+            ApplicationAction::Stage(target) => {
                 let generated =
                     view[target.index()].generated.as_ref().expect("only generated applications are written");
                 let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
                 let live = existing(view, target);
                 (live.labels, live.spec) = (labels, spec);
             }
-            ApplicationAction::Deploy(target, _) => existing(view, target).operation = Some(self.operation()),
+            ApplicationAction::Deploy(target) => existing(view, target).operation = Some(self.operation()),
             ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
             ApplicationAction::Delete(target) if self.has_finalizers() => existing(view, target).is_deleted = true,
             ApplicationAction::Delete(target) => view[target.index()].live = None,

@@ -28,7 +28,6 @@ impl SetPass<'_> {
         let view = self.view;
         let application = &view[target.index()];
         let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { return };
-        let revision = generated.wanted;
         let is_idle = match &application.live {
             None => {
                 self.act(target, ApplicationAction::Create(target));
@@ -37,7 +36,7 @@ impl SetPass<'_> {
             Some(_) if !self.set.may_update() => return,
             Some(live) => {
                 if live.spec != self.set.spec_of(generated) || live.labels != generated.labels {
-                    self.act(target, ApplicationAction::Stage(target, revision));
+                    self.act(target, ApplicationAction::Stage(target));
                     self.status.objects_written = true;
                 }
                 live.operation.is_none()
@@ -46,7 +45,7 @@ impl SetPass<'_> {
         if is_requested {
             self.status.requested.push(target);
             if is_idle {
-                self.act(target, ApplicationAction::Deploy(target, revision));
+                self.act(target, ApplicationAction::Deploy(target));
             }
         }
     }

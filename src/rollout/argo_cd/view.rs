@@ -29,7 +29,7 @@ pub struct Generated {
     pub parameters: u32,
     /// False: it fails the product's validation (unknown project or destination) and is never written.
     pub valid: bool,
-    /// The revision that a sync started now deploys. It has no effect on decisions, and is passed on in the actions.
+    /// The revision that a sync started now deploys. It has no effect on decisions.
     pub wanted: Revision,
 }
 
@@ -155,10 +155,10 @@ pub struct Operation {
 pub enum ApplicationAction {
     /// Create the product's own object for this target. The cluster does not see it.
     Create(TargetId),
-    /// Record the revision as the next one of the target. The cluster does not see it.
-    Stage(TargetId, Revision),
-    /// Instruct the target to run the revision now.
-    Deploy(TargetId, Revision),
+    /// Write the generated labels and spec. The cluster does not see it.
+    Stage(TargetId),
+    /// Request a sync, which instructs the target to run the wanted revision now.
+    Deploy(TargetId),
     /// Ask the application controller to compare this application (v3.6). The cluster does not see it.
     Refresh(TargetId),
     /// Remove the application from the target.

@@ -228,7 +228,7 @@ impl Replay {
         let pass = self.set.reconcile(time(at), &self.view);
         self.pass_over_changes(at, &pass);
         let mut starts = self.targets(&pass, |action| match action {
-            ApplicationAction::Deploy(target, _) => Some(*target),
+            ApplicationAction::Deploy(target) => Some(*target),
             _ => None,
         });
         self.set.store(&pass, &mut self.view);
@@ -263,7 +263,7 @@ impl Replay {
             (
                 "upd".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    ApplicationAction::Stage(target, _) => Some(*target),
+                    ApplicationAction::Stage(target) => Some(*target),
                     _ => None,
                 })),
             ),

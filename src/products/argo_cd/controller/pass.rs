@@ -101,8 +101,8 @@ impl ArgoCdController<'_> {
         for action in &pass.actions {
             let (target, place) = match *action {
                 ApplicationAction::Refresh(target) => (target, (0, target.0)),
-                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => (target, by_name(target)),
-                ApplicationAction::Deploy(..) | ApplicationAction::Delete(_) => continue,
+                ApplicationAction::Create(target) | ApplicationAction::Stage(target) => (target, by_name(target)),
+                ApplicationAction::Deploy(_) | ApplicationAction::Delete(_) => continue,
             };
             queued.insert(place, QueuedWrite { target, change: Some(*action), requested: None });
         }
@@ -134,7 +134,7 @@ impl ArgoCdController<'_> {
         let target = write.target;
         let is_free = |view: &View| view.set[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none());
         let operation = write.requested.filter(|_| is_free(&self.view));
-        let deploy = operation.map(|revision| ApplicationAction::Deploy(target, revision));
+        let deploy = operation.map(|_| ApplicationAction::Deploy(target));
         for action in write.change.into_iter().chain(deploy) {
             self.scheduler.carry_out(action, &mut self.view.set);
         }
@@ -149,7 +149,7 @@ impl ArgoCdController<'_> {
         pass.in_flight += 1;
         self.view.queue.step(answered, SetStep::Answered, plane);
         let Some(live) = &self.view.set[target.index()].live else { return };
-        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
+        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(_)))
             .then_some(Revision(live.spec.parameters));
         let written = (spec, write.change.is_some(), deploy.is_some());
         self.application_controller.written(target.index(), answered, written, plane);

@@ -80,7 +80,7 @@ proptest! {
             let list: Vec<_> = list.iter().map(u32::to_string).collect();
             story.happens(now, &format!("{} {}", EVENTS[event], list.join(",")));
             let before = story.set.rows().to_vec();
-            let mut fresh = ArgoCd::new(story.set.spec().clone(), options, story.set.names().to_vec());
+            let mut fresh = ArgoCd::new(story.set.spec().clone(), options, story.set.names.clone());
             fresh.set_rows(before.clone());
             let hold = story.set.hold(&story.view);
             let pass = story.set.reconcile(now, &story.view);
@@ -172,7 +172,7 @@ proptest! {
     fn the_order_of_the_list_has_no_effect(rotate in 0..10_usize, steps in prop::sample::select(STEPS.to_vec())) {
         let story = story(steps, ControllerOptions::default(), true);
         let decide = |rotate: usize| {
-            let (mut names, mut view) = (story.set.names().to_vec(), story.view.clone());
+            let (mut names, mut view) = (story.set.names.clone(), story.view.clone());
             for application in &mut view {
                 let live = application.live.as_mut().expect("it is settled");
                 live.sync = SyncStatus::OutOfSync;

@@ -105,19 +105,13 @@ impl SetStory {
             |select: fn(&ApplicationAction) -> Option<u32>| pass.actions.iter().filter_map(select).collect::<Vec<_>>();
         let groups = [
             ("create", of(|action| if let ApplicationAction::Create(target) = action { Some(target.0) } else { None })),
-            (
-                "update",
-                of(|action| if let ApplicationAction::Stage(target, _) = action { Some(target.0) } else { None }),
-            ),
+            ("update", of(|action| if let ApplicationAction::Stage(target) = action { Some(target.0) } else { None })),
             (
                 "refresh",
                 of(|action| if let ApplicationAction::Refresh(target) = action { Some(target.0) } else { None }),
             ),
             ("delete", of(|action| if let ApplicationAction::Delete(target) = action { Some(target.0) } else { None })),
-            (
-                "sync",
-                of(|action| if let ApplicationAction::Deploy(target, _) = action { Some(target.0) } else { None }),
-            ),
+            ("sync", of(|action| if let ApplicationAction::Deploy(target) = action { Some(target.0) } else { None })),
         ];
         let mut texts: Vec<String> = groups
             .iter()
