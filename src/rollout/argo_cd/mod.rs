@@ -219,18 +219,11 @@ impl ArgoCd {
     /// If the action belongs to another view.
     pub fn carry_out(&self, action: ApplicationAction, view: &mut [ApplicationView]) {
         match action {
-            ApplicationAction::Create(target) => {
-                let generated =
-                    view[target.index()].generated.as_ref().expect("only generated applications are created");
-                let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
-                view[target.index()].live = Some(application);
-            }
-            ApplicationAction::Stage(target) => {
-                let generated =
-                    view[target.index()].generated.as_ref().expect("only generated applications are written");
-                let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
-                let live = existing(view, target);
-                (live.labels, live.spec) = (labels, spec);
+            ApplicationAction::Create(target) | ApplicationAction::Stage(target) => {
+                let ApplicationView { generated, live } = &mut view[target.index()];
+                let generated = generated.as_ref().expect("only generated applications are written");
+                let live = live.get_or_insert_default();
+                (live.labels, live.spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
             }
             ApplicationAction::Deploy(target) => existing(view, target).operation = Some(self.operation()),
             ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
