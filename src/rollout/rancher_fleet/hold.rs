@@ -30,7 +30,7 @@ impl RancherFleet {
         };
         let mut ledger = BundleLedger::new(&plan, &self.by_name, view, self.judges_wanted);
         let unavailable = ledger.unavailable;
-        let mut pass = BundlePass::new(&plan, view, &mut ledger, unavailable);
+        let mut pass = BundlePass::new(&plan, &mut ledger, unavailable);
         self.decide(&mut pass);
         if pass.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
             return None;

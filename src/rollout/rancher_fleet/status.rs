@@ -8,7 +8,7 @@
 
 use super::super::{Pass, Revision, TargetId};
 use super::partition::StrategyError;
-use super::view::{BundleAction, BundleDeployment, BundleView};
+use super::view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
 /// The state of one deployment, from best to worst as Fleet ranks them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -143,13 +143,13 @@ impl BundleView {
     /// If an action names a cluster that is not in the view or a deployment that does not exist.
     pub fn store(&mut self, pass: &BundleDecision) {
         for action in &pass.actions {
-            let deployment = &mut self.clusters[action.target().index()].deployment;
+            let ClusterView { wanted, deployment, .. } = &mut self.clusters[action.target().index()];
             const EXISTS: &str = "a deployment is created before it is changed";
             match *action {
                 BundleAction::Create(_) => *deployment = Some(BundleDeployment::default()),
                 BundleAction::Delete(_) => *deployment = None,
-                BundleAction::Stage(_, id) => deployment.as_mut().expect(EXISTS).staged = Some(id),
-                BundleAction::Deploy(_, id) => deployment.as_mut().expect(EXISTS).deployed = Some(id),
+                BundleAction::Stage(_) => deployment.as_mut().expect(EXISTS).staged = Some(*wanted),
+                BundleAction::Deploy(_) => deployment.as_mut().expect(EXISTS).deployed = Some(*wanted),
             }
         }
         for &index in &pass.status.stored {

@@ -176,7 +176,7 @@ proptest! {
         let view = BundleView { paused: false, clusters: views };
         let pass = fleet.reconcile(SimTime::ZERO, &view);
         let promoted: Vec<&ClusterView> = pass.actions.iter().filter_map(|action| match action {
-            BundleAction::Deploy(target, _) => Some(&view.clusters[target.index()]),
+            BundleAction::Deploy(target) => Some(&view.clusters[target.index()]),
             _ => None,
         }).collect();
         prop_assert!(promoted.iter().all(|cluster| !cluster.paused && cluster.targeted && cluster.registered));
