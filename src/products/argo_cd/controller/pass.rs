@@ -28,13 +28,9 @@ impl SetClient {
     /// Updates the set's status at `begin`. `changes`: its content is another one. Returns whether it is written, and
     /// when the last try is answered.
     fn update(&mut self, begin: SimTime, changes: bool) -> (bool, SimTime) {
-        match self.api.update(SET, begin, self.written, RetryPolicy::DEFAULT) {
-            Ok(at) => {
-                self.written = if changes { Some(at) } else { self.written };
-                (true, at)
-            }
-            Err(at) => (false, at),
-        }
+        let answer = self.api.update(SET, begin, self.written, RetryPolicy::DEFAULT);
+        self.written = answer.ok().filter(|_| changes).or(self.written);
+        (answer.is_ok(), answer.unwrap_or_else(|at| at))
     }
 }
 
