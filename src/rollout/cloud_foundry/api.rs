@@ -60,9 +60,7 @@ impl AppView {
             let others = others.fold(Usage::default(), |usage, it| usage.with(it.instances, it.memory_in_mb));
             self.admit(others.with(options.web_instances.unwrap_or(newest.instances), memory_in_mb))?;
         }
-        let previous = self.deployments.iter().rposition(Deployment::is_active);
-        let original_instances =
-            previous.map_or(self.processes[0].instances, |index| self.deployments[index].original_instances);
+        let original_instances = self.active().map_or(self.processes[0].instances, |active| active.original_instances);
         let mut deployment = Deployment::new(options, original_instances, self.revision);
         if self.started {
             let room = match rules {
@@ -74,9 +72,7 @@ impl AppView {
             let process = self.add_process(revision, instances);
             process.memory_in_mb = memory_in_mb;
             deployment.process = Some(process.id);
-            if let Some(previous) = previous {
-                self.deployments[previous].supersede();
-            }
+            self.deployments.iter_mut().filter(|deployment| deployment.is_active()).for_each(Deployment::supersede);
         } else {
             self.start(options, memory_in_mb, revision)?;
             deployment.state = DeploymentState::Deployed;
