@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetView, ApplicationView, ArgoCd, ControllerOptions,
-    Generated, Health, OperationPhase, OperationState, SyncStatus,
+    Application, ApplicationAction, ApplicationSetSpec, ApplicationView, ArgoCd, ControllerOptions, Generated, Health,
+    OperationPhase, OperationState, RolloutStatus, SyncStatus,
 };
 use fleetsim::rollout::{Revision, TargetSet};
 use fleetsim::units::{SimDuration, SimTime};
@@ -15,7 +15,7 @@ use super::{Load, spread, sum};
 /// A set, and the applications that change. Passes are not stored.
 pub(crate) struct SetLoad {
     set: ArgoCd,
-    view: ApplicationSetView,
+    view: Vec<ApplicationView>,
     changed: TargetSet,
     is_healthy: bool,
 }
@@ -33,10 +33,10 @@ impl SetLoad {
             ..Application::settled(labels, set.spec_of(&generated), Revision(1))
         };
         let application = ApplicationView { generated: Some(generated), live: Some(live) };
-        let mut view = ApplicationSetView { deleted: false, applications: vec![application; applications] };
+        let mut view = vec![application; applications];
         set.reconcile(SimTime::ZERO, &view);
         // A commit is detected, and the first step's applications are synced.
-        for application in &mut view.applications {
+        for application in &mut view {
             let live = application.live.as_mut().expect("all exist");
             (live.sync, live.revisions, live.reconciled_at) =
                 (SyncStatus::OutOfSync, Arc::new([Revision(2)]), Some(at(10)));
@@ -45,7 +45,7 @@ impl SetLoad {
         for pass_at in (1..20).map(|pass| at(10 * pass)) {
             let pass =
                 set.reconcile_changed(pass_at, &view, &TargetSet::all(applications), &mut |_, _| Some(SimTime::ZERO));
-            set.store(pass_at, &pass, &mut view);
+            set.store(&pass, &mut view);
             if has_started && pass.actions.is_empty() && pass.status.barrier.is_none() {
                 break;
             }
@@ -58,9 +58,9 @@ impl SetLoad {
 /// The application controller takes up the syncs and refreshes that are asked for. It compares an application when its
 /// operation starts: a row stays Pending until then, and each pass would request its sync anew. Returns whether there
 /// are any syncs.
-fn run_operations(view: &mut ApplicationSetView, started_at: SimTime) -> bool {
+fn run_operations(view: &mut [ApplicationView], started_at: SimTime) -> bool {
     let mut has_any = false;
-    for live in view.applications.iter_mut().filter_map(|application| application.live.as_mut()) {
+    for live in view.iter_mut().filter_map(|application| application.live.as_mut()) {
         if std::mem::take(&mut live.refresh) {
             live.reconciled_at = Some(started_at + SimDuration::from_secs(5));
         }
@@ -77,7 +77,7 @@ impl Load for SetLoad {
     fn change(&mut self) {
         self.is_healthy = !self.is_healthy;
         for index in self.changed.iter() {
-            let live = self.view.applications[index as usize].live.as_mut().expect("all exist");
+            let live = self.view[index as usize].live.as_mut().expect("all exist");
             live.health = if self.is_healthy { Health::Healthy } else { Health::Degraded };
         }
     }
@@ -90,9 +90,9 @@ impl Load for SetLoad {
             self.set.reconcile_changed(now, &self.view, &self.changed, &mut |_, _| Some(SimTime::ZERO))
         };
         let started = pass.actions.iter().filter_map(|action| match action {
-            ApplicationAction::Deploy(target, _) => Some(*target),
+            ApplicationAction::Deploy(target) => Some(*target),
             _ => None,
         });
-        sum(started) + pass.status.rows.progressing as u64
+        sum(started) + pass.status.rows[RolloutStatus::Progressing as usize] as u64
     }
 }

@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use fleetsim::rollout::cloud_foundry::{
-    ApiError, AppView, CloudFoundry, Deployment, DeploymentRequest, DeploymentState, DeploymentStrategy,
-    InstanceReports, LrpState, Process, QuotaLimits, RuleSet, canary_step_plan,
+    ApiError, AppView, CloudFoundry, Deployment, DeploymentOptions, DeploymentRequest, DeploymentState,
+    DeploymentStrategy, InstanceReports, LrpState, Process, QuotaLimits, RuleSet, canary_step_plan,
 };
 use fleetsim::rollout::{Revision, TargetId};
 use fleetsim::units::SimTime;
@@ -238,7 +238,7 @@ fn expand(counts: &Lrps) -> Vec<LrpState> {
 
 fn status_row(deployment: &Deployment) -> Value {
     let current = deployment.canary_current_step;
-    let total = current.map(|_| deployment.canary_steps.as_ref().map_or(1, Vec::len));
+    let total = current.map(|_| deployment.options.canary_steps.as_ref().map_or(1, Vec::len));
     let mut row = vec![
         json!(format!("{:?}", deployment.state).to_uppercase()),
         json!(deployment.value()),
@@ -356,11 +356,14 @@ fn check_tick(case: &TickCase) -> Result<(), String> {
     let written = &case.deployment;
     let deployment = Deployment {
         process: id("new"),
-        strategy: written.strategy,
-        max_in_flight: written.max_in_flight,
+        options: DeploymentOptions {
+            strategy: written.strategy,
+            max_in_flight: written.max_in_flight,
+            web_instances: written.web_instances,
+            canary_steps: written.weights.clone(),
+            ..DeploymentOptions::default()
+        },
         original_instances: written.original_instances,
-        web_instances: written.web_instances,
-        canary_steps: written.weights.clone(),
         canary_current_step: written.step,
         state: state(&written.state),
         superseded: false,

@@ -210,6 +210,7 @@ impl Loop {
         }
         let by_index: Vec<u32> = (0..before.len() as u32).collect();
         let status = &pass.status;
+        let plan = self.fleet.partitioning().expect("the pass has not failed");
         let repo = BundleSummary::of_git_repo(&self.view);
         let part = |it: &Partition| json!([it.name, it.members.len(), it.max_unavailable]);
         let parts = json!(self.fleet.partitions().iter().map(part).collect::<Vec<_>>());
@@ -231,9 +232,9 @@ impl Loop {
                 "bundle".to_owned(),
                 json!([
                     status.unavailable,
-                    status.max_unavailable,
+                    plan.max_unavailable,
                     status.unavailable_partitions,
-                    status.max_unavailable_partitions,
+                    plan.max_unavailable_partitions,
                     status.newly_created,
                 ]),
             ),

@@ -139,14 +139,11 @@ impl Product for ArgoCdConfig {
             // Steps that were left out for an error of their own are not missing.
             Err(ApplicationSetError::NoSteps) if !context.is_untouched(&path.key("strategy")) => None,
             Err(error) => {
-                let field = match &error {
-                    ApplicationSetError::Kind(_) => "kind",
-                    ApplicationSetError::NoGenerators => "spec.generators",
-                    ApplicationSetError::NoSteps => "spec.strategy.rollingSync.steps",
-                };
-                let help = match error {
-                    ApplicationSetError::NoSteps => "write a step, or leave out `rollingSync` to update all at once",
-                    _ => REFUSED,
+                let help = "write a step, or leave out `rollingSync` to update all at once";
+                let (field, help) = match &error {
+                    ApplicationSetError::Kind(_) => ("kind", REFUSED),
+                    ApplicationSetError::NoGenerators => ("spec.generators", REFUSED),
+                    ApplicationSetError::NoSteps => ("spec.strategy.rollingSync.steps", help),
                 };
                 places.report(field, error.to_string(), help, context);
                 None

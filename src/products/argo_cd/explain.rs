@@ -18,23 +18,23 @@ pub(super) fn application_set(
 ) -> StrategyExplanation {
     let ArgoCdStrategy { spec, options, release, .. } = strategy;
     let explained = explain_set(spec, *options, applications).expect("a checked strategy has steps or is none");
-    let order = if explained.rolling { "RollingSync" } else { "all at once" };
-    let summary = format!("Argo CD ApplicationSet of {} applications, {order}", explained.applications);
-    let mut lines: Vec<String> = explained.steps.iter().take(STEPS_SHOWN).map(ToString::to_string).collect();
+    let order = if strategy.is_rolling() { "RollingSync" } else { "all at once" };
+    let summary = format!("Argo CD ApplicationSet of {} applications, {order}", applications.len());
+    let mut lines: Vec<String> = explained.steps.iter().take(STEPS_SHOWN).cloned().collect();
     more(&mut lines, explained.steps.len());
     if !explained.unselected.is_empty() {
         lines.push(format!("in no step: {}", first_names(&explained.unselected)));
     }
     let mut warnings = explained.warnings;
     let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
-    if explained.rolling && *release == ArgoCdRelease::Parameters && !keeps_changes {
+    if strategy.is_rolling() && *release == ArgoCdRelease::Parameters && !keeps_changes {
         warnings.push(
             "the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such \
              a change (argoproj/argo-cd#27949)"
                 .to_owned(),
         );
     }
-    if explained.rolling
+    if strategy.is_rolling()
         && options.version.has_barrier()
         && !options.refresh_grace_period.is_zero()
         && spec.requeue_after().is_none()

@@ -15,10 +15,7 @@ use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtim
 use crate::products::Run;
 use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
-use crate::rollout::argo_cd::proposal::{
-    ProposalAction, ProposalApplication, ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate,
-    SyncResult,
-};
+use crate::rollout::argo_cd::proposal::{ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, Report};
 
@@ -36,21 +33,19 @@ impl<'s> ProposalController<'s> {
         let world = run.fleet.world;
         let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
             .expect("a strategy is checked with the scenario's clusters");
-        let settled = |revision| ProposalObject { revision, sync: SyncResult::Succeeded, health: Health::Healthy };
+        let settled = |revision| ProposalObject { revision, is_synced: true, health: Health::Healthy };
         let clusters = &world.clusters;
-        let application = |index| ProposalApplication { wanted: NEW, live: world.installed(index).map(settled) };
-        let view = ProposalView { applications: (0..clusters.len()).map(application).collect() };
+        let applications = (0..clusters.len()).map(|index| world.installed(index).map(settled)).collect();
+        let view = ProposalView { wanted: NEW, applications };
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
         Self { scheduler, view, clusters, client, runtime: Runtime::new(1) }
     }
 
     fn learn(&mut self, report: Report) {
-        let live = self.view.applications[report.cluster.index()].live.as_mut();
+        let live = self.view.applications[report.cluster.index()].as_mut();
         let live = live.expect("a cluster reports on an application that exists");
         let before = *live;
-        if live.revision == report.applied {
-            live.sync = SyncResult::Succeeded;
-        }
+        live.is_synced |= live.revision == report.applied;
         live.health = match (report.ready, report.degraded) {
             (true, _) => Health::Healthy,
             (false, true) => Health::Degraded,
@@ -63,17 +58,13 @@ impl<'s> ProposalController<'s> {
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let pass = self.scheduler.reconcile(&self.view);
-        let complete = self.view.applications.iter().all(ProposalApplication::is_complete);
-        plane.begin_pass(pass.status.updating as u64);
+        let complete = self.view.is_done();
+        plane.begin_pass(pass.status as u64);
         let (mut at, mut created) = (now, 0);
-        for action in &pass.actions {
-            match *action {
-                ProposalAction::Create(..) => created += 1,
-                ProposalAction::Deploy(target, revision) => {
-                    at = self.client.send(0, at).answered;
-                    plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), revision);
-                }
-            }
+        for target in &pass.actions {
+            at = self.client.send(0, at).answered;
+            plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), NEW);
+            created += u64::from(self.view.applications[target.index()].is_none());
         }
         self.view.store(&pass);
         self.runtime.end_pass((), at, created, complete, plane);
@@ -98,7 +89,7 @@ impl Controller for ProposalController<'_> {
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        self.view.applications[cluster.index()].is_complete()
+        self.view.is_complete(cluster.0)
     }
 
     fn hold(&self) -> Option<Hold> {

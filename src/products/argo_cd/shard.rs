@@ -24,24 +24,41 @@ pub(super) fn shard_of(settings: &ApplicationControllerSettings, luck: &Streams,
     }
 }
 
+/// Places that so many applications may take at a time, first come, first served.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    size: u32,
+    pub(super) taken: u32,
+    pub(super) waiting: VecDeque<usize>,
+}
+
+impl Places {
+    const fn new(size: u32) -> Self {
+        Self { size, taken: 0, waiting: VecDeque::new() }
+    }
+
+    /// The next application that gets a place, if one is free.
+    pub(super) fn next(&mut self) -> Option<usize> {
+        let next = if self.taken < self.size { self.waiting.pop_front() } else { None };
+        self.taken += u32::from(next.is_some());
+        next
+    }
+}
+
 /// One process of the application controller.
 #[derive(Clone, Debug)]
 pub(super) struct Shard {
     settings: ApplicationControllerSettings,
     /// The status processors.
     comparers: WorkerPool,
-    /// Operations that wait for a processor, first come, first served.
-    pub(super) waiting: VecDeque<usize>,
-    /// Operation processors in use.
-    pub(super) attempts: u32,
+    /// The operation processors.
+    pub(super) operations: Places,
     /// Its latencies are part of the comparison's and the apply's durations.
     client: ApiClient,
     /// When the CPU is free for another sync.
     cpu: SimTime,
-    /// Attempts that apply.
-    applying: u32,
-    /// Attempts that have a processor and wait to apply.
-    to_apply: VecDeque<usize>,
+    /// Attempts that apply, and those that have a processor and wait to apply.
+    applying: Places,
 }
 
 impl Shard {
@@ -51,28 +68,16 @@ impl Shard {
         Self {
             settings,
             comparers: WorkerPool::new(settings.status_processors as usize),
-            waiting: VecDeque::new(),
-            attempts: 0,
+            operations: Places::new(settings.operation_processors),
             client: ApiClient::new(&client, streams, "application-controller"),
             cpu: SimTime::ZERO,
-            applying: 0,
-            to_apply: VecDeque::new(),
+            applying: Places::new(settings.kubectl_parallelism),
         }
     }
 
     /// When a comparison that is asked for now ends.
     pub(super) fn compare(&mut self, now: SimTime) -> SimTime {
         self.comparers.work(now, self.settings.comparison)
-    }
-
-    /// The next operation that gets a processor, if one is free.
-    pub(super) fn next_attempt(&mut self) -> Option<usize> {
-        if self.attempts >= self.settings.operation_processors {
-            return None;
-        }
-        let next = self.waiting.pop_front()?;
-        self.attempts += 1;
-        Some(next)
     }
 
     /// When the requests and the computing of one attempt are through that begins now.
@@ -84,20 +89,15 @@ impl Shard {
 
     /// Whether this attempt may apply now; otherwise it comes up in [`Self::applied`].
     pub(super) fn apply(&mut self, application: usize) -> bool {
-        let is_free = self.applying < self.settings.kubectl_parallelism;
-        if is_free {
-            self.applying += 1;
-        } else {
-            self.to_apply.push_back(application);
-        }
-        is_free
+        self.applying.waiting.push_back(application);
+        // Nobody waits while a place is free.
+        self.applying.next().is_some()
     }
 
     /// An attempt has applied. Returns the one that applies now in its place.
     pub(super) fn applied(&mut self) -> Option<usize> {
-        let next = self.to_apply.pop_front();
-        self.applying -= u32::from(next.is_none());
-        next
+        self.applying.taken -= 1;
+        self.applying.next()
     }
 }
 

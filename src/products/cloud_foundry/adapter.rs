@@ -50,7 +50,7 @@ use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports, LrpState, Process,
     ProcessAction,
 };
-use crate::rollout::{Hold, Pass, TargetId};
+use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
@@ -155,13 +155,6 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// The new process is destroyed: its clusters go back.
-    fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
-        for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
-            plane.deploy(at, spec, ClusterId(index as u32), OLD);
-        }
-    }
-
     /// Applies the user's acts since the last pass.
     fn user_acts(&mut self, now: SimTime) {
         let Some(index) = self.view.deployments.iter().rposition(Deployment::is_active) else { return };
@@ -226,31 +219,6 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Carries a pass out that began at `now` and has written nothing before `at`. Returns when it ends, and whether it
-    /// changed anything that a later pass looks at.
-    fn carry_out(
-        &mut self,
-        (now, mut at): (SimTime, SimTime),
-        pass: &Pass<ProcessAction, Vec<Deployment>>,
-        plane: &mut Plane<'_>,
-    ) -> (SimTime, bool) {
-        let state = |deployment: &Deployment| deployment.state;
-        let moved = self.view.deployments.iter().map(state).ne(pass.status.iter().map(state));
-        for action in &pass.actions {
-            at = self.client.in_turn(0, at, QUERIES_OF_A_WRITE);
-            match *action {
-                ProcessAction::Scale(target, instances) if Some(target) == self.new => {
-                    self.start(target, instances, at, plane);
-                }
-                ProcessAction::Scale(target, instances) => self.scale_old(now, target, instances as usize),
-                ProcessAction::Delete(target) if Some(target) == self.new => self.go_back(at, plane),
-                ProcessAction::Delete(_) => {}
-            }
-        }
-        self.view.store(pass);
-        (at, moved || !pass.actions.is_empty())
-    }
-
     /// When the user's next action is noticed.
     fn user_wakes(&mut self, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
         let active = self.view.active()?;
@@ -278,20 +246,16 @@ impl<'s> CloudFoundryController<'s> {
         !self.scheduler.clone().reconcile(SimTime::ZERO, &view).actions.is_empty()
     }
 
-    /// New instances that are to run and are not routable.
-    fn waiting(&self) -> u64 {
-        self.process().map_or(0, |process| {
-            let reported = process.lrps.len() as u32;
-            u64::from(reported - process.lrps.counts(reported).routable)
-        })
+    /// New instances that are routable.
+    fn routable(&self) -> usize {
+        self.process().map_or(0, |process| process.lrps.counts(process.lrps.len() as u32).routable as usize)
     }
 
     /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
     fn lacking(&self) -> u64 {
-        let routable = self.instances().len() as u64 - self.waiting();
         let old = self.view.processes.iter().filter(|process| Some(process.id) != self.new);
         let old: u64 = old.map(|process| u64::from(process.instances)).sum();
-        (self.world.clusters.len() as u64).saturating_sub(routable + old)
+        (self.world.clusters.len() as u64).saturating_sub(self.routable() as u64 + old)
     }
 
     fn learn(&mut self, report: Report) {
@@ -328,14 +292,32 @@ impl<'s> CloudFoundryController<'s> {
         self.user_acts(now);
         self.old_instances_end(now);
         plane.begin_pass(self.lacking());
-        let at = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
+        let mut end = self.client.in_turn(0, now, QUERIES_OF_A_PASS);
         let pass = self.scheduler.reconcile(now, &self.view);
-        let (end, changed) = self.carry_out((now, at), &pass, plane);
+        let state = |deployment: &Deployment| deployment.state;
+        let has_moved = self.view.deployments.iter().map(state).ne(pass.status.iter().map(state));
+        for action in &pass.actions {
+            end = self.client.in_turn(0, end, QUERIES_OF_A_WRITE);
+            match *action {
+                ProcessAction::Scale(target, instances) if Some(target) == self.new => {
+                    self.start(target, instances, end, plane);
+                }
+                ProcessAction::Scale(target, instances) => self.scale_old(now, target, instances as usize),
+                // Its clusters go back.
+                ProcessAction::Delete(target) if Some(target) == self.new => {
+                    for (index, spec) in self.world.clusters.iter().enumerate().take(self.instances().len()) {
+                        plane.deploy(end, spec, ClusterId(index as u32), OLD);
+                    }
+                }
+                ProcessAction::Delete(_) => {}
+            }
+        }
+        self.view.store(&pass);
         let user = self.user_wakes(now, plane);
         if let Some(wake_at) = pass.wake_at.or(user) {
             self.runtime.add_at((), wake_at, plane);
         }
-        self.idle = !changed && user.is_none() && self.ends.is_empty();
+        self.idle = !has_moved && pass.actions.is_empty() && user.is_none() && self.ends.is_empty();
         // The deployment's status is FINALIZED.
         let completes = self.view.deployments.last().is_some_and(|last| last.state == DeploymentState::Deployed);
         self.runtime.end_pass((), end, 0, completes, plane);
@@ -378,7 +360,8 @@ impl Controller for CloudFoundryController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view).or_else(|| {
-            let (all, waiting) = (self.instances().len(), self.waiting());
+            let all = self.instances().len();
+            let waiting = all - self.routable();
             let text = format!(
                 "the app was started with all {all} instances, {waiting} of which are not routable; nothing times out"
             );

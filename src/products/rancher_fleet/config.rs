@@ -48,41 +48,7 @@ pub(crate) struct RancherFleetConfig {
 
 /// The fields of a fleet.yaml. Source: `FleetYAML` in `internal/bundlereader` and `BundleSpec` with
 /// `BundleDeploymentOptions` in `pkg/apis/fleet.cattle.io/v1alpha1` of rancher/fleet v0.16.0.
-const FLEET_YAML: [&str; 33] = [
-    "allowedTargetNamespaceSelector",
-    "contentsId",
-    "correctDrift",
-    "defaultNamespace",
-    "deleteCRDResources",
-    "deleteNamespace",
-    "dependsOn",
-    "diff",
-    "downstreamResources",
-    "forceSyncGeneration",
-    "helm",
-    "helmOpOptions",
-    "ignore",
-    "imageScans",
-    "keepResources",
-    "kustomize",
-    "labels",
-    "name",
-    "namespace",
-    "namespaceAnnotations",
-    "namespaceLabels",
-    "overrideTargets",
-    "overwrites",
-    "paused",
-    "resources",
-    "rolloutStrategy",
-    "serviceAccount",
-    "targetCustomizationMode",
-    "targetCustomizations",
-    "targetRestrictions",
-    "targets",
-    "valuesHash",
-    "yaml",
-];
+const FLEET_YAML: &str = include_str!("fleet_yaml.txt");
 
 /// The fields in place, and where they are in a fleet.yaml.
 const IN_FILE: [(&str, &str); 6] = [
@@ -146,18 +112,23 @@ impl Product for RancherFleetConfig {
                 }
             }
         }
-        let in_file = file.document.as_ref().is_some_and(has_values);
-        let has_values = self.helm_values.unwrap_or(in_file);
-        let paused = file.document.as_ref().is_some_and(is_paused);
-        let waits = file.document.as_ref().is_some_and(waits);
+        let given = |path: &Path| Some(&file.document.as_ref()?.tree.get(path)?.value);
+        let of_helm = |key: &str| given(&Path::of("helm").key(key));
+        let has_values = |key: &str| match of_helm(key) {
+            Some(Value::Map(entries)) => !entries.is_empty(),
+            Some(Value::List(items)) => !items.is_empty(),
+            _ => false,
+        };
+        let in_file = ["values", "valuesFiles", "valuesFrom", "templateValues"].into_iter().any(has_values);
         let native = Arc::new(RancherFleetStrategy {
             rules: self.rules,
             strategy,
             judges_wanted: self.version >= FleetVersion::V0_16,
             ignored,
-            has_values,
-            paused,
-            waits,
+            has_values: self.helm_values.unwrap_or(in_file),
+            paused: matches!(given(&Path::of("paused")), Some(Value::Bool(true))),
+            // Source: `internal/helmdeployer/install.go` of rancher/fleet.
+            waits: matches!(of_helm("timeoutSeconds"), Some(Value::Int(1..))),
         });
         self.controller.apply(Program::new("fleet", self.file.as_deref()), native, path, context)
     }
@@ -175,37 +146,17 @@ fn other_content(document: &Document) -> Vec<Problem> {
         let message = format!("the file must be a fleet.yaml, and this is a {kind}");
         return vec![document.at(&Path::of("kind"), message).with_help(help)];
     }
-    let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(|key| !FLEET_YAML.contains(key));
+    let is_unknown = |key: &&str| FLEET_YAML.lines().all(|known| known != *key);
+    let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(is_unknown);
     unknown
         .map(|key| {
-            let help = match nearest(key, FLEET_YAML) {
+            let help = match nearest(key, FLEET_YAML.lines()) {
                 Some(near) => format!("did you mean `{near}`? Fleet ignores what it does not know"),
                 None => "remove it; Fleet ignores it".to_owned(),
             };
             document.at_key(&Path::of(key), format!("a fleet.yaml has no field `{key}`")).with_help(help)
         })
         .collect()
-}
-
-/// Whether `helm` of a fleet.yaml has values, in place or from elsewhere.
-fn has_values(document: &Document) -> bool {
-    let is_given = |key: &&str| match document.tree.get(&Path::of("helm").key(key)).map(|node| &node.value) {
-        Some(Value::Map(entries)) => !entries.is_empty(),
-        Some(Value::List(items)) => !items.is_empty(),
-        _ => false,
-    };
-    ["values", "valuesFiles", "valuesFrom", "templateValues"].iter().any(is_given)
-}
-
-/// Returns whether Fleet's agent waits in Helm. Source: `internal/helmdeployer/install.go` of rancher/fleet.
-fn waits(document: &Document) -> bool {
-    let timeout = document.tree.get(&Path::of("helm").key("timeoutSeconds"));
-    matches!(timeout.map(|node| &node.value), Some(Value::Int(1..)))
-}
-
-/// Returns whether a fleet.yaml pauses its bundle.
-fn is_paused(document: &Document) -> bool {
-    matches!(document.tree.get(&Path::of("paused")).map(|node| &node.value), Some(Value::Bool(true)))
 }
 
 /// Reports a partition that no cluster belongs to.
@@ -217,20 +168,17 @@ fn report_empty(
     context: &mut Context<'_>,
 ) {
     let entry = &strategy.manual_partitions()[index];
-    let hint = match &entry.cluster_selector {
-        Some(selector) => {
-            let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
-            selection::why_none(selector, &labels)
-        }
-        None if !entry.cluster_name.is_empty() => format!("no cluster is named `{}`", entry.cluster_name),
-        None if entry.cluster_group.is_empty() && entry.cluster_group_selector.is_none() => {
-            "it has no criterion; `clusterSelector: {}` selects every cluster".to_owned()
-        }
-        None => "groups are those of `clusterGroups` or of `inventory.clusterGroups`".to_owned(),
-    };
-    let field = match &entry.cluster_selector {
-        Some(_) => format!("rolloutStrategy.partitions[{index}].clusterSelector"),
-        None => format!("rolloutStrategy.partitions[{index}]"),
+    let mut field = format!("rolloutStrategy.partitions[{index}]");
+    let hint = if let Some(selector) = &entry.cluster_selector {
+        field.push_str(".clusterSelector");
+        let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
+        selection::why_none(selector, &labels)
+    } else if !entry.cluster_name.is_empty() {
+        format!("no cluster is named `{}`", entry.cluster_name)
+    } else if entry.cluster_group.is_empty() && entry.cluster_group_selector.is_none() {
+        "it has no criterion; `clusterSelector: {}` selects every cluster".to_owned()
+    } else {
+        "groups are those of `clusterGroups` or of `inventory.clusterGroups`".to_owned()
     };
     let name = if entry.name.is_empty() { format!("number {index}") } else { format!("`{}`", entry.name) };
     let message = format!("the partition {name} matches no cluster of the fleet");

@@ -33,7 +33,6 @@ mod writes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::status_writes::StatusWrites;
-use super::tally::ClusterTally;
 use super::unseen::UnseenWrites;
 use super::{RancherFleetStrategy, clusters};
 use crate::control_plane::{
@@ -44,9 +43,10 @@ use crate::products::{Fleet, Run};
 use crate::rollout::rancher_fleet::{
     BundleDeployment, BundleState, BundleStatus, BundleView, ClusterView, FleetCluster, RancherFleet, groups_of,
 };
-use crate::rollout::{Hold, ObjectCondition, QueueRequest, Revision, TargetSet, by_name, places_in};
+use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report};
+use writes::PassWrites;
 
 /// Workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's `values.yaml`.
 const DISPLAY_WORKERS: usize = 50;
@@ -76,11 +76,6 @@ struct ValuesSecret {
     owned: Option<SimTime>,
 }
 
-impl ValuesSecret {
-    /// The Secret of a deployment from before the release.
-    const OLD: Self = Self { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
-}
-
 /// Rancher Fleet's controllers with one bundle.
 pub(super) struct FleetController<'s> {
     scheduler: RancherFleet,
@@ -104,7 +99,12 @@ pub(super) struct FleetController<'s> {
     ranks: Vec<u32>,
     /// Clusters whose view has changed since the last pass.
     changed: TargetSet,
-    tally: ClusterTally,
+    /// Clusters that are not targets, or run the wanted version and are ready.
+    done: TargetSet,
+    /// Clusters whose deployments Fleet counts as unavailable.
+    unavailable: TargetSet,
+    /// The targets with a deployment, which passes write, by the rank of their names.
+    attached: TargetSet,
     /// The content that each deployment is labelled with: that of the bundle when it was written last.
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
@@ -145,6 +145,7 @@ impl<'s> FleetController<'s> {
         let view = BundleView { paused: strategy.paused, clusters: views.collect() };
         let is_new = world.release == ReleaseKind::Initial;
         let client = |name| ApiClient::new(run.control_loop, &run.streams, name);
+        let old_secret = ValuesSecret { created: SimTime::ZERO, owned: Some(SimTime::ZERO) };
         let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
         Self {
             scheduler,
@@ -154,12 +155,14 @@ impl<'s> FleetController<'s> {
             client: client("API requests"),
             watch_delay: run.control_loop.watch_delay,
             has_values: strategy.has_values,
-            secrets: deployments().map(|deployment| deployment.map(|_| ValuesSecret::OLD)).collect(),
+            secrets: deployments().map(|deployment| deployment.map(|_| old_secret)).collect(),
             secrets_behind: BTreeSet::new(),
             fleet,
             ranks: places_in(&by_name(&clusters, |cluster| &cluster.name)),
             changed: TargetSet::all(clusters.len()),
-            tally: ClusterTally::new(clusters.len()),
+            done: TargetSet::new(clusters.len()),
+            unavailable: TargetSet::new(clusters.len()),
+            attached: TargetSet::new(clusters.len()),
             labelled: deployments().map(|deployment| deployment?.staged).collect(),
             stored: None,
             degraded: vec![false; clusters.len()],
@@ -278,14 +281,18 @@ impl<'s> FleetController<'s> {
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.clear_timer((), plane);
         let pass = self.scheduler.reconcile_changed(now, &self.view, &self.changed);
-        self.tally.update(&self.view, &self.changed);
-        plane.begin_pass(self.tally.unavailable.len() as u64);
+        for index in self.changed.iter() {
+            let cluster = &self.view.clusters[index as usize];
+            self.done.set(index, !cluster.targeted || cluster.is_done());
+            self.unavailable.set(index, cluster.deployment.is_some_and(|deployment| deployment.is_unavailable()));
+        }
+        plane.begin_pass(self.unavailable.len() as u64);
         // The bundle's status is Ready when the pass counts all targets as ready.
-        let completes = self.tally.done.len() == self.clusters.len();
+        let completes = self.done.len() == self.clusters.len();
         let planned = self.plan(now, &pass);
         self.changed.clear();
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
-        let (end, created, request) = self.write(now, &planned, plane);
+        let PassWrites { at: end, created, request } = self.write(now, &planned, plane);
         let has_status = !matches!(request, QueueRequest::After(_));
         if has_status {
             (self.status_writes.began, self.status_writes.ended) = (now, end);
@@ -339,12 +346,8 @@ impl Controller for FleetController<'_> {
         let Some(status) = &self.status else { return };
         let bundle = self.status_writes.show(self.scheduler.bundle_conditions(NAME, status));
         log.show(bundle.iter().cloned());
-        let mut git_repo = self.scheduler.git_repo_conditions(NAME, status, &self.view);
-        // It copies the bundle's Ready condition, which comes first.
-        if let [ready, ..] = &mut git_repo[..] {
-            *ready = ObjectCondition { object: std::mem::take(&mut ready.object), ..bundle[0].clone() };
-        }
-        log.show(git_repo);
+        // Its Ready condition comes first.
+        log.show(RancherFleet::git_repo_conditions(NAME, &bundle[0], &self.view));
     }
 
     fn stages(&self) -> Vec<String> {

@@ -4,7 +4,6 @@ mod config;
 mod controller;
 mod explain;
 mod status_writes;
-mod tally;
 mod unseen;
 mod version;
 

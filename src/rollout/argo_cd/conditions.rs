@@ -8,12 +8,14 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
+
 use super::super::{IntOrString, ObjectCondition};
 use super::limit::limit;
 use super::row::{ApplicationStatus, Message, RolloutStatus};
 use super::status::{ErrorOccurred, Rollout, RolloutConfig};
 use super::steps::IssueKind;
-use super::view::ApplicationSetView;
+use super::view::ApplicationView;
 use super::{ApplicationSetStatus, ArgoCd, ArgoCdVersion};
 
 /// Applications of the largest set whose rows are shown one by one.
@@ -21,45 +23,36 @@ const ROWS_SHOWN: usize = 100;
 
 impl ArgoCd {
     /// The conditions of the set called `name` after its last pass.
-    pub fn set_conditions(&self, name: &str, view: &ApplicationSetView) -> Vec<ObjectCondition> {
+    pub fn set_conditions(&self, name: &str, view: &[ApplicationView]) -> Vec<ObjectCondition> {
         let object = format!("ApplicationSet/{name}");
-        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
-            ObjectCondition::new(&object, kind, status, reason, message)
+        let condition = |kind: &str, shown: Option<(&str, &str, String)>| match shown {
+            Some((status, reason, message)) => ObjectCondition::new(&object, kind, status, reason, message),
+            None => ObjectCondition::absent(&object, kind),
         };
         let mut list = Vec::new();
-        let error = match self.conditions.error {
-            Some(ErrorOccurred::Validation { .. }) => {
-                Some(("ApplicationValidationError", self.validation_message(view)))
-            }
-            Some(ErrorOccurred::NoSteps) => Some(("ApplicationSetRolloutError", "No steps defined".to_owned())),
-            Some(ErrorOccurred::No) => {
-                list.push(condition("ErrorOccurred", "False", "ApplicationSetUpToDate", ""));
-                list.push(condition("ResourcesUpToDate", "True", "ApplicationSetUpToDate", ""));
-                None
-            }
-            None => None,
-        };
-        if let Some((reason, message)) = error {
-            list.push(condition("ErrorOccurred", "True", reason, &message));
-            list.push(condition("ResourcesUpToDate", "False", "ErrorOccurred", &message));
-        }
-        let kind = "RolloutProgressing";
-        list.push(match self.conditions.rollout {
-            None => ObjectCondition::absent(&object, kind),
-            Some(Rollout::Complete) => condition(kind, "False", "ApplicationSetRolloutComplete", ""),
-            Some(Rollout::Progressing(step)) => {
-                condition(kind, "True", "ApplicationSetModified", &format!("performing rollout of step {step}"))
-            }
-        });
-        if self.options.version >= ArgoCdVersion::V3_6 {
-            let kind = "InvalidRolloutConfig";
-            list.push(match self.conditions.config {
-                None => ObjectCondition::absent(&object, kind),
-                Some(RolloutConfig::Valid) => condition(kind, "False", "ApplicationSetValidRolloutConfig", ""),
-                Some(RolloutConfig::Invalid(issue)) => {
-                    condition(kind, "True", "ApplicationSetInvalidRolloutConfig", &self.issue_message(issue))
+        if let Some(error) = self.conditions.error {
+            let (occurred, reason, message) = match error {
+                ErrorOccurred::No => ("False", "ApplicationSetUpToDate", String::new()),
+                ErrorOccurred::NoSteps => ("True", "ApplicationSetRolloutError", "No steps defined".to_owned()),
+                ErrorOccurred::Validation { .. } => {
+                    ("True", "ApplicationValidationError", self.validation_message(view))
                 }
+            };
+            let (up_to_date, why) = if occurred == "False" { ("True", reason) } else { ("False", "ErrorOccurred") };
+            list.push(condition("ErrorOccurred", Some((occurred, reason, message.clone()))));
+            list.push(condition("ResourcesUpToDate", Some((up_to_date, why, message))));
+        }
+        let rollout = self.conditions.rollout.map(|rollout| match rollout {
+            Rollout::Complete => ("False", "ApplicationSetRolloutComplete", String::new()),
+            Rollout::Progressing(at) => ("True", "ApplicationSetModified", format!("performing rollout of step {at}")),
+        });
+        list.push(condition("RolloutProgressing", rollout));
+        if self.options.version >= ArgoCdVersion::V3_6 {
+            let config = self.conditions.config.map(|config| match config {
+                RolloutConfig::Valid => ("False", "ApplicationSetValidRolloutConfig", String::new()),
+                RolloutConfig::Invalid(of) => ("True", "ApplicationSetInvalidRolloutConfig", self.issue_message(of)),
             });
+            list.push(condition("InvalidRolloutConfig", config));
         }
         list
     }
@@ -68,10 +61,7 @@ impl ArgoCd {
     /// and after the promotion. A set of more than 100 applications shows only their number by status.
     pub fn row_conditions(&self, name: &str, status: &ApplicationSetStatus) -> [Vec<ObjectCondition>; 2] {
         let object = format!("ApplicationSet/{name}");
-        let mut counts = self.row_counts();
-        let statuses =
-            [RolloutStatus::Waiting, RolloutStatus::Pending, RolloutStatus::Progressing, RolloutStatus::Healthy];
-        let counted = statuses.map(|status| (*counts.of(status), status)).into_iter().filter(|(count, _)| *count > 0);
+        let counted = self.row_counts().into_iter().zip(RolloutStatus::ALL).filter(|(count, _)| *count > 0);
         let text: Vec<String> = counted.map(|(count, status)| format!("{status:?}({count})")).collect();
         let count = ObjectCondition::field(&object, "applicationStatus", text.join("; "));
         if self.names.len() > ROWS_SHOWN {
@@ -95,10 +85,9 @@ impl ArgoCd {
     }
 
     /// Only the last invalid application by name gets into the message.
-    fn validation_message(&self, view: &ApplicationSetView) -> String {
-        let is_invalid = |index: &&u32| {
-            view.applications[**index as usize].generated.as_ref().is_some_and(|generated| !generated.valid)
-        };
+    fn validation_message(&self, view: &[ApplicationView]) -> String {
+        let is_invalid =
+            |index: &&u32| view[**index as usize].generated.as_ref().is_some_and(|generated| !generated.valid);
         let invalid: Vec<u32> = self.by_name.iter().filter(is_invalid).copied().collect();
         let Some((last, others)) = invalid.split_last() else { return String::new() };
         let message = format!("application destination spec is invalid: {}", self.names[*last as usize]);
@@ -108,28 +97,26 @@ impl ArgoCd {
     fn issue_message(&self, kind: IssueKind) -> String {
         let issues = &self.plan.issues;
         let step = |step: u32| format!("step {}", step + 1);
-        let (issue, found): (&str, Vec<String>) = match kind {
+        let (issue, found) = match kind {
             IssueKind::Operator => {
-                let operators = issues.operators.iter();
-                let texts = operators.map(|(at, operator)| format!("{} has `{operator}`", step(*at)));
-                ("unknown operator", texts.collect())
+                let text = |(at, operator): &(u32, String)| format!("{} has `{operator}`", step(*at));
+                ("unknown operator", issues.operators.iter().map(text).join(", "))
             }
             IssueKind::Duplicate => {
-                let steps = |steps: &[u32]| steps.iter().map(|at| step(*at)).collect::<Vec<_>>().join(" and ");
-                let name = |application: u32| &self.names[application as usize];
-                let texts =
-                    issues.duplicates.iter().map(|(index, list)| format!("{} in {}", name(*index), steps(list)));
-                ("application in several steps", texts.collect())
+                let steps = |steps: &[u32]| steps.iter().map(|at| step(*at)).join(" and ");
+                let text =
+                    |(index, list): &(u32, Vec<u32>)| format!("{} in {}", self.names[*index as usize], steps(list));
+                ("application in several steps", issues.duplicates.iter().map(text).join(", "))
             }
             IssueKind::MaxUpdate => {
                 let steps = (0..).zip(self.spec.steps().ok().flatten().unwrap_or_default());
                 let is_unreadable = |value: &&IntOrString| limit(Some(value), 1).is_unreadable;
                 let values = steps.filter_map(|(at, of)| Some((at, of.max_update.as_ref().filter(is_unreadable)?)));
-                ("unreadable maxUpdate", values.map(|(at, value)| format!("{} has `{value}`", step(at))).collect())
+                ("unreadable maxUpdate", values.map(|(at, value)| format!("{} has `{value}`", step(at))).join(", "))
             }
-            IssueKind::EmptyStep => ("empty step", issues.empty_steps.iter().map(|at| step(*at)).collect()),
+            IssueKind::EmptyStep => ("empty step", issues.empty_steps.iter().map(|at| step(*at)).join(", ")),
         };
-        format!("{issue}: {}", found.join(", "))
+        format!("{issue}: {found}")
     }
 }
 

@@ -68,7 +68,6 @@ pub struct ApplicationSetStrategy {
 /// `spec.strategy.rollingSync`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct RollingSync {
     /// In the order in which they are updated. None: an error, and passes do nothing.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -90,7 +89,6 @@ pub struct RolloutStep {
 /// One test of an application's labels. Not Kubernetes' own rules, see [`MatchExpression::matches`].
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct MatchExpression {
     /// The label's key.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -129,7 +127,6 @@ pub enum ApplicationsSync {
 
 /// `spec.template`, as far as it has an effect here.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Template {
     /// Of the applications.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -141,7 +138,6 @@ pub struct Template {
 
 /// `spec.template.metadata`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct TemplateMetadata {
     /// Of each application. Empty: that of its cluster.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
@@ -164,7 +160,6 @@ pub struct TemplateSpec {
 
 /// `syncPolicy` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct SyncPolicy {
     /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
     pub automated: Option<Automated>,
@@ -174,7 +169,6 @@ pub struct SyncPolicy {
 
 /// `syncPolicy.automated` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Automated {
     /// Delete resources that the source no longer has.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -281,12 +275,6 @@ impl ApplicationSetSpec {
         }
     }
 
-    /// Whether applications of later steps are deleted first.
-    pub fn is_deletion_reversed(&self) -> bool {
-        let is_reverse = |strategy: &ApplicationSetStrategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
-        matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
-    }
-
     /// Permitted changes of applications by the controller.
     pub fn applications_sync(&self) -> ApplicationsSync {
         self.sync_policy.as_ref().and_then(|policy| policy.applications_sync).unwrap_or_default()
@@ -376,7 +364,6 @@ spec:
         let limits: Vec<_> = steps.iter().map(|step| step.max_update.clone()).collect();
         assert_eq!(limits, [None, Some(0.into()), Some("10%".into())]);
         assert_eq!(steps[2].match_expressions[0].values, ["env-prod"]);
-        assert!(spec.is_deletion_reversed(), "in any letter case");
         assert!(spec.automated().is_some_and(|automated| automated.prune && automated.is_enabled()));
         assert_eq!(spec.template.metadata.finalizers.len(), 1);
         assert_eq!(spec.requeue_after(), Some(SimDuration::from_secs(60)), "the git generator inside the matrix");

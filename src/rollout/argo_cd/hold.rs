@@ -8,9 +8,9 @@
 use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
-use super::row::{ApplicationStatus, RolloutStatus};
-use super::view::{Application, ApplicationSetView, AutoSync};
-use super::{ApplicationSetError, ApplicationsSync, ArgoCd};
+use super::row::RolloutStatus;
+use super::view::{Application, ApplicationView, AutoSync};
+use super::{ApplicationsSync, ArgoCd};
 use crate::units::{SimDuration, SimTime};
 
 /// The rule of a hold that time alone ends, if a pass follows.
@@ -29,8 +29,8 @@ impl ArgoCd {
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
     /// costs as much as several passes.
-    pub fn hold(&self, view: &ApplicationSetView) -> Option<Hold> {
-        if view.deleted || view.is_done() {
+    pub fn hold(&self, view: &[ApplicationView]) -> Option<Hold> {
+        if view.iter().all(ApplicationView::is_done) {
             return None;
         }
         let mut next = self.clone();
@@ -44,14 +44,10 @@ impl ArgoCd {
         }
         let stalled = StalledSet { set: &next, view, open_steps: pass.status.open_steps };
         match self.is_rolling() {
-            Err(error @ ApplicationSetError::NoSteps) => Some(Hold::new("rollingSync.steps", error.to_string())),
-            Err(error) => Some(Hold::new("strategy", error.to_string())),
+            Err(error) => Some(Hold::new("rollingSync.steps", error.to_string())),
             Ok(false) => stalled.unwritten().or_else(|| stalled.all_at_once()),
-            Ok(true) => pass
-                .status
-                .barrier
-                .as_ref()
-                .map(|barrier| stalled.barrier(barrier))
+            Ok(true) => stalled
+                .barrier(pass.status.barrier.as_ref())
                 .or_else(|| stalled.policy())
                 .or_else(|| stalled.budget(&pass.status.budgets))
                 .or_else(|| stalled.open_step())
@@ -65,7 +61,7 @@ impl ArgoCd {
 /// A set in which a pass changed nothing, after that pass.
 struct StalledSet<'a> {
     set: &'a ArgoCd,
-    view: &'a ApplicationSetView,
+    view: &'a [ApplicationView],
     open_steps: usize,
 }
 
@@ -78,23 +74,15 @@ impl StalledSet<'_> {
     }
 
     /// The barrier of v3.6.
-    fn barrier(&self, barrier: &Barrier) -> Hold {
-        match barrier {
-            Barrier::GracePeriod => self.set.grace_period_hold(),
-            Barrier::Behind(_) => {
-                let since = self.set.ledger.as_ref().and_then(|ledger| ledger.barrier.as_ref()?.pending_since());
-                let compared = |live: &Application| live.reconciled_at.map(stored);
-                let applications = (0..).zip(&self.view.applications);
-                let behind =
-                    applications.filter(|(_, view)| view.live.as_ref().is_some_and(|live| compared(live) < since));
-                let behind: Vec<u32> = behind.map(|(index, _)| index).collect();
-                let explanation = format!(
-                    "not compared since the last change, so nothing is promoted: {}",
-                    self.applications(&behind)
-                );
-                Hold::new("refresh", explanation)
-            }
+    fn barrier(&self, barrier: Option<&Barrier>) -> Option<Hold> {
+        if *barrier? == Barrier::GracePeriod {
+            return Some(self.set.grace_period_hold());
         }
+        let since = self.set.ledger.as_ref()?.barrier.as_ref()?.pending_since();
+        let is_behind = |live: &Application| live.reconciled_at.map(stored) < since;
+        let behind = (0..).zip(self.view).filter(|(_, view)| view.live.as_ref().is_some_and(is_behind));
+        let behind = self.applications(&behind.map(|(index, _)| index).collect::<Vec<u32>>());
+        Some(Hold::new("refresh", format!("not compared since the last change, so nothing is promoted: {behind}")))
     }
 
     /// The set's policy, if it forbids writing existing applications.
@@ -107,7 +95,7 @@ impl StalledSet<'_> {
     fn unwritten(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let outdated = self.list(|a| {
-            let view = &self.view.applications[a as usize];
+            let view = self.application(a);
             let parameters = view.generated.as_ref().map(|generated| generated.parameters);
             view.live.as_ref().is_some_and(|live| parameters.is_some_and(|wanted| wanted != live.spec.parameters))
         });
@@ -117,15 +105,12 @@ impl StalledSet<'_> {
 
     fn budget(&self, budgets: &[StepBudget]) -> Option<Hold> {
         let (index, budget) = budgets.iter().enumerate().find(|(_, budget)| budget.has_blocked)?;
-        let is_here = |application: u32| self.set.plan.counted_in(application as usize) == index;
-        let waiting = self.list(|a| {
-            is_here(a)
-                && self.set.is_allowed(&self.set.plan, a as usize)
-                && self.status(a) == Some(RolloutStatus::Waiting)
-        });
-        let updating = self.list(|a| {
-            is_here(a) && matches!(self.status(a), Some(RolloutStatus::Pending | RolloutStatus::Progressing))
-        });
+        let plan = &self.set.plan;
+        let is_here = |a: u32, statuses: &[RolloutStatus]| {
+            plan.counted_in(a as usize) == index && self.status(a).is_some_and(|status| statuses.contains(&status))
+        };
+        let waiting = self.list(|a| self.set.is_allowed(a as usize) && is_here(a, &[RolloutStatus::Waiting]));
+        let updating = self.list(|a| is_here(a, &[RolloutStatus::Pending, RolloutStatus::Progressing]));
         let (number, limit) = (index + 1, budget.limit.unwrap_or(0));
         let explanation = if limit <= 0 {
             format!(
@@ -145,21 +130,15 @@ impl StalledSet<'_> {
 
     /// The last open step, if not complete.
     fn open_step(&self) -> Option<Hold> {
-        let plan = &self.set.plan;
-        let is_in =
-            |a: u32, steps: std::ops::Range<usize>| plan.steps_of(a).any(|step| steps.contains(&(step as usize)));
-        let behind = self.list(|a| is_in(a, self.open_steps - 1..self.open_steps) && !self.is_complete(a));
+        let (plan, open) = (&self.set.plan, self.open_steps);
+        let behind = self.list(|a| plan.steps_of(a).any(|step| step as usize + 1 == open) && !self.is_complete(a));
         if behind.is_empty() {
             return None;
         }
-        let waiting = self.list(|a| {
-            !is_in(a, 0..self.open_steps) && is_in(a, self.open_steps..plan.lists.len()) && !self.is_complete(a)
-        });
-        let mut explanation = format!(
-            "step {} is complete when all of it is Healthy; not yet: {}",
-            self.open_steps,
-            self.reasons(&behind)
-        );
+        let is_later = |a: u32| plan.step_of[a as usize].is_some_and(|step| step as usize >= open);
+        let waiting = self.list(|a| is_later(a) && !self.is_complete(a));
+        let mut explanation =
+            format!("step {open} is complete when all of it is Healthy; not yet: {}", self.reasons(&behind));
         if !waiting.is_empty() {
             explanation.push_str(&format!("; {} in later steps wait", self.applications(&waiting)));
         }
@@ -167,20 +146,16 @@ impl StalledSet<'_> {
     }
 
     fn unselected(&self) -> Option<Hold> {
-        let outside =
-            self.list(|a| self.set.plan.step_of[a as usize].is_none() && !self.view.applications[a as usize].is_done());
-        let is_generated = |a: &u32| self.view.applications[*a as usize].generated.is_some();
-        let unselected: Vec<u32> = outside.iter().copied().filter(is_generated).collect();
-        if unselected.is_empty() {
-            return None;
-        }
+        let is_outside =
+            |a: u32| self.set.plan.step_of[a as usize].is_none() && self.application(a).generated.is_some();
+        let unselected = self.list(|a| is_outside(a) && !self.application(a).is_done());
         let explanation = format!("no step selects {}, so no pass syncs them", self.applications(&unselected));
-        Some(Hold::new("matchExpressions", explanation))
+        (!unselected.is_empty()).then(|| Hold::new("matchExpressions", explanation))
     }
 
     /// Every row is Healthy, but not every application is complete.
     fn settled_rows(&self) -> Option<Hold> {
-        let lost = self.list(|a| !self.view.applications[a as usize].is_done());
+        let lost = self.list(|a| !self.application(a).is_done());
         let explanation = format!(
             "the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: {}",
             self.reasons(&lost)
@@ -189,31 +164,27 @@ impl StalledSet<'_> {
     }
 
     fn all_at_once(&self) -> Option<Hold> {
-        let behind = self.list(|a| !self.view.applications[a as usize].is_done());
-        let is_automatic = |a: &u32| {
-            let live = self.view.applications[*a as usize].live.as_ref();
-            live.is_none_or(|live| live.spec.auto_sync == AutoSync::Enabled)
-        };
-        let manual: Vec<u32> = behind.iter().copied().filter(|a| !is_automatic(a)).collect();
+        let behind = self.list(|a| !self.application(a).is_done());
+        let is_manual = |live: &Application| live.spec.auto_sync != AutoSync::Enabled;
+        let mut manual = behind.clone();
+        manual.retain(|a| self.application(*a).live.as_ref().is_some_and(is_manual));
         Some(if manual.is_empty() {
-            let explanation = format!("all were updated simultaneously; not yet: {}", self.reasons(&behind));
-            Hold::new("AllAtOnce", explanation)
+            Hold::new("AllAtOnce", format!("all were updated simultaneously; not yet: {}", self.reasons(&behind)))
         } else {
             Hold::new("syncPolicy.automated", format!("only a user can sync {}", self.reasons(&manual)))
         })
     }
 
-    fn row(&self, application: u32) -> Option<&ApplicationStatus> {
-        self.set.rows[application as usize].as_ref()
+    fn application(&self, application: u32) -> &ApplicationView {
+        &self.view[application as usize]
     }
 
     fn status(&self, application: u32) -> Option<RolloutStatus> {
-        Some(self.row(application)?.status)
+        Some(self.set.rows[application as usize].as_ref()?.status)
     }
 
     fn is_complete(&self, application: u32) -> bool {
-        self.view.applications[application as usize].live.is_some()
-            && self.status(application) == Some(RolloutStatus::Healthy)
+        self.application(application).live.is_some() && self.status(application) == Some(RolloutStatus::Healthy)
     }
 
     /// Applications in the order of their names.
@@ -235,24 +206,20 @@ impl StalledSet<'_> {
         groups.iter().map(text).collect::<Vec<_>>().join("; ")
     }
 
+    /// `Pending, OutOfSync, Degraded, operation Failed`.
     fn reason(&self, application: u32) -> String {
-        let view = &self.view.applications[application as usize];
+        let view = self.application(application);
         if view.generated.as_ref().is_some_and(|generated| !generated.valid) {
             return "not valid".to_owned();
         }
         let Some(live) = &view.live else { return "not existing".to_owned() };
         let row = self.status(application).map(|status| format!("{status:?}, ")).unwrap_or_default();
-        format!("{row}{}", state(live))
+        let operation = live.operation_state.map(|state| format!(", operation {:?}", state.phase)).unwrap_or_default();
+        format!("{row}{:?}, {:?}{operation}", live.sync, live.health)
     }
 
     /// `3 applications (a, b, c)`.
     fn applications(&self, list: &[u32]) -> String {
         text::listed(list.iter().map(|index| self.set.names[*index as usize].as_str()), "application")
     }
-}
-
-/// `OutOfSync, Degraded, operation Failed`.
-fn state(live: &Application) -> String {
-    let operation = live.operation_state.map(|state| format!(", operation {:?}", state.phase)).unwrap_or_default();
-    format!("{:?}, {:?}{operation}", live.sync, live.health)
 }

@@ -54,12 +54,9 @@ impl SetLedger {
         has_barrier: bool,
     ) -> Self {
         let (count, steps) = (rows.len(), plan.lists.len());
-        let is_rolling = !plan.step_of.is_empty();
+        let step_of = |application: &u32| plan.counted_in(*application as usize);
         let mut applications = by_name.to_vec();
-        if is_rolling {
-            applications.sort_by_key(|application| plan.counted_in(*application as usize));
-        }
-        let step_of = |application: &u32| if is_rolling { plan.counted_in(*application as usize) } else { 0 };
+        applications.sort_by_key(step_of);
         let first_places =
             (0..=steps).map(|step| applications.partition_point(|other| step_of(other) < step) as u32).collect();
         let mut ledger = Self {
@@ -97,7 +94,7 @@ impl SetLedger {
         for (row, is_new) in [(old, false), (new, true)] {
             let Some(row) = row else { continue };
             let count = |number: &mut usize| if is_new { *number += 1 } else { *number -= 1 };
-            count(self.rows.of(row.status));
+            count(&mut self.rows[row.status as usize]);
             let (total, updating) = &mut self.counted[plan.counted_in(application as usize)];
             count(total);
             if matches!(row.status, RolloutStatus::Pending | RolloutStatus::Progressing) {

@@ -25,14 +25,13 @@
 //! that is Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] fixes the
 //! two that upstream knows as bugs.
 //!
-//! Left out: generators and most of the templates (the view contains their results), JQ rules for ignored differences,
-//! the template's sync options, and the queue's back-off after errors.
+//! Left out: the deletion of a set, generators and most of the templates (the view contains their results), JQ rules
+//! for ignored differences, the template's sync options, and the queue's back-off after errors.
 
 mod barrier;
 mod cache;
 mod conditions;
 mod config;
-mod deletion;
 mod explain;
 mod hold;
 mod ledger;
@@ -55,7 +54,7 @@ mod view;
 use std::sync::Arc;
 
 use super::label_selector::Labels;
-use super::{Pass, TargetId, by_name, places_in};
+use super::{TargetId, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
 use ledger::SetLedger;
 use recent::RecentWrite;
@@ -67,7 +66,7 @@ pub use config::{
     ApplicationsSync, Automated, ControllerOptions, Generator, GeneratorBody, MatchExpression, ROLLING_SYNC,
     RollingSync, RolloutStep, SyncPolicy, Template, TemplateMetadata, TemplateSpec,
 };
-pub use explain::{ApplicationSetExplanation, SyncStepExplanation, explain};
+pub use explain::{ApplicationSetExplanation, explain};
 pub use hold::REFRESH_GRACE_PERIOD;
 pub use limit::{StepBudget, StepLimit, limit};
 pub use pass::SetWrite;
@@ -75,11 +74,11 @@ pub use retry::{BackoffError, RETRY_FACTOR, RETRY_FIRST, RETRY_LIMIT, RETRY_MAX,
 pub use row::{ApplicationStatus, Message, RolloutStatus};
 pub use status::{ApplicationSetStatus, ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions, SetDecision};
 pub use steps::{IssueKind, Issues, Steps};
-pub use triggers::{DELETION_REQUEUE, ERROR_REQUEUE, queues_pass};
+pub use triggers::{ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
 pub use view::{
-    Application, ApplicationAction, ApplicationSetView, ApplicationView, AutoSync, Generated, Health, Operation,
-    OperationPhase, OperationState, Spec, SyncStatus,
+    Application, ApplicationAction, ApplicationView, AutoSync, Generated, Health, Operation, OperationPhase,
+    OperationState, Spec, SyncStatus,
 };
 
 /// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
@@ -157,11 +156,6 @@ impl ArgoCd {
         &self.spec
     }
 
-    /// The names of its applications.
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
     /// The stored rows, one for each name. `None`: no row.
     pub fn rows(&self) -> &[Option<ApplicationStatus>] {
         &self.rows
@@ -211,37 +205,30 @@ impl ArgoCd {
         !self.spec.template.metadata.finalizers.is_empty()
     }
 
-    /// Applies the result of a pass at `now` to the objects of `view`.
+    /// Applies the result of a pass to the objects of `view`.
     ///
     /// # Panics
     /// If the pass belongs to another view.
-    pub fn store(&self, now: SimTime, pass: &SetDecision, view: &mut ApplicationSetView) {
-        pass.actions.iter().for_each(|action| self.carry_out(now, *action, view));
+    pub fn store(&self, pass: &SetDecision, view: &mut [ApplicationView]) {
+        pass.actions.iter().for_each(|action| self.carry_out(*action, view));
     }
 
-    /// Applies one action at `now` to its object in `view`.
+    /// Applies one action to its object in `view`.
     ///
     /// # Panics
     /// If the action belongs to another view.
-    pub fn carry_out(&self, now: SimTime, action: ApplicationAction, view: &mut ApplicationSetView) {
+    pub fn carry_out(&self, action: ApplicationAction, view: &mut [ApplicationView]) {
         match action {
-            ApplicationAction::Create(target) => {
-                let generated = view.generated(target).expect("only generated applications are created");
-                let application = Application::new(Arc::clone(&generated.labels), self.spec_of(generated));
-                view.applications[target.index()].live = Some(application);
+            ApplicationAction::Create(target) | ApplicationAction::Stage(target) => {
+                let ApplicationView { generated, live } = &mut view[target.index()];
+                let generated = generated.as_ref().expect("only generated applications are written");
+                let live = live.get_or_insert_default();
+                (live.labels, live.spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
             }
-            ApplicationAction::Stage(target, _) => {
-                let generated = view.generated(target).expect("only generated applications are written");
-                let (labels, spec) = (Arc::clone(&generated.labels), self.spec_of(generated));
-                let live = existing(view, target);
-                (live.labels, live.spec) = (labels, spec);
-            }
-            ApplicationAction::Deploy(target, _) => existing(view, target).operation = Some(self.operation()),
+            ApplicationAction::Deploy(target) => existing(view, target).operation = Some(self.operation()),
             ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
-            ApplicationAction::Delete(target) if self.has_finalizers() => {
-                existing(view, target).deleted_at = Some(now);
-            }
-            ApplicationAction::Delete(target) => view.applications[target.index()].live = None,
+            ApplicationAction::Delete(target) if self.has_finalizers() => existing(view, target).is_deleted = true,
+            ApplicationAction::Delete(target) => view[target.index()].live = None,
         }
     }
 
@@ -257,15 +244,7 @@ impl ArgoCd {
         let invalid = |first| ErrorOccurred::Validation { first, applications: ledger.invalid.len() };
         let error = first.map_or(ErrorOccurred::No, invalid);
         let is_new = self.conditions.error.replace(error) != Some(error);
-        self.conditions.up_to_date = error == ErrorOccurred::No;
         is_new && error != ErrorOccurred::No
-    }
-
-    /// Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
-    fn no_steps(&mut self) -> SetDecision {
-        self.conditions.error = Some(ErrorOccurred::NoSteps);
-        self.conditions.up_to_date = false;
-        Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
     }
 
     fn requeue_after(&self) -> Option<SimDuration> {
@@ -275,14 +254,8 @@ impl ArgoCd {
             _ => self.spec.requeue_after(),
         }
     }
-
-    fn clear_rows(&mut self) -> bool {
-        let had_rows = self.rows.iter().any(Option::is_some);
-        self.rows.iter_mut().for_each(|row| *row = None);
-        had_rows
-    }
 }
 
-fn existing(view: &mut ApplicationSetView, target: TargetId) -> &mut Application {
-    view.applications[target.index()].live.as_mut().expect("an application is created before it is changed")
+fn existing(view: &mut [ApplicationView], target: TargetId) -> &mut Application {
+    view[target.index()].live.as_mut().expect("an application is created before it is changed")
 }

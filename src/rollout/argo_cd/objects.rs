@@ -26,9 +26,8 @@ impl SetPass<'_> {
     fn write_object(&mut self, target: TargetId, is_requested: bool) {
         cost::visit();
         let view = self.view;
-        let application = &view.applications[target.index()];
+        let application = &view[target.index()];
         let Some(generated) = application.generated.as_ref().filter(|generated| generated.valid) else { return };
-        let revision = generated.wanted;
         let is_idle = match &application.live {
             None => {
                 self.act(target, ApplicationAction::Create(target));
@@ -37,7 +36,7 @@ impl SetPass<'_> {
             Some(_) if !self.set.may_update() => return,
             Some(live) => {
                 if live.spec != self.set.spec_of(generated) || live.labels != generated.labels {
-                    self.act(target, ApplicationAction::Stage(target, revision));
+                    self.act(target, ApplicationAction::Stage(target));
                     self.status.objects_written = true;
                 }
                 live.operation.is_none()
@@ -46,7 +45,7 @@ impl SetPass<'_> {
         if is_requested {
             self.status.requested.push(target);
             if is_idle {
-                self.act(target, ApplicationAction::Deploy(target, revision));
+                self.act(target, ApplicationAction::Deploy(target));
             }
         }
     }
@@ -54,11 +53,11 @@ impl SetPass<'_> {
     /// Deletes the object of an application that is not generated any more.
     fn delete_orphan(&mut self, target: TargetId) {
         cost::visit();
-        let application = &self.view.applications[target.index()];
+        let application = &self.view[target.index()];
         let may_delete =
             matches!(self.set.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
         let is_orphan = application.generated.is_none();
-        if may_delete && is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
+        if may_delete && is_orphan && application.live.as_ref().is_some_and(|live| !live.is_deleted) {
             self.act(target, ApplicationAction::Delete(target));
             self.status.objects_written |= !self.set.has_finalizers();
         }

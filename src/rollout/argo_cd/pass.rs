@@ -16,10 +16,10 @@ use super::barrier::{Barrier, BarrierLedger};
 use super::ledger::SetLedger;
 use super::limit::StepBudget;
 use super::recent::{HiddenWrite, Rows};
-use super::row::{self, ApplicationStatus, Observed, RolloutStatus};
-use super::status::{Rollout, RolloutConfig, RowCounts, SetConditions};
+use super::row::{self, ApplicationStatus, Message, RolloutStatus};
+use super::status::{ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
-use super::view::{ApplicationSetView, ApplicationView};
+use super::view::ApplicationView;
 use super::{ApplicationAction, ApplicationSetStatus, ArgoCd, SetDecision};
 use crate::units::SimTime;
 
@@ -43,13 +43,12 @@ pub enum SetWrite {
 /// accepted it, if it has.
 pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite, bool) -> Option<SimTime>;
 
-/// A pass over a set that is not being deleted.
+/// A pass over a set.
 pub(super) struct SetPass<'p> {
     pub(super) set: &'p mut ArgoCd,
     now: SimTime,
-    pub(super) view: &'p ApplicationSetView,
+    pub(super) view: &'p [ApplicationView],
     /// Taken out of the set while the pass uses it.
-    plan: Steps,
     pub(super) ledger: SetLedger,
     pub(super) status: ApplicationSetStatus,
     pub(super) actions: Vec<ApplicationAction>,
@@ -64,7 +63,7 @@ impl ArgoCd {
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
-    pub fn reconcile(&mut self, now: SimTime, view: &ApplicationSetView) -> SetDecision {
+    pub fn reconcile(&mut self, now: SimTime, view: &[ApplicationView]) -> SetDecision {
         self.ledger = None;
         let pass = self.reconcile_changed(now, view, &TargetSet::default(), &mut |_, _| Some(now));
         self.ledger = None;
@@ -81,11 +80,11 @@ impl ArgoCd {
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,
-        view: &ApplicationSetView,
+        view: &[ApplicationView],
         changed: &TargetSet,
         store: Store<'_>,
     ) -> SetDecision {
-        assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each name");
+        assert_eq!(view.len(), self.names.len(), "the view has one entry for each name");
         #[cfg(test)]
         let before = (self.ledger.is_some() && self.names.len() <= COMPARED_MAX).then(|| self.clone());
         #[cfg(test)]
@@ -98,15 +97,16 @@ impl ArgoCd {
         self.last_pass = now;
         let ledger = self.take_ledger(view, changed);
         let mut pass = match self.is_rolling() {
-            _ if view.deleted => self.delete(now, view),
-            Err(_) => self.no_steps(),
+            // Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
+            Err(_) => {
+                self.conditions.error = Some(ErrorOccurred::NoSteps);
+                Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
+            }
             Ok(is_rolling) => self.pass(now, view, changed, (ledger, is_rolling), store),
         };
         pass.status.rows = self.row_counts();
         pass.status.conditions = self.conditions;
-        if !view.deleted {
-            pass.status.requeue_after = self.requeue_after();
-        }
+        pass.status.requeue_after = self.requeue_after();
         let is_queued = pass.status.rows_written || pass.status.objects_written;
         let requeued = pass.status.requeue_after.map(|after| now + after);
         pass.wake_at = if is_queued { Some(now) } else { requeued.filter(|_| !pass.status.failed) };
@@ -124,56 +124,57 @@ impl ArgoCd {
     }
 
     /// The ledger, if it covers everything that changed.
-    fn take_ledger(&mut self, view: &ApplicationSetView, changed: &TargetSet) -> Option<SetLedger> {
+    fn take_ledger(&mut self, view: &[ApplicationView], changed: &TargetSet) -> Option<SetLedger> {
         let ledger = self.ledger.take()?;
         let is_known = match &self.labels {
             None => ledger.with_row.is_empty(),
             Some(labels) => changed.iter().all(|index| {
-                let generated = view.applications[index as usize].generated.as_ref();
+                let generated = view[index as usize].generated.as_ref();
                 generated.map(|generated| &generated.labels) == labels[index as usize].as_ref()
             }),
         };
-        (is_known && !view.deleted && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
+        (is_known && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
     }
 
     /// The ledger of a pass over all. Without steps to roll in, rows and the rollout's conditions are removed.
     fn new_ledger(
         &mut self,
-        view: &ApplicationSetView,
+        view: &[ApplicationView],
         is_rolling: bool,
         status: &mut ApplicationSetStatus,
         store: Store<'_>,
     ) -> SetLedger {
+        let has_rows = self.rows.iter().any(Option::is_some);
         if is_rolling {
             let labels =
                 |view: &ApplicationView| view.generated.as_ref().map(|generated| Arc::clone(&generated.labels));
-            let labels: Vec<_> = view.applications.iter().map(labels).collect();
+            let labels: Vec<_> = view.iter().map(labels).collect();
             self.plan = Steps::new(self.spec.steps().ok().flatten().unwrap_or_default(), &labels);
             self.labels = Some(labels);
-        } else if self.rows.iter().any(Option::is_some) && store(SetWrite::Rows, true).is_none() {
+        } else if has_rows && store(SetWrite::Rows, true).is_none() {
             status.failed = true;
         } else {
-            status.rows_written = self.clear_rows();
+            status.rows_written = has_rows;
+            self.rows.fill(None);
             (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
             self.labels = None;
         }
         let has_barrier = self.options.version.has_barrier();
-        SetLedger::new(&self.plan, &self.by_name, &self.rows, &view.applications, has_barrier)
+        SetLedger::new(&self.plan, &self.by_name, &self.rows, view, has_barrier)
     }
 
     fn pass(
         &mut self,
         now: SimTime,
-        view: &ApplicationSetView,
+        view: &[ApplicationView],
         changed: &TargetSet,
         (ledger, is_rolling): (Option<SetLedger>, bool),
         store: Store<'_>,
     ) -> SetDecision {
         let mut status = ApplicationSetStatus::default();
         let ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
-        let plan = std::mem::take(&mut self.plan);
-        let hidden = Vec::new();
-        let mut pass = SetPass { set: self, now, view, plan, ledger, status, actions: Vec::new(), store, hidden };
+        let (actions, hidden) = (Vec::new(), Vec::new());
+        let mut pass = SetPass { set: self, now, view, ledger, status, actions, store, hidden };
         if is_rolling {
             pass.hide_writes();
         } else {
@@ -199,8 +200,8 @@ impl ArgoCd {
             looked_at.into_iter().for_each(|index| _ = pass.ledger.unsettled.insert(index));
         }
         pass.show_writes();
-        let SetPass { plan, ledger, status, actions, .. } = pass;
-        (self.plan, self.ledger) = (plan, Some(ledger));
+        let SetPass { ledger, status, actions, .. } = pass;
+        self.ledger = Some(ledger);
         Pass { actions, wake_at: None, status }
     }
 
@@ -209,32 +210,21 @@ impl ArgoCd {
     }
 
     /// The row of one application after the update. `None`: the application does not exist.
-    fn updated_row(
-        &self,
-        now: SimTime,
-        index: usize,
-        application: &ApplicationView,
-        plan: &Steps,
-    ) -> Option<ApplicationStatus> {
+    fn updated_row(&self, now: SimTime, index: usize, application: &ApplicationView) -> Option<ApplicationStatus> {
         cost::visit();
         // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
         // compared.
         let looks_at_spec =
             self.options.version.sees_spec_changes() && (!self.options.keep_spec_changes || self.may_update());
         let generated = application.generated.as_ref().filter(|_| looks_at_spec);
-        let observed = Observed {
-            step: plan.step_of[index].map(|step| step + 1),
-            live: application.live.as_ref()?,
-            generated: generated.map(|generated| self.spec_of(generated)),
-            now,
-            keep_spec_changes: self.options.keep_spec_changes,
-        };
-        Some(row::update(self.rows[index].as_ref(), &observed))
+        let spec = generated.map(|generated| self.spec_of(generated));
+        let (old, step) = (self.rows[index].as_ref(), self.plan.step_of[index].map(|step| step + 1));
+        Some(row::update(old, now, step, application.live.as_ref()?, spec, self.options.keep_spec_changes))
     }
 
     /// Whether an application was in an open step in the last pass.
-    pub(super) fn is_allowed(&self, plan: &Steps, index: usize) -> bool {
-        plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
+    pub(super) fn is_allowed(&self, index: usize) -> bool {
+        self.plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
     /// The budgets of the steps with these rows, and those of them that are updating.
@@ -246,19 +236,13 @@ impl ArgoCd {
     /// Rows that are on their way, which is what a budget counts.
     pub fn updating(&self) -> usize {
         let counts = self.row_counts();
-        counts.pending + counts.progressing
+        counts[RolloutStatus::Pending as usize] + counts[RolloutStatus::Progressing as usize]
     }
 
     /// The stored rows by status.
     pub(super) fn row_counts(&self) -> RowCounts {
-        self.ledger.as_ref().map_or_else(
-            || {
-                let mut counts = RowCounts::default();
-                self.rows.iter().flatten().for_each(|row| *counts.of(row.status) += 1);
-                counts
-            },
-            |ledger| ledger.rows,
-        )
+        let count = |status| self.rows.iter().flatten().filter(|row| row.status == status).count();
+        self.ledger.as_ref().map_or_else(|| RolloutStatus::ALL.map(count), |ledger| ledger.rows)
     }
 }
 
@@ -300,8 +284,7 @@ impl SetPass<'_> {
         }
         looked.sort_unstable();
         looked.dedup_by_key(|(index, _)| *index);
-        let is_allowed = |index: u32| self.set.is_allowed(&self.plan, index as usize);
-        looked.iter_mut().for_each(|(index, was_pending)| *was_pending &= is_allowed(*index));
+        looked.iter_mut().for_each(|(index, was_pending)| *was_pending &= self.set.is_allowed(*index as usize));
         Some(looked)
     }
 
@@ -312,8 +295,8 @@ impl SetPass<'_> {
         let mut new_rows: Vec<(u32, Option<ApplicationStatus>)> = Vec::new();
         let mut is_written = false;
         for &index in looked_at {
-            let application = &self.view.applications[index as usize];
-            let new = self.set.updated_row(now, index as usize, application, &self.plan);
+            let application = &self.view[index as usize];
+            let new = self.set.updated_row(now, index as usize, application);
             let old = self.set.rows[index as usize].as_ref();
             is_written |= match (old, &new) {
                 (Some(old), Some(new)) => new.is_worth_writing_over(old),
@@ -350,7 +333,7 @@ impl SetPass<'_> {
                 place = at + 1;
                 let mut row = self.set.rows[application as usize].clone().expect("a row waits");
                 self.status.promoted.push((TargetId(application), row.message));
-                row.promote(stored(self.now));
+                row.turn(RolloutStatus::Pending, Message::Promoted, stored(self.now));
                 let waiting = self.replace_row(application, Some(row));
                 before.insert(application, waiting);
                 self.examine(application);
@@ -373,7 +356,7 @@ impl SetPass<'_> {
     /// `getInvalidRolloutConfig`), unless their write is refused.
     fn report_rollout(&mut self) {
         let rollout = Some(self.ledger.first_unfinished().map_or(Rollout::Complete, Rollout::Progressing));
-        let issue = self.plan.issues.reported(self.status.budgets.iter().any(|budget| budget.is_unreadable));
+        let issue = self.set.plan.issues.reported(self.status.budgets.iter().any(|budget| budget.is_unreadable));
         let config = Some(issue.map_or(RolloutConfig::Valid, RolloutConfig::Invalid));
         let is_other = |conditions: SetConditions| (rollout, config) != (conditions.rollout, conditions.config);
         let is_new = is_other(self.stored_conditions());
@@ -388,12 +371,12 @@ impl SetPass<'_> {
     pub(super) fn replace_row(&mut self, index: u32, row: Option<ApplicationStatus>) -> Option<ApplicationStatus> {
         let old = std::mem::replace(&mut self.set.rows[index as usize], row);
         let new = self.set.rows[index as usize].as_ref();
-        self.ledger.row_changes(&self.plan, index, old.as_ref(), new);
+        self.ledger.row_changes(&self.set.plan, index, old.as_ref(), new);
         old
     }
 
     pub(super) fn examine(&mut self, index: u32) {
-        let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view.applications[index as usize]);
-        self.ledger.examine(&self.plan, index, row, view);
+        let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view[index as usize]);
+        self.ledger.examine(&self.set.plan, index, row, view);
     }
 }

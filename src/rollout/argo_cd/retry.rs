@@ -33,7 +33,6 @@ pub const RETRY_MAX: SimDuration = SimDuration::from_mins(3);
 
 /// `syncPolicy.retry` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Retry {
     /// Attempts after the first; negative: unlimited.
     #[serde(default, deserialize_with = "null_is_default")]

@@ -36,6 +36,11 @@ pub enum RolloutStatus {
     Healthy,
 }
 
+impl RolloutStatus {
+    /// All of them, in the order in which a row takes them.
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Pending, Self::Progressing, Self::Healthy];
+}
+
 /// Why a row has its status: one name for each message of the product.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Message {
@@ -80,31 +85,22 @@ impl ApplicationStatus {
         (self.status, self.step, self.message) != (old.status, old.step, old.message)
     }
 
-    pub(super) fn promote(&mut self, now: SimTime) {
-        self.turn(RolloutStatus::Pending, Message::Promoted, now);
-    }
-
-    fn turn(&mut self, status: RolloutStatus, message: Message, now: SimTime) {
+    pub(super) fn turn(&mut self, status: RolloutStatus, message: Message, now: SimTime) {
         (self.status, self.message, self.last_transition_time) = (status, message, now);
     }
 }
 
-/// The inputs of a row's update.
-pub(super) struct Observed<'a> {
-    /// The current step, counted from 1.
-    pub step: Option<u32>,
-    pub live: &'a Application,
-    /// `None`: no longer generated, or ignored.
-    pub generated: Option<Spec>,
-    /// In whole seconds.
-    pub now: SimTime,
-    /// [`ControllerOptions::keep_spec_changes`](super::ControllerOptions).
-    pub keep_spec_changes: bool,
-}
-
-/// The row after the update; `old` is the row before it, if any.
-pub(super) fn update(old: Option<&ApplicationStatus>, observed: &Observed<'_>) -> ApplicationStatus {
-    let Observed { live, now, .. } = *observed;
+/// The row after the update in a second; `old` is the row before it, if any. `step` counts from 1. `generated`: the
+/// spec, unless it is no longer generated, or ignored. `keeps_spec`:
+/// [`ControllerOptions::keep_spec_changes`](super::ControllerOptions).
+pub(super) fn update(
+    old: Option<&ApplicationStatus>,
+    now: SimTime,
+    step: Option<u32>,
+    live: &Application,
+    generated: Option<Spec>,
+    keeps_spec: bool,
+) -> ApplicationStatus {
     let mut row = old.cloned().unwrap_or_else(|| ApplicationStatus {
         status: RolloutStatus::Waiting,
         step: None,
@@ -113,9 +109,9 @@ pub(super) fn update(old: Option<&ApplicationStatus>, observed: &Observed<'_>) -
         message: Message::New,
     });
     let was = row.status;
-    row.step = observed.step;
+    row.step = step;
     let revision_changed = row.target_revisions != live.revisions;
-    let spec_changed = observed.generated.is_some_and(|spec| spec != live.spec);
+    let spec_changed = generated.is_some_and(|spec| spec != live.spec);
     if revision_changed || spec_changed {
         let message = match (revision_changed, spec_changed) {
             (true, true) => Message::RevisionAndSpec,
@@ -126,7 +122,7 @@ pub(super) fn update(old: Option<&ApplicationStatus>, observed: &Observed<'_>) -
         row.target_revisions = Arc::clone(&live.revisions);
     }
     if row.status == RolloutStatus::Waiting {
-        if live.sync == SyncStatus::Synced && (!observed.keep_spec_changes || is_synced_since(&row, live)) {
+        if live.sync == SyncStatus::Synced && (!keeps_spec || is_synced_since(&row, live)) {
             if live.health == Health::Healthy {
                 row.turn(RolloutStatus::Healthy, Message::SyncedHealthy, now);
             } else {

@@ -41,36 +41,10 @@ pub struct ApplicationSetStatus {
     pub objects_written: bool,
     /// Delay after which another pass is due even without changes.
     pub requeue_after: Option<SimDuration>,
-    /// The set is deleted, and an application has been terminating for too long: the pass failed.
-    pub deletion_failed: bool,
-    /// The deleted set removed its finalizer: it is gone, and the garbage collector deletes the rest.
-    pub released: bool,
 }
 
-/// Rows by status.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct RowCounts {
-    /// Waiting.
-    pub waiting: usize,
-    /// Pending.
-    pub pending: usize,
-    /// Progressing.
-    pub progressing: usize,
-    /// Healthy.
-    pub healthy: usize,
-}
-
-impl RowCounts {
-    /// The number of rows of this status.
-    pub(super) const fn of(&mut self, status: RolloutStatus) -> &mut usize {
-        match status {
-            RolloutStatus::Waiting => &mut self.waiting,
-            RolloutStatus::Pending => &mut self.pending,
-            RolloutStatus::Progressing => &mut self.progressing,
-            RolloutStatus::Healthy => &mut self.healthy,
-        }
-    }
-}
+/// Rows by status, in the order of [`RolloutStatus::ALL`].
+pub type RowCounts = [usize; RolloutStatus::ALL.len()];
 
 /// `status.conditions`. A pass that fails early does not change the others.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -79,10 +53,8 @@ pub struct SetConditions {
     pub rollout: Option<Rollout>,
     /// `InvalidRolloutConfig`. `None`: the condition is missing.
     pub config: Option<RolloutConfig>,
-    /// `ErrorOccurred`. `None`: the condition is missing.
+    /// `ErrorOccurred`, whose opposite is `ResourcesUpToDate`. `None`: the conditions are missing.
     pub error: Option<ErrorOccurred>,
-    /// `ResourcesUpToDate` is True.
-    pub up_to_date: bool,
 }
 
 /// `RolloutProgressing`.

@@ -69,10 +69,6 @@ impl MatchExpression {
             (operator, None) => operator != "In",
         }
     }
-
-    fn is_operator_unknown_to(&self, labels: &Labels) -> bool {
-        !matches!(self.operator.as_str(), "In" | "NotIn") && labels.contains_key(&self.key)
-    }
 }
 
 impl Steps {
@@ -90,8 +86,10 @@ impl Steps {
                 let failed = step.match_expressions.iter().find(|expression| !expression.matches(labels));
                 match failed {
                     None => several.push(index),
-                    Some(expression) if expression.is_operator_unknown_to(labels) => {
-                        let issue = (index, expression.operator.clone());
+                    Some(MatchExpression { key, operator, .. })
+                        if !matches!(operator.as_str(), "In" | "NotIn") && labels.contains_key(key) =>
+                    {
+                        let issue = (index, operator.clone());
                         if !issues.operators.contains(&issue) {
                             issues.operators.push(issue);
                         }
@@ -119,9 +117,9 @@ impl Steps {
         several.iter().copied().chain(only)
     }
 
-    /// The step whose budget counts an application: its own, or the first if it is in no step.
+    /// The step whose budget counts an application: its own, or the first if it is in no step or nothing rolls.
     pub fn counted_in(&self, application: usize) -> usize {
-        self.step_of[application].unwrap_or(0) as usize
+        self.step_of.get(application).copied().flatten().unwrap_or(0) as usize
     }
 }
 

@@ -27,7 +27,8 @@ impl ApplicationSetSpec {
         let metadata = &self.template.metadata;
         let parameters = ClusterParameters { name, labels, is_go: self.go_template };
         // Without the cluster's name, all applications would have one name.
-        let own_name = Some(&metadata.name).filter(|text| parameters.without_name().render(text).is_none());
+        let own_name =
+            Some(&metadata.name).filter(|text| ClusterParameters { name: "", ..parameters }.render(text).is_none());
         let own_name = own_name.and_then(|text| parameters.render(text)).unwrap_or_else(|| name.to_owned());
         if metadata.labels.is_empty() {
             return (own_name, Arc::clone(labels));
@@ -78,11 +79,6 @@ impl ClusterParameters<'_> {
         let key = expression.strip_prefix("index .metadata.labels ").filter(|_| self.is_go)?;
         let key = key.trim().strip_prefix(['"', '`'])?.strip_suffix(['"', '`'])?;
         Some(label(key).unwrap_or_default())
-    }
-
-    /// Parameters in which the name is not known.
-    const fn without_name(self) -> Self {
-        Self { name: "", ..self }
     }
 }
 

@@ -10,16 +10,8 @@ use super::super::label_selector::Labels;
 use super::super::{Revision, TargetId};
 use super::retry::Waits;
 
-/// One ApplicationSet in the controller's cache.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ApplicationSetView {
-    /// The set is being deleted.
-    pub deleted: bool,
-    /// One for each name of the scheduler, in that order, which is the order of the generators.
-    pub applications: Vec<ApplicationView>,
-}
-
-/// One application: the generated and the live one.
+/// One application in the controller's cache: the generated and the live one. A set has one for each name of the
+/// scheduler, in that order, which is the order of the generators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationView {
     /// `None`: not generated.
@@ -37,7 +29,7 @@ pub struct Generated {
     pub parameters: u32,
     /// False: it fails the product's validation (unknown project or destination) and is never written.
     pub valid: bool,
-    /// The revision that a sync started now deploys. It has no effect on decisions, and is passed on in the actions.
+    /// The revision that a sync started now deploys. It has no effect on decisions.
     pub wanted: Revision,
 }
 
@@ -64,8 +56,8 @@ pub struct Application {
     pub operation: Option<Operation>,
     /// It has the annotation `argocd.argoproj.io/refresh`, which the application controller takes off.
     pub refresh: bool,
-    /// Since when it is being deleted.
-    pub deleted_at: Option<crate::units::SimTime>,
+    /// It was deleted, and exists until its finalizers are taken off.
+    pub is_deleted: bool,
 }
 
 /// The compared part of an application's spec.
@@ -163,10 +155,10 @@ pub struct Operation {
 pub enum ApplicationAction {
     /// Create the product's own object for this target. The cluster does not see it.
     Create(TargetId),
-    /// Record the revision as the next one of the target. The cluster does not see it.
-    Stage(TargetId, Revision),
-    /// Instruct the target to run the revision now.
-    Deploy(TargetId, Revision),
+    /// Write the generated labels and spec. The cluster does not see it.
+    Stage(TargetId),
+    /// Request a sync, which instructs the target to run the wanted revision now.
+    Deploy(TargetId),
     /// Ask the application controller to compare this application (v3.6). The cluster does not see it.
     Refresh(TargetId),
     /// Remove the application from the target.
@@ -212,16 +204,5 @@ impl ApplicationView {
             }
             (generated, live) => generated.is_none() && live.is_none(),
         }
-    }
-}
-
-impl ApplicationSetView {
-    /// Whether every application is complete.
-    pub fn is_done(&self) -> bool {
-        self.applications.iter().all(ApplicationView::is_done)
-    }
-
-    pub(super) fn generated(&self, target: TargetId) -> Option<&Generated> {
-        self.applications[target.index()].generated.as_ref()
     }
 }

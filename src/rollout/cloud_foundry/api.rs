@@ -3,12 +3,11 @@
 //! Follows `app/actions/deployment_{create,continue,cancel}.rb`. Each is one transaction: a failure changes nothing.
 //! A rolling deployment cannot be paused. While one is deploying or paused the API rejects scaling the app.
 
-use super::super::{Revision, TargetId};
+use super::super::Revision;
 use super::RuleSet;
 use super::quota::Usage;
-use super::reports::InstanceReports;
 use super::request::{DeploymentOptions, DeploymentStrategy};
-use super::view::{AppView, Deployment, DeploymentState, Process};
+use super::view::{AppView, Deployment, DeploymentState};
 
 /// Why the API rejects a request; displayed as the user sees it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -20,9 +19,6 @@ pub enum ApiError {
     /// A canary deployment without a step. The product fails (HTTP 500) and creates nothing.
     #[error("a canary deployment needs at least one step (the product fails with NoMethodError)")]
     EmptySteps,
-    /// The app has no web process to copy.
-    #[error("the app has no web process")]
-    NoProcess,
     /// The deployment does not exist.
     #[error("Deployment not found")]
     NotFound,
@@ -44,6 +40,9 @@ impl AppView {
     ///
     /// # Errors
     /// A quota has no room, or the options are invalid. Nothing changes then.
+    ///
+    /// # Panics
+    /// If the app has no process.
     pub fn create(
         &mut self,
         rules: RuleSet,
@@ -53,7 +52,7 @@ impl AppView {
         if options.strategy == DeploymentStrategy::Canary && options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
             return Err(ApiError::EmptySteps);
         }
-        let newest = self.processes.last().ok_or(ApiError::NoProcess)?;
+        let newest = self.processes.last().expect("an app has a web process");
         let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
             // Only the final size: the newest process at its final size, beside all others unchanged.
@@ -61,20 +60,19 @@ impl AppView {
             let others = others.fold(Usage::default(), |usage, it| usage.with(it.instances, it.memory_in_mb));
             self.admit(others.with(options.web_instances.unwrap_or(newest.instances), memory_in_mb))?;
         }
-        let previous = self.deployments.iter().rposition(Deployment::is_active);
-        let original_instances =
-            previous.map_or(self.processes[0].instances, |index| self.deployments[index].original_instances);
+        let original_instances = self.active().map_or(self.processes[0].instances, |active| active.original_instances);
         let mut deployment = Deployment::new(options, original_instances, self.revision);
         if self.started {
-            let instances = self.first_instances(rules, &deployment);
+            let room = match rules {
+                RuleSet::Shipped => u64::MAX,
+                RuleSet::Documented => super::documented::room(&deployment, &self.processes),
+            };
+            let instances = deployment.first_batch(rules).min(room) as u32;
             self.admit(self.usage().with(instances, memory_in_mb))?;
-            let id = TargetId(self.next_process);
-            self.next_process += 1;
-            self.processes.push(Process { id, revision, instances, memory_in_mb, lrps: InstanceReports::default() });
-            deployment.process = Some(id);
-            if let Some(previous) = previous {
-                self.deployments[previous].supersede();
-            }
+            let process = self.add_process(revision, instances);
+            process.memory_in_mb = memory_in_mb;
+            deployment.process = Some(process.id);
+            self.deployments.iter_mut().filter(|deployment| deployment.is_active()).for_each(Deployment::supersede);
         } else {
             self.start(options, memory_in_mb, revision)?;
             deployment.state = DeploymentState::Deployed;
@@ -94,7 +92,7 @@ impl AppView {
         if deployment.state != DeploymentState::Paused {
             return Err(ApiError::Continue(deployment.value(), deployment.reason()));
         }
-        let steps = deployment.canary_steps.as_ref().map_or(0, |steps| steps.len() as u32);
+        let steps = deployment.options.canary_steps.as_ref().map_or(0, |steps| steps.len() as u32);
         match &mut deployment.canary_current_step {
             Some(current) if *current < steps => {
                 *current += 1;
@@ -118,15 +116,6 @@ impl AppView {
         deployment.state = DeploymentState::Canceling;
         self.revision = deployment.previous_revision;
         Ok(())
-    }
-
-    /// Number of instances of a new process at its creation.
-    fn first_instances(&self, rules: RuleSet, deployment: &Deployment) -> u32 {
-        let room = match rules {
-            RuleSet::Shipped => u64::MAX,
-            RuleSet::Documented => super::documented::room(deployment, &self.processes),
-        };
-        u64::from(deployment.first_instances(rules)).min(deployment.max_in_flight).min(room) as u32
     }
 
     /// Whether the app's processes fit into the quotas together.

@@ -17,7 +17,7 @@
 //! replaced one for one. Cancelling and finishing are as shipped.
 
 use super::RuleSet;
-use super::view::{Deployment, DeploymentState, Process};
+use super::view::{Deployment, Process};
 
 /// Number of further instances allowed beside those of `processes`, including those that are being stopped.
 pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
@@ -28,15 +28,12 @@ pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
 /// "Never exceeding 50 instances + 5 max-in-flight."
 pub(super) fn cap(deployment: &Deployment) -> u64 {
     let instances = deployment.original_instances.max(deployment.target_instances());
-    u64::from(instances).saturating_add(deployment.max_in_flight)
+    u64::from(instances).saturating_add(deployment.options.max_in_flight)
 }
 
 /// Old instances that stay while `routable` new ones are routable.
 pub(super) fn keep(deployment: &Deployment, routable: u32) -> u32 {
     let one_for_one = deployment.original_instances.saturating_sub(routable);
-    match deployment.current_step(RuleSet::Documented) {
-        // At its end a step has one instance more than the app.
-        Some(step) if deployment.state == DeploymentState::Prepaused => one_for_one.max(step.original),
-        _ => one_for_one,
-    }
+    // At its end a step has one instance more than the app.
+    one_for_one.max(deployment.goal(RuleSet::Documented).original)
 }

@@ -11,8 +11,6 @@ use super::{RuleSet, documented};
 /// A deployment of an app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeploymentExplanation {
-    /// The app's instances after the deployment.
-    pub target_instances: u32,
     /// New instances that start with the request, before any pass.
     pub first_batch: u32,
     /// The steps, after each of which it waits for a user; none for rolling.
@@ -45,26 +43,21 @@ struct ScalePhase {
     new_before: u64,
 }
 
-/// Applies `options` to an app with `instances`.
+/// Applies `options` to an app with `instances`, which has as many afterwards.
 pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quota: &AppQuota) -> DeploymentExplanation {
     let deployment = Deployment::new(options, instances, Revision(0));
-    let (target, steps) = (deployment.target_instances(), deployment.plan(rules));
-    let first_batch = u64::from(deployment.first_instances(rules)).min(options.max_in_flight) as u32;
-    // As documented, old instances are replaced one for one even where fewer must be left.
-    let total = if rules == RuleSet::Documented { instances } else { target };
-    let last = CanaryStep { canary: target, original: total.saturating_sub(target) };
+    let steps = deployment.plan(rules);
+    let first_batch = deployment.first_batch(rules) as u32;
     let (mut old, mut new) = (instances, first_batch);
     let mut phases = Vec::new();
-    for (step, total) in steps.iter().map(|step| (step, step.total())).chain([(&last, total)]) {
-        let [total, scaled, old_before, new_before] = [total, step.canary, old, new].map(u64::from);
+    for step in steps.iter().chain([&CanaryStep { canary: instances, original: 0 }]) {
+        let [total, scaled, old_before, new_before] = [step.total(), step.canary, old, new].map(u64::from);
         phases.push(ScalePhase { total, new: scaled, old_before, new_before });
         (old, new) = (step.original.min(old), step.canary.max(new));
     }
     let peaks = phases.iter().map(|phase| phase.peak(options.max_in_flight));
-    let created = u64::from(instances) + u64::from(first_batch);
-    let peak = peaks.max().unwrap_or(0).max(created);
+    let peak = peaks.max().unwrap_or(0).max(u64::from(instances) + u64::from(first_batch));
     let mut explanation = DeploymentExplanation {
-        target_instances: target.max(steps.last().map_or(0, |step| step.canary)),
         first_batch,
         steps,
         peak_instances: match rules {
@@ -106,34 +99,26 @@ fn warnings(
 ) -> Vec<String> {
     let instances = deployment.original_instances;
     let mut warnings = Vec::new();
-    if instances == 0 {
-        warnings.push("the app has no instances; a rolling deployment is done in the first pass".to_owned());
-    }
-    if deployment.strategy == DeploymentStrategy::Canary {
+    if deployment.options.strategy == DeploymentStrategy::Canary {
         steps(deployment, rules, found, &mut warnings);
     }
-    if rules == RuleSet::Shipped {
-        web_instances(deployment, found, &mut warnings);
-    }
-    let all = u64::from(instances.max(found.target_instances));
-    if deployment.max_in_flight > all && all > 0 {
+    let max_in_flight = deployment.options.max_in_flight;
+    if max_in_flight > u64::from(instances) {
         warnings.push(format!(
-            "max_in_flight is {}, more than all {}: all new ones start simultaneously",
-            deployment.max_in_flight,
-            count(all as usize, "instance")
+            "max_in_flight is {max_in_flight}, more than all {}: all new ones start simultaneously",
+            count(instances as usize, "instance")
         ));
     }
-    let created = u64::from(instances) + u64::from(found.first_batch);
+    // The first batch fits, or the deployment would have been rejected.
     for (limits, kind) in [(organization, "organization"), (space, "space")] {
         let Some(limit) = limits.app_instance_limit else { continue };
         let room = limit.saturating_sub(limits.other_instances);
-        let scope = format!("{kind} `{}` has room for {} of the app", limits.name, count(room as usize, "instance"));
-        if created > room {
-            warnings.push(format!("{scope}, and the first batch needs {created}: the deployment is rejected"));
-        } else if found.peak_instances > room {
+        if found.peak_instances > room {
             warnings.push(format!(
-                "{scope}, and {} may be needed: a pass that needs more is rolled back, and the deployment can stall \
-                 indefinitely",
+                "{kind} `{}` has room for {} of the app, and {} may be needed: a pass that needs more is rolled back, \
+                 and the deployment can stall indefinitely",
+                limits.name,
+                count(room as usize, "instance"),
                 found.peak_instances
             ));
         }
@@ -143,7 +128,7 @@ fn warnings(
 
 fn steps(deployment: &Deployment, rules: RuleSet, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
     warnings.push(format!("it waits for a user {}, without a time limit", count(found.steps.len(), "time")));
-    let weights = deployment.canary_steps.as_deref().unwrap_or_default();
+    let weights = deployment.options.canary_steps.as_deref().unwrap_or_default();
     for (index, weight) in weights.iter().enumerate().skip(1) {
         if found.starts(index) == 0 && found.steps[index].original == found.steps[index - 1].original {
             let number = index + 1;
@@ -160,30 +145,6 @@ fn steps(deployment: &Deployment, rules: RuleSet, found: &DeploymentExplanation,
     if let Some((weight, step)) = weights.iter().zip(&found.steps).find(is_all).filter(|_| instances > 1) {
         let new = step.canary;
         warnings.push(format!("{weight} % of {instances} instances is rounded to {new}: one old instance is left"));
-    }
-}
-
-fn web_instances(deployment: &Deployment, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
-    let Some(web_instances) = deployment.web_instances else { return };
-    let instances = deployment.original_instances;
-    let is_rolling = deployment.strategy == DeploymentStrategy::Rolling;
-    if web_instances < instances && is_rolling {
-        warnings.push(format!(
-            "web_instances {web_instances} is below {instances}: the first pass removes old instances before any new \
-             one is routable"
-        ));
-    }
-    if !is_rolling && deployment.canary_steps.is_some() && web_instances > instances {
-        warnings.push(format!(
-            "web_instances {web_instances} is above {instances}: the steps ignore it, only the phase after the last \
-             one uses it"
-        ));
-    }
-    if web_instances < found.target_instances {
-        warnings.push(format!(
-            "web_instances is {web_instances}, and the steps' {} new instances stay nevertheless",
-            found.target_instances
-        ));
     }
 }
 
@@ -205,7 +166,7 @@ mod tests {
     fn a_deployment_is_explained_in_instances() {
         let rolling = explained("{options: {max_in_flight: 5}}", RuleSet::Shipped, 50, &AppQuota::default());
         assert_eq!((rolling.first_batch, rolling.peak_instances, rolling.passes), (5, 55, Some(10)));
-        assert_eq!((rolling.target_instances, rolling.steps.len(), rolling.warnings.len()), (50, 0, 0));
+        assert_eq!((rolling.steps.len(), rolling.warnings.len()), (0, 0));
 
         let canary = explained(STEPS, RuleSet::Shipped, 10, &AppQuota::default());
         let step = |canary, original| CanaryStep { canary, original };
@@ -222,7 +183,7 @@ mod tests {
 
     #[test]
     fn surprising_settings_produce_warnings() {
-        let cases: [(&str, u32, AppQuota, &[&str]); 7] = [
+        let cases: [(&str, u32, AppQuota, &[&str]); 4] = [
             ("{}", 10, AppQuota::default(), &[]),
             (
                 STEPS,
@@ -235,29 +196,10 @@ mod tests {
                 ],
             ),
             (
-                "{options: {web_instances: 4, max_in_flight: 20}}",
+                "{options: {max_in_flight: 20}}",
                 10,
                 AppQuota::default(),
-                &[
-                    "web_instances 4 is below 10: the first pass removes old instances before any new one is routable",
-                    "max_in_flight is 20, more than all 10 instances: all new ones start simultaneously",
-                ],
-            ),
-            (
-                "{strategy: canary, options: {web_instances: 0}}",
-                3,
-                AppQuota::default(),
-                &[
-                    "it waits for a user 1 time, without a time limit",
-                    "web_instances is 0, and the steps' 1 new instances stay nevertheless",
-                ],
-            ),
-            (
-                "{options: {max_in_flight: 3}}",
-                5,
-                quota_of_organization("ORG", 12, 5),
-                &["organization `ORG` has room for 7 instances of the app, and the first batch needs 8: the \
-                     deployment is rejected"],
+                &["max_in_flight is 20, more than all 10 instances: all new ones start simultaneously"],
             ),
             (
                 "{strategy: canary, options: {max_in_flight: 9, canary: {steps: [{instance_weight: 99}]}}}",
@@ -269,12 +211,6 @@ mod tests {
                     "organization `ORG` has room for 15 instances of the app, and 20 may be needed: a pass that \
                      needs more is rolled back, and the deployment can stall indefinitely",
                 ],
-            ),
-            (
-                "{}",
-                0,
-                AppQuota::default(),
-                &["the app has no instances; a rolling deployment is done in the first pass"],
             ),
         ];
         for (yaml, instances, quota, warnings) in cases {

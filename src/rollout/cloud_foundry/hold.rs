@@ -8,9 +8,9 @@
 use super::super::{Hold, text};
 use super::pass::pass;
 use super::quota::{AppQuota, QuotaLimits};
-use super::reports::LrpState;
-use super::request::DeploymentStrategy;
-use super::scaling::{Goals, limits};
+use super::reports::{InstanceCounts, LrpState};
+use super::scaling::limits;
+use super::steps::CanaryStep;
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 
@@ -20,7 +20,7 @@ impl CloudFoundry {
     pub fn hold(&self, view: &AppView) -> Option<Hold> {
         let Some(deployment) = view.active() else { return cancelled(view) };
         if deployment.state == DeploymentState::Paused {
-            return Some(paused(self.rules, deployment));
+            return paused(self.rules, deployment);
         }
         // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
         let mut view = view.clone();
@@ -33,10 +33,11 @@ impl CloudFoundry {
         let fails = next.status.iter().any(|deployment| deployment.error.is_some());
         let deployment = view.active()?;
         let process = view.process(deployment.process?)?;
-        let stalled = StalledDeployment { rules: self.rules, view: &view, deployment, process };
+        let (counts, goal) = (process.counts(), deployment.goal(self.rules).canary);
+        let stalled = StalledDeployment { rules: self.rules, view: &view, deployment, process, counts, goal };
         stalled
             .diego()
-            .or_else(|| stalled.quota().filter(|_| fails))
+            .or_else(|| fails.then(|| stalled.quota()))
             .or_else(|| stalled.unhealthy())
             .or_else(|| stalled.max_in_flight())
             .or_else(|| stalled.tear_down())
@@ -54,17 +55,17 @@ fn cancelled(view: &AppView) -> Option<Hold> {
     Some(Hold::new("cancel", explanation))
 }
 
-fn paused(rules: RuleSet, deployment: &Deployment) -> Hold {
-    let current = deployment.canary_current_step.unwrap_or(1);
-    let weight = deployment.canary_steps.as_ref().and_then(|weights| weights.get(current as usize - 1));
+fn paused(rules: RuleSet, deployment: &Deployment) -> Option<Hold> {
+    let current = deployment.canary_current_step?;
+    let CanaryStep { canary, original } = deployment.current_step(rules)?;
+    let weight = deployment.options.canary_steps.as_ref().map(|weights| weights[current as usize - 1]);
     let weight = weight.map_or_else(String::new, |weight| format!(" ({weight} %)"));
-    let reached = deployment
-        .current_step(rules)
-        .map_or_else(String::new, |step| format!(" with {} new and {} old instances", step.canary, step.original));
-    let steps = deployment.plan(rules).len();
-    let text =
-        format!("step {current} of {steps}{weight} is reached{reached}; it waits for a user to continue or cancel");
-    Hold::new("canary", text)
+    let text = format!(
+        "step {current} of {}{weight} is reached with {canary} new and {original} old instances; it waits for a user to \
+         continue or cancel",
+        deployment.plan(rules).len()
+    );
+    Some(Hold::new("canary", text))
 }
 
 /// A pass that would change nothing.
@@ -72,8 +73,11 @@ struct StalledDeployment<'a> {
     rules: RuleSet,
     view: &'a AppView,
     deployment: &'a Deployment,
-    /// The new one.
+    /// The new one, and its instances.
     process: &'a Process,
+    counts: InstanceCounts,
+    /// The number of new instances that it scales to.
+    goal: u32,
 }
 
 impl StalledDeployment<'_> {
@@ -82,8 +86,8 @@ impl StalledDeployment<'_> {
             .then(|| Hold::new("diego", "Diego does not respond; passes have no effect until it does"))
     }
 
-    /// The quota that the next pass would exceed, if any.
-    fn quota(&self) -> Option<Hold> {
+    /// The quota that the next pass would exceed.
+    fn quota(&self) -> Hold {
         let usage = self.view.usage();
         let instances = self.wanted();
         let megabytes = instances * u64::from(self.process.memory_in_mb);
@@ -100,11 +104,11 @@ impl StalledDeployment<'_> {
                         "the pass needs {wanted} {unit} for the app, which has {has}; others use {others}, and {kind} \
                          `{name}` allows {limit}; the pass is rolled back, and so is the next"
                     );
-                    return Some(Hold::new(rule, explanation));
+                    return Hold::new(rule, explanation);
                 }
             }
         }
-        Some(Hold::new("quota", "the pass does not fit into a quota; it is rolled back, and so is the next"))
+        Hold::new("quota", "the pass does not fit into a quota; it is rolled back, and so is the next")
     }
 
     /// Instances of the app after the next pass, if it were not rolled back.
@@ -112,32 +116,29 @@ impl StalledDeployment<'_> {
         if self.deployment.state == DeploymentState::Canceling {
             return u64::from(self.deployment.original_instances);
         }
-        let (keep, new) = limits(self.rules, self.deployment, self.process.counts().routable);
+        let (keep, new) = limits(self.rules, self.deployment, self.counts.routable);
         keep.min(self.old_instances()) + new.max(u64::from(self.process.instances))
     }
 
     /// Shipped only: as documented an unhealthy instance only counts as in flight.
     fn unhealthy(&self) -> Option<Hold> {
-        let counts = self.process.counts();
+        let unhealthy = self.counts.unhealthy;
         let text = format!(
-            "{} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
-            counts.unhealthy,
+            "{unhealthy} of {} new instances {} not healthy ({}), so no other is started, and nothing times out; {}",
             self.process.instances,
-            text::are(counts.unhealthy as usize),
+            text::are(unhealthy as usize),
             self.states(&STATES[3..]),
             self.left()
         );
-        (self.rules == RuleSet::Shipped && counts.unhealthy > 0).then(|| Hold::new("unhealthy", text))
+        (self.rules == RuleSet::Shipped && unhealthy > 0).then(|| Hold::new("unhealthy", text))
     }
 
     fn max_in_flight(&self) -> Option<Hold> {
-        let counts = self.process.counts();
         let in_flight = match self.rules {
-            RuleSet::Shipped => counts.starting,
-            RuleSet::Documented => counts.starting + counts.unhealthy,
+            RuleSet::Shipped => self.counts.starting,
+            RuleSet::Documented => self.counts.starting + self.counts.unhealthy,
         };
-        let goal = Goals::of(self.rules, self.deployment).new;
-        let limit = self.deployment.max_in_flight;
+        let limit = self.deployment.options.max_in_flight;
         let text = format!(
             "{in_flight} of {} new instances {} not routable yet ({}), and max_in_flight allows {limit}; {}",
             self.process.instances,
@@ -145,12 +146,11 @@ impl StalledDeployment<'_> {
             self.states(&STATES),
             self.left()
         );
-        (self.process.instances < goal && u64::from(in_flight) >= limit).then(|| Hold::new("max_in_flight", text))
+        (self.process.instances < self.goal && u64::from(in_flight) >= limit).then(|| Hold::new("max_in_flight", text))
     }
 
     /// Documented only: shipped rules ignore old instances.
     fn tear_down(&self) -> Option<Hold> {
-        let goal = Goals::of(self.rules, self.deployment).new;
         let stopping: u32 = self.view.processes.iter().map(Process::stopping).sum();
         let text = format!(
             "{} instances exist, {stopping} of them being stopped, and at most {} may exist; {}",
@@ -158,13 +158,14 @@ impl StalledDeployment<'_> {
             documented::cap(self.deployment),
             self.left()
         );
-        (self.rules == RuleSet::Documented && self.process.instances < goal).then(|| Hold::new("max_in_flight", text))
+        let is_short = self.process.instances < self.goal;
+        (self.rules == RuleSet::Documented && is_short).then(|| Hold::new("max_in_flight", text))
     }
 
     fn routable(&self) -> Hold {
         let text = format!(
             "{} of {} new instances are routable, and all of them must be ({}); nothing times out",
-            self.process.counts().routable,
+            self.counts.routable,
             self.process.instances,
             self.states(&STATES)
         );
@@ -173,16 +174,13 @@ impl StalledDeployment<'_> {
 
     /// The remaining work.
     fn left(&self) -> String {
-        let goals = Goals::of(self.rules, self.deployment);
-        let place = match (self.deployment.strategy, self.deployment.state) {
-            (DeploymentStrategy::Canary, DeploymentState::Prepaused) => {
-                format!(" for step {}", self.deployment.canary_current_step.unwrap_or(1))
-            }
+        let place = match self.deployment.canary_current_step {
+            Some(step) if self.deployment.state == DeploymentState::Prepaused => format!(" for step {step}"),
             _ => String::new(),
         };
         format!(
             "{} more must be started{place}, {} old ones are running",
-            goals.new.saturating_sub(self.process.instances),
+            self.goal.saturating_sub(self.process.instances),
             self.old_instances()
         )
     }

@@ -84,23 +84,16 @@ pub struct CloudFoundryBugs {
 }
 
 impl CloudFoundryBugs {
-    /// Neither.
-    pub const NONE: Self = Self { purge: false, interim_trap: false };
-    /// Both, as shipped.
-    pub const ALL: Self = Self { purge: true, interim_trap: true };
-
-    /// The bugs that go with these rules by default: the documentation knows of none.
+    /// The bugs that go with these rules by default: both as shipped, and the documentation knows of none.
     pub const fn of(rules: RuleSet) -> Self {
-        match rules {
-            RuleSet::Shipped => Self::ALL,
-            RuleSet::Documented => Self::NONE,
-        }
+        let is_shipped = matches!(rules, RuleSet::Shipped);
+        Self { purge: is_shipped, interim_trap: is_shipped }
     }
 }
 
 impl Default for CloudFoundryBugs {
     fn default() -> Self {
-        Self::ALL
+        Self::of(RuleSet::Shipped)
     }
 }
 

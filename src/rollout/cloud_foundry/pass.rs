@@ -10,7 +10,8 @@
 
 use super::super::Pass;
 use super::draft::Draft;
-use super::scaling::{Goals, ScaleProgress, limits, shrink};
+use super::reports::LrpState;
+use super::scaling::{ScaleProgress, limits, shrink};
 use super::view::{AppView, Deployment, DeploymentState, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
 
@@ -63,8 +64,17 @@ impl DeploymentTick<'_, '_> {
             if self.before.state == DeploymentState::Prepaused {
                 self.after.state = DeploymentState::Paused;
             } else {
+                // The last step: destroys all other processes that existed when the pass started. One that the pass
+                // itself destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
+                let fails_twice = self.defects.interim_trap && self.rules == RuleSet::Shipped;
                 let others = (0..self.view.processes.len()).filter(|index| *index != new);
-                self.finalize(others.filter(|index| !before.is_destroyed(*index)).collect())?;
+                for index in others.filter(|index| !before.is_destroyed(*index)) {
+                    if fails_twice && self.draft.is_destroyed(index) {
+                        return Err(unexpected("Sequel::NoExistingObject"));
+                    }
+                    self.draft.destroy(index);
+                }
+                self.after.state = DeploymentState::Deployed;
             }
         }
         Ok(())
@@ -74,29 +84,28 @@ impl DeploymentTick<'_, '_> {
     fn scale(&mut self, new: usize) -> Result<ScaleProgress, String> {
         let (deployment, process) = (self.before, &self.view.processes[new]);
         let is_shipped = self.rules == RuleSet::Shipped;
-        let goals = Goals::of(self.rules, deployment);
+        let goal = deployment.goal(self.rules).canary;
         let counts = process.counts();
-        let instances = u64::from(process.instances);
         let (keep, most) = limits(self.rules, deployment, counts.routable);
         let (grown, can_grow) = if is_shipped {
-            let max_in_flight = deployment.max_in_flight;
-            // The third condition follows from the others.
-            let can_grow = u64::from(counts.starting) < max_in_flight
-                && counts.unhealthy == 0
-                && u64::from(counts.routable) >= instances.saturating_sub(max_in_flight);
-            (most, can_grow)
+            // The third condition of the product, on routable instances, follows from these.
+            (most, u64::from(counts.starting) < deployment.options.max_in_flight && counts.unhealthy == 0)
         } else {
             // Instances that existed at the start of the pass still exist, even if they are being stopped.
+            let instances = u64::from(process.instances);
             let grown = most.min(instances + documented::room(deployment, &self.view.processes));
             (grown, grown > instances)
         };
-        let old: Vec<usize> = (0..self.view.processes.len()).filter(|index| *index != new).collect();
-        let count = |draft: &Draft<'_>| old.iter().map(|index| draft.instances(*index)).collect::<Vec<u32>>();
-        let excess = |counted: &[u32]| counted.iter().map(|it| u64::from(*it)).sum::<u64>().saturating_sub(keep);
-        let is_done = process.instances >= goals.new && counts.routable >= goals.new;
+        // The old processes, each with its assumed number of instances.
+        let processes = self.view.processes.len();
+        let count = |draft: &Draft<'_>| -> Vec<(usize, u32)> {
+            (0..processes).filter(|index| *index != new).map(|index| (index, draft.instances(index))).collect()
+        };
+        let excess = |old: &[(usize, u32)]| old.iter().map(|(_, it)| u64::from(*it)).sum::<u64>().saturating_sub(keep);
+        let is_done = process.instances >= goal && counts.routable >= goal;
 
-        let mut counted = count(self.draft);
-        let can_shrink = excess(&counted) > 0;
+        let mut old = count(self.draft);
+        let can_shrink = excess(&old) > 0;
         if !can_grow && !can_shrink {
             let is_finished = is_done && !is_shipped;
             return Ok(if is_finished { ScaleProgress::Finished } else { ScaleProgress::Idle });
@@ -105,11 +114,11 @@ impl DeploymentTick<'_, '_> {
             // Purged instances still count as old in this pass, as shipped.
             self.purge()?;
             if !self.defects.purge {
-                counted = count(self.draft);
+                old = count(self.draft);
             }
         }
-        if can_shrink && excess(&counted) > 0 {
-            shrink(self.draft, &old, &counted, excess(&counted))?;
+        if can_shrink && excess(&old) > 0 {
+            shrink(self.draft, &old, excess(&old))?;
         }
         if is_done {
             return Ok(ScaleProgress::Finished);
@@ -128,19 +137,6 @@ impl DeploymentTick<'_, '_> {
         for index in (0..self.view.processes.len()).filter(|index| purged.contains(&self.view.processes[*index].id)) {
             self.draft.save(index, 0)?;
         }
-        Ok(())
-    }
-
-    /// The last step: destroys all other processes that existed when the pass started. One that the pass itself
-    /// destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
-    fn finalize(&mut self, others: Vec<usize>) -> Result<(), String> {
-        for index in others {
-            if self.draft.is_destroyed(index) && self.defects.interim_trap && self.rules == RuleSet::Shipped {
-                return Err(unexpected("Sequel::NoExistingObject"));
-            }
-            self.draft.destroy(index);
-        }
-        self.after.state = DeploymentState::Deployed;
         Ok(())
     }
 
@@ -167,7 +163,8 @@ impl DeploymentTick<'_, '_> {
             let process = &self.view.processes[*index];
             let owned = self.view.deployments.iter().any(|d| d.process == Some(process.id) && is_interim(d));
             let mut lrps = process.lrps.iter().take(process.instances as usize);
-            owned && self.view.diego_available && lrps.any(|lrp| lrp.is_running())
+            let is_running = |lrp| matches!(lrp, &LrpState::Running | &LrpState::RunningNotRoutable);
+            owned && self.view.diego_available && lrps.any(is_running)
         };
         (0..self.view.processes.len()).rev().find(runs).or_else(|| self.draft.oldest())
     }

@@ -41,13 +41,6 @@ pub struct InstanceCounts {
     pub unhealthy: u32,
 }
 
-impl LrpState {
-    /// Whether the instance runs, routable or not.
-    pub const fn is_running(self) -> bool {
-        matches!(self, Self::Running | Self::RunningNotRoutable)
-    }
-}
-
 impl InstanceCounts {
     /// The number that counts instances in this state.
     const fn of_state(&mut self, state: LrpState) -> &mut u32 {
@@ -62,7 +55,7 @@ impl InstanceCounts {
 }
 
 /// The states of a process's instances, by index.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstanceReports {
     states: Vec<LrpState>,
     counts: InstanceCounts,
@@ -124,12 +117,6 @@ impl Deref for InstanceReports {
 
     fn deref(&self) -> &[LrpState] {
         &self.states
-    }
-}
-
-impl PartialEq for InstanceReports {
-    fn eq(&self, other: &Self) -> bool {
-        self.states == other.states
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parts of scaling a deployment that the shipped and the documented rules share.
 
 use super::draft::Draft;
-use super::view::{Deployment, DeploymentState};
+use super::view::Deployment;
 use super::{RuleSet, documented};
 
 /// The result of scaling a deployment.
@@ -15,54 +15,30 @@ pub(super) enum ScaleProgress {
     Finished,
 }
 
-/// The numbers of instances that a deployment scales to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Goals {
-    /// Of all versions; excess old instances are removed.
-    pub(super) total: u32,
-    /// Of the new version.
-    pub(super) new: u32,
-}
-
-impl Goals {
-    pub(super) fn of(rules: RuleSet, deployment: &Deployment) -> Self {
-        match deployment.current_step(rules).filter(|_| deployment.state == DeploymentState::Prepaused) {
-            Some(step) => Self { total: step.total(), new: step.canary },
-            None => Self { total: deployment.target_instances(), new: deployment.target_instances() },
-        }
-    }
-}
-
 /// While `routable` new instances are routable: the old ones that stay, and the new ones that max in flight allows.
 pub(super) fn limits(rules: RuleSet, deployment: &Deployment, routable: u32) -> (u64, u64) {
-    let goals = Goals::of(rules, deployment);
+    let goal = deployment.goal(rules);
     let keep = match rules {
-        RuleSet::Shipped => goals.total.saturating_sub(routable),
+        RuleSet::Shipped => goal.total().saturating_sub(routable),
         RuleSet::Documented => documented::keep(deployment, routable),
     };
-    (u64::from(keep), u64::from(routable).saturating_add(deployment.max_in_flight).min(u64::from(goals.new)))
+    let most = u64::from(routable).saturating_add(deployment.options.max_in_flight);
+    (u64::from(keep), most.min(u64::from(goal.canary)))
 }
 
-/// Removes `cut` instances from the old processes, from the oldest on; `counted` is the assumed number of each. An
-/// unchanged number is not written.
-pub(super) fn shrink(draft: &mut Draft<'_>, old: &[usize], counted: &[u32], cut: u64) -> Result<(), String> {
+/// Removes `cut` instances from the old processes, from the oldest on, of which each has an assumed number. An unchanged
+/// number is not written.
+pub(super) fn shrink(draft: &mut Draft<'_>, old: &[(usize, u32)], mut cut: u64) -> Result<(), String> {
     let oldest = draft.oldest();
-    let mut cut = cut;
-    for (index, counted) in old.iter().zip(counted) {
-        if cut < u64::from(*counted) {
-            let left = counted - cut as u32;
-            if left != *counted {
-                draft.save(*index, left)?;
-            }
-            break;
+    for &(index, counted) in old {
+        if cut < u64::from(counted) {
+            return if cut > 0 { draft.save(index, counted - cut as u32) } else { Ok(()) };
         }
-        cut -= u64::from(*counted);
-        if oldest == Some(*index) {
-            if *counted != 0 {
-                draft.save(*index, 0)?;
-            }
+        cut -= u64::from(counted);
+        if oldest == Some(index) {
+            draft.save(index, 0)?;
         } else {
-            draft.destroy(*index);
+            draft.destroy(index);
         }
     }
     Ok(())

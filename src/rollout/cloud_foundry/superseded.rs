@@ -8,10 +8,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{Revision, TargetId};
+use super::super::Revision;
 use super::reports::LrpState;
 use super::request::{DeploymentOptions, DeploymentStrategy};
-use super::view::{AppView, DEFAULT_MEMORY_IN_MB, Deployment, DeploymentState, Process};
+use super::view::{AppView, Deployment, DeploymentState};
 
 /// A deployment that is in progress when the next one is created.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -64,21 +64,15 @@ impl AppView {
     /// A started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
     pub fn on_its_way(oldest: Revision, interim: Revision, instances: u32, superseded: Superseded) -> Self {
         let mut app = Self::settled(oldest, superseded.oldest_instances(instances));
-        let id = TargetId(app.next_process);
-        app.next_process += 1;
-        app.processes.push(Process {
-            id,
-            revision: interim,
-            instances: superseded.instances,
-            memory_in_mb: DEFAULT_MEMORY_IN_MB,
-            lrps: vec![LrpState::Running; superseded.instances as usize].into(),
-        });
+        let process = app.add_process(interim, superseded.instances);
+        process.lrps = vec![LrpState::Running; superseded.instances as usize].into();
+        let process = Some(process.id);
         let is_canary = superseded.state.is_purged();
         let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };
         let options = DeploymentOptions { strategy, ..DeploymentOptions::default() };
         let deployment = Deployment::new(&options, instances, oldest);
         let state = superseded.state.of_deployment();
-        app.deployments.push(Deployment { process: Some(id), state, ..deployment });
+        app.deployments.push(Deployment { process, state, ..deployment });
         app.revision = interim;
         app
     }
@@ -86,6 +80,7 @@ impl AppView {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::TargetId;
     use super::super::{CloudFoundry, CloudFoundryBugs, DeploymentRequest, RuleSet};
     use super::*;
 
@@ -104,13 +99,14 @@ mod tests {
     #[test]
     fn a_superseded_canary_is_purged_and_a_superseded_rolling_deployment_is_not() {
         use SupersededState::{Deploying, Paused, Prepaused};
+        let [all, none] = [RuleSet::Shipped, RuleSet::Documented].map(CloudFoundryBugs::of);
         let cases = [
             // 5 + 5: the app's number, and no change: the one new instance does not exist yet.
-            (Deploying, CloudFoundryBugs::ALL, (5, Some(5))),
+            (Deploying, all, (5, Some(5))),
             // 6 + 5, one too many: it is removed from the six although the purge removes the five.
-            (Paused, CloudFoundryBugs::ALL, (5, Some(0))),
-            (Prepaused, CloudFoundryBugs::ALL, (5, Some(0))),
-            (Paused, CloudFoundryBugs::NONE, (6, Some(0))),
+            (Paused, all, (5, Some(0))),
+            (Prepaused, all, (5, Some(0))),
+            (Paused, none, (6, Some(0))),
         ];
         for (state, defects, expected) in cases {
             assert_eq!(first_pass(state, defects), expected, "{state:?}, {defects:?}");

@@ -26,7 +26,7 @@ pub struct AppView {
     /// Whether Diego responds.
     pub diego_available: bool,
     /// The id of the next process.
-    pub(super) next_process: u32,
+    next_process: u32,
 }
 
 /// A web process: a number of interchangeable instances of one version.
@@ -50,16 +50,10 @@ pub struct Process {
 pub struct Deployment {
     /// The process it rolls out. `None`: the app was stopped, and was started directly with the new version.
     pub process: Option<TargetId>,
-    /// The deployment strategy.
-    pub strategy: DeploymentStrategy,
-    /// New instances that may be started beyond those that are routable; at least 1.
-    pub max_in_flight: u64,
+    /// The request's options.
+    pub options: DeploymentOptions,
     /// The app's instances when it, or the deployments that it supersedes, were created.
     pub original_instances: u32,
-    /// Final number of instances. `None`: unchanged.
-    pub web_instances: Option<u32>,
-    /// The steps' weights in percent. `None`: rolling, or one step with one new instance.
-    pub canary_steps: Option<Vec<u8>>,
     /// The current or reached step, from 1. `None`: rolling.
     pub canary_current_step: Option<u32>,
     /// Its state.
@@ -102,22 +96,24 @@ pub enum ProcessAction {
 impl AppView {
     /// A started app that runs `instances` of `revision`, all of them routable, without a deployment.
     pub fn settled(revision: Revision, instances: u32) -> Self {
-        let process = Process {
-            id: TargetId(0),
-            revision,
-            instances,
-            memory_in_mb: DEFAULT_MEMORY_IN_MB,
-            lrps: vec![LrpState::Running; instances as usize].into(),
-        };
-        Self {
+        let mut app = Self {
             revision,
             started: true,
-            processes: vec![process],
+            processes: Vec::new(),
             deployments: Vec::new(),
             quota: AppQuota::default(),
             diego_available: true,
-            next_process: 1,
-        }
+            next_process: 0,
+        };
+        app.add_process(revision, instances).lrps = vec![LrpState::Running; instances as usize].into();
+        app
+    }
+
+    /// Adds a process of the default memory, of which no instance is reported yet.
+    pub(super) fn add_process(&mut self, revision: Revision, instances: u32) -> &mut Process {
+        let (id, memory_in_mb, lrps) = (TargetId(self.next_process), DEFAULT_MEMORY_IN_MB, InstanceReports::default());
+        self.next_process += 1;
+        self.processes.push_mut(Process { id, revision, instances, memory_in_mb, lrps })
     }
 
     /// A stopped app with `instances` of `revision` once it is started.
@@ -173,7 +169,7 @@ impl AppView {
 
 /// Default memory of an instance. Source: `cc.default_app_memory` in `jobs/cc_deployment_updater/spec` of
 /// cloudfoundry/capi-release at 13ebfc6fbf71b5ca256b619a296eab0aa4234de4.
-pub(super) const DEFAULT_MEMORY_IN_MB: u32 = 1024;
+const DEFAULT_MEMORY_IN_MB: u32 = 1024;
 
 impl Process {
     /// The counts of its instances.
@@ -194,11 +190,8 @@ impl Deployment {
         let is_canary = options.strategy == DeploymentStrategy::Canary;
         Self {
             process: None,
-            strategy: options.strategy,
-            max_in_flight: options.max_in_flight,
+            options: options.clone(),
             original_instances,
-            web_instances: options.web_instances,
-            canary_steps: options.canary_steps.clone(),
             canary_current_step: is_canary.then_some(1),
             state: if is_canary { DeploymentState::Prepaused } else { DeploymentState::Deploying },
             superseded: false,
@@ -219,25 +212,27 @@ impl Deployment {
 
     /// Its final number of instances, unless a user continues with fewer than its steps already have.
     pub fn target_instances(&self) -> u32 {
-        self.web_instances.unwrap_or(self.original_instances)
+        self.options.web_instances.unwrap_or(self.original_instances)
     }
 
-    /// New instances that the rollout, or its first step, starts with, as far as max in flight allows.
-    pub(super) fn first_instances(&self, rules: RuleSet) -> u32 {
-        match (rules, self.strategy) {
+    /// New instances that max in flight allows the rollout, or its first step, to start with.
+    pub(super) fn first_batch(&self, rules: RuleSet) -> u64 {
+        let all = match (rules, self.options.strategy) {
             (_, DeploymentStrategy::Rolling) => self.target_instances(),
             // The product intends the first step's number, but reads its weight as 0.
             (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
             (RuleSet::Documented, DeploymentStrategy::Canary) => self.current_step(rules).map_or(1, |step| step.canary),
-        }
+        };
+        u64::from(all).min(self.options.max_in_flight)
     }
 
     /// Its steps in instances; none for rolling.
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
-        match self.strategy {
+        let DeploymentOptions { strategy, web_instances, canary_steps, .. } = &self.options;
+        match strategy {
             DeploymentStrategy::Rolling => Vec::new(),
             DeploymentStrategy::Canary => {
-                canary_step_plan(rules, self.original_instances, self.web_instances, self.canary_steps.as_deref())
+                canary_step_plan(rules, self.original_instances, *web_instances, canary_steps.as_deref())
             }
         }
     }
@@ -245,6 +240,12 @@ impl Deployment {
     /// The current or reached step. `None`: rolling.
     pub fn current_step(&self, rules: RuleSet) -> Option<CanaryStep> {
         self.plan(rules).get(self.canary_current_step?.checked_sub(1)? as usize).copied()
+    }
+
+    /// The numbers of instances that it scales to: those of a step, or its final ones.
+    pub(super) fn goal(&self, rules: RuleSet) -> CanaryStep {
+        let step = self.current_step(rules).filter(|_| self.state == DeploymentState::Prepaused);
+        step.unwrap_or(CanaryStep { canary: self.target_instances(), original: 0 })
     }
 
     /// Marks it as superseded by a later one.

@@ -18,26 +18,27 @@ impl RancherFleet {
     /// The conditions that the bundle called `name` shows after a pass with this status.
     pub fn bundle_conditions(&self, name: &str, status: &BundleStatus) -> Vec<ObjectCondition> {
         let object = format!("Bundle/{name}");
-        let ready = ready(&object, &self.clusters, status);
-        if status.error.is_some() {
-            return vec![ready];
+        if let Some(error) = &status.error {
+            return vec![ObjectCondition::new(&object, "Ready", "False", "Error", error.to_string())];
         }
+        let message = ready_message(&self.clusters, status);
+        let is_ready = if message.is_empty() { "True" } else { "False" };
         let listed = status.not_ready.iter().map(|(_, state)| *state).max();
         vec![
-            ready,
+            ObjectCondition::new(&object, "Ready", is_ready, "", message),
             ObjectCondition::field(&object, "display.state", listed.map(word).unwrap_or_default()),
             ObjectCondition::field(&object, "display.readyClusters", ready_of(&status.summary)),
             ObjectCondition::field(&object, "unavailablePartitions", status.unavailable_partitions.to_string()),
         ]
     }
 
-    /// The conditions that the GitRepo called `name` shows of its bundle. It copies the bundle's `Ready` condition, and
+    /// The conditions that the GitRepo called `name` shows of its bundle. It copies the bundle's condition `ready`, and
     /// has a state and counts of its own.
-    pub fn git_repo_conditions(&self, name: &str, status: &BundleStatus, view: &BundleView) -> Vec<ObjectCondition> {
+    pub fn git_repo_conditions(name: &str, ready: &ObjectCondition, view: &BundleView) -> Vec<ObjectCondition> {
         let object = format!("GitRepo/{name}");
         let summary = BundleSummary::of_git_repo(view);
         vec![
-            ready(&object, &self.clusters, status),
+            ObjectCondition { object: object.clone(), ..ready.clone() },
             ObjectCondition::field(&object, "display.state", summary.worst().map(word).unwrap_or_default()),
             ObjectCondition::field(&object, "display.readyBundleDeployments", ready_of(&summary)),
         ]
@@ -51,15 +52,6 @@ fn word(state: BundleState) -> String {
 fn ready_of(summary: &BundleSummary) -> String {
     let all: u32 = BundleState::ALL.into_iter().map(|state| summary.count(state)).sum();
     format!("{}/{all}", summary.count(BundleState::Ready))
-}
-
-fn ready(object: &str, clusters: &[FleetCluster], status: &BundleStatus) -> ObjectCondition {
-    if let Some(error) = &status.error {
-        return ObjectCondition::new(object, "Ready", "False", "Error", error.to_string());
-    }
-    let message = ready_message(clusters, status);
-    let is_ready = if message.is_empty() { "True" } else { "False" };
-    ObjectCondition::new(object, "Ready", is_ready, "", message)
 }
 
 /// The count of each state that one of the listed clusters has, with the first of these clusters.
@@ -112,7 +104,7 @@ mod tests {
         let both = "OutOfSync(9) [Cluster fleet-default/c-03]; WaitApplied(3) [Cluster fleet-default/c-00]";
         assert_eq!(*ready, format!("Bundle/app Ready: False {both}"));
         assert_eq!(
-            words(fleet.git_repo_conditions("app", &pass.status, &view)),
+            words(RancherFleet::git_repo_conditions("app", &fleet.bundle_conditions("app", &pass.status)[0], &view)),
             [
                 "GitRepo/app Ready: False WaitApplied(12) [Cluster fleet-default/c-00]",
                 "GitRepo/app display.state: WaitApplied ",

@@ -77,14 +77,14 @@ impl<M: PartitionMembers> BundlePass<'_, M> {
 
     fn start(&mut self, number: usize, place: u32) {
         let target = self.target(number, place);
-        let (flags, revision) = (self.members.flags(target.0), self.view.clusters[target.index()].wanted);
+        let flags = self.members.flags(target.0);
         if flags & flag::EXISTS == 0 {
             self.status.newly_created += 1;
-            self.actions.extend([BundleAction::Create(target), BundleAction::Stage(target, revision)]);
+            self.actions.extend([BundleAction::Create(target), BundleAction::Stage(target)]);
         } else {
             self.status.unavailable += i64::from(flags & flag::UNAVAILABLE == 0);
         }
-        self.actions.push(BundleAction::Deploy(target, revision));
+        self.actions.push(BundleAction::Deploy(target));
         self.members.add_flags(target.0, flag::EXISTS | flag::STAGED | flag::PROMOTED);
     }
 }

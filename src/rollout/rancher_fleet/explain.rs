@@ -49,7 +49,7 @@ pub fn explain(
         let tested = targets.iter().map(|index| *index as usize).filter(|index| test(times[*index]));
         tested.map(|index| clusters[index].name.clone()).collect()
     };
-    let mut found = BundleExplanation {
+    let found = BundleExplanation {
         gates: plan.partitions.iter().map(gate).collect(),
         plan,
         targets: targets.len(),
@@ -60,10 +60,6 @@ pub fn explain(
         unpartitioned: with(|times| times == 0),
         warnings: Vec::new(),
     };
-    if found.targets == 0 {
-        found.warnings = vec!["there is no target; Fleet then ignores the whole strategy".to_owned()];
-        return Ok(found);
-    }
     let mut warnings = Vec::new();
     entries(strategy, &found, &with(|times| times > 1), &mut warnings);
     limits(strategy, rules, &found, &mut warnings);
@@ -195,7 +191,7 @@ mod tests {
 
     #[test]
     fn surprising_settings_produce_warnings() {
-        let cases: [(&str, RuleSet, usize, &[&str]); 17] = [
+        let cases: [(&str, RuleSet, usize, &[&str]); 16] = [
             (
                 "{}",
                 RuleSet::Shipped,
@@ -240,7 +236,6 @@ mod tests {
                 240,
                 &["autoPartitionSize or autoPartitionThreshold is 0 or less, so one partition holds all 240 targets"],
             ),
-            ("{maxNew: 0}", RuleSet::Shipped, 0, &["there is no target; Fleet then ignores the whole strategy"]),
             (
                 "{autoPartitionSize: 10%, maxUnavailable: 2, partitions: [
                     {name: a, clusterName: c0000, maxUnavailable: 0}, {name: b, clusterName: nobody}, {name: c}]}",

@@ -4,7 +4,9 @@
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
 //! the state of single clusters: in no partition, off schedule, promoted and not ready, paused, unregistered.
 
-use super::super::{Hold, TargetId, text};
+use itertools::Itertools;
+
+use super::super::{Hold, text};
 use super::documented;
 use super::ledger::{BundleLedger, MemberGroup, PartitionMembers, flag};
 use super::partition::{Partition, Partitioning};
@@ -28,7 +30,7 @@ impl RancherFleet {
         };
         let mut ledger = BundleLedger::new(&plan, &self.by_name, view, self.judges_wanted);
         let unavailable = ledger.unavailable;
-        let mut pass = BundlePass::new(&plan, view, &mut ledger, unavailable);
+        let mut pass = BundlePass::new(&plan, &mut ledger, unavailable);
         self.decide(&mut pass);
         if pass.actions.iter().any(|action| matches!(action, BundleAction::Create(..) | BundleAction::Deploy(..))) {
             return None;
@@ -70,44 +72,34 @@ impl StalledBundle<'_> {
                 (|flags| MemberGroup::Startable.has(flags), |flags| flags & flag::DONE == flag::PROMOTED)
             }
         };
-        self.reached().iter().find_map(|partition| {
-            let waiting = self.members(partition, waits);
-            if waiting.is_empty() {
-                return None;
-            }
-            let is_of_bundle = is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable;
-            let (scope, total, limit, culprits) = if is_of_bundle {
-                ("the bundle".to_owned(), self.total(), self.plan.max_unavailable, self.targets(is_culprit))
-            } else {
-                let culprits = self.members(partition, is_culprit);
-                (title(partition), partition.members.len(), partition.max_unavailable, culprits)
-            };
-            let explanation = if limit == 0 && culprits.is_empty() {
-                format!(
-                    "maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {} wait",
-                    self.clusters(&waiting)
-                )
-            } else {
-                let adjective = if is_shipped { "unavailable" } else { "NotReady" };
-                format!(
-                    "in {scope}, {} of {total} {} {adjective}, and maxUnavailable allows {limit}; {} wait",
-                    self.clusters(&culprits),
-                    text::are(culprits.len()),
-                    self.clusters(&waiting)
-                )
-            };
-            Some(Hold::new("maxUnavailable", explanation))
-        })
+        let mut waiting = self.reached().iter().map(|partition| (partition, self.members(partition, waits)));
+        let (partition, waiting) = waiting.find(|(_, waiting)| !waiting.is_empty())?;
+        let (scope, all, limit) = if is_shipped && self.pass.status.unavailable >= self.plan.max_unavailable {
+            ("the bundle".to_owned(), self.targets(|_| true), self.plan.max_unavailable)
+        } else {
+            (title(partition), partition.members.clone(), partition.max_unavailable)
+        };
+        let culprits: Vec<u32> = all.iter().copied().filter(|target| is_culprit(self.flags(*target))).collect();
+        let waiting = self.clusters(&waiting);
+        let explanation = if limit == 0 && culprits.is_empty() {
+            format!("maxUnavailable is 0 in {scope}, so no available cluster is ever updated; {waiting} wait")
+        } else {
+            let adjective = if is_shipped { "unavailable" } else { "NotReady" };
+            format!(
+                "in {scope}, {} of {} {} {adjective}, and maxUnavailable allows {limit}; {waiting} wait",
+                self.clusters(&culprits),
+                all.len(),
+                text::are(culprits.len())
+            )
+        };
+        Some(Hold::new("maxUnavailable", explanation))
     }
 
     /// Shipped only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
         let is_without = |flags: u8| flags & flag::EXISTS == 0;
-        let waiting = match self.scheduler.rules {
-            RuleSet::Shipped => self.reached().iter().flat_map(|of| self.members(of, is_without)).collect::<Vec<u32>>(),
-            RuleSet::Documented => return None,
-        };
-        if waiting.is_empty() {
+        let waiting: Vec<u32> = self.reached().iter().flat_map(|of| self.members(of, is_without)).collect();
+        if waiting.is_empty() || self.scheduler.rules == RuleSet::Documented {
             return None;
         }
         let max_new = self.scheduler.strategy.max_new.unwrap_or(pass::MAX_NEW);
@@ -126,13 +118,10 @@ impl StalledBundle<'_> {
     }
 
     fn gate(&self) -> Option<Hold> {
-        let reached = self.reached();
+        let (reached, later) = self.plan.partitions.split_at(self.pass.reached);
         let is_reached = |target: &u32| reached.iter().any(|partition| partition.members.contains(target));
-        let later = &self.plan.partitions[reached.len()..];
-        let mut waiting: Vec<u32> = later.iter().flat_map(|partition| self.members(partition, is_not_done)).collect();
-        waiting.sort_unstable();
-        waiting.dedup();
-        waiting.retain(|target| !is_reached(target));
+        let later = later.iter().flat_map(|partition| self.members(partition, is_not_done));
+        let waiting: Vec<u32> = later.filter(|target| !is_reached(target)).sorted_unstable().dedup().collect();
         let last = reached.last().filter(|_| !waiting.is_empty())?;
         let (limit, behind, condition) = match self.scheduler.rules {
             RuleSet::Shipped => {
@@ -191,10 +180,6 @@ impl StalledBundle<'_> {
         &self.plan.partitions[..self.pass.reached]
     }
 
-    fn total(&self) -> usize {
-        self.view.clusters.iter().filter(|cluster| cluster.targeted).count()
-    }
-
     fn flags(&self, target: u32) -> u8 {
         self.pass.members.flags(target)
     }
@@ -234,7 +219,7 @@ impl StalledBundle<'_> {
     }
 
     fn name(&self, index: u32) -> &str {
-        &self.scheduler.clusters[TargetId(index).index()].name
+        &self.scheduler.clusters[index as usize].name
     }
 }
 

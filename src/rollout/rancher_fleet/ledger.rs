@@ -30,6 +30,8 @@ pub(super) mod flag {
     pub(crate) const REGISTERED: u8 = 1 << 6;
     /// The wanted id is deployed, applied and ready: up to date and available.
     pub(crate) const DONE: u8 = PROMOTED | APPLIED_READY;
+    /// These decide whether a cluster may be promoted, and within which limit.
+    pub(crate) const OUTDATED: u8 = EXISTS | PROMOTED | PAUSED | UNAVAILABLE;
 }
 
 /// A group of members of a partition that a rule counts; rules pick from the first five.
@@ -54,31 +56,22 @@ pub(super) enum MemberGroup {
 }
 
 impl MemberGroup {
-    const ALL: [Self; 8] = [
-        Self::Absent,
-        Self::Unstaged,
-        Self::AvailableOutdated,
-        Self::UnavailableOutdated,
-        Self::Startable,
-        Self::Unavailable,
-        Self::Promoted,
-        Self::Done,
+    /// Each group, with the flags that decide whether a cluster is in it, and their values for its members.
+    const ALL: [(Self, u8, u8); 8] = [
+        (Self::Absent, flag::EXISTS, 0),
+        (Self::Unstaged, flag::EXISTS | flag::STAGED, flag::EXISTS),
+        (Self::AvailableOutdated, flag::OUTDATED, flag::EXISTS),
+        (Self::UnavailableOutdated, flag::OUTDATED, flag::EXISTS | flag::UNAVAILABLE),
+        (Self::Startable, flag::PROMOTED | flag::PAUSED | flag::REGISTERED, flag::REGISTERED),
+        (Self::Unavailable, flag::UNAVAILABLE, flag::UNAVAILABLE),
+        (Self::Promoted, flag::PROMOTED, flag::PROMOTED),
+        (Self::Done, flag::DONE, flag::DONE),
     ];
 
-    /// Whether a cluster with these flags is in it.
+    /// Returns true if a cluster with these flags is in it.
     #[inline]
     pub(super) const fn has(self, flags: u8) -> bool {
-        const OUTDATED: u8 = flag::EXISTS | flag::PROMOTED | flag::PAUSED | flag::UNAVAILABLE;
-        let (asked, expected) = match self {
-            Self::Absent => (flag::EXISTS, 0),
-            Self::Unstaged => (flag::EXISTS | flag::STAGED, flag::EXISTS),
-            Self::AvailableOutdated => (OUTDATED, flag::EXISTS),
-            Self::UnavailableOutdated => (OUTDATED, flag::EXISTS | flag::UNAVAILABLE),
-            Self::Startable => (flag::PROMOTED | flag::PAUSED | flag::REGISTERED, flag::REGISTERED),
-            Self::Unavailable => (flag::UNAVAILABLE, flag::UNAVAILABLE),
-            Self::Promoted => (flag::PROMOTED, flag::PROMOTED),
-            Self::Done => (flag::DONE, flag::DONE),
-        };
+        let (_, asked, expected) = Self::ALL[self as usize];
         flags & asked == expected
     }
 }
@@ -110,7 +103,8 @@ pub(super) struct BundleLedger {
     /// The clusters in the order of their names, and the place of each cluster there.
     by_name: Vec<u32>,
     ranks: Vec<u32>,
-    places: Places,
+    /// Of each cluster, the partitions that it is in, with its place there.
+    places: Vec<Vec<(u32, u32)>>,
     partitions: Vec<PartitionLedger>,
     /// Unavailable deployments over all targets.
     pub(super) unavailable: i64,
@@ -120,37 +114,6 @@ pub(super) struct BundleLedger {
     orphans: TargetSet,
     /// Clusters whose stored `paused` or `offSchedule` is out of date.
     pub(super) stale: TargetSet,
-}
-
-/// Of each cluster, the partitions that it is in, with its place there.
-#[derive(Clone, Debug)]
-struct Places {
-    /// Where the entries of each cluster begin, and where those of the last one end.
-    begins: Vec<u32>,
-    entries: Vec<(u32, u32)>,
-}
-
-impl Places {
-    fn of(plan: &Partitioning, clusters: usize) -> Self {
-        let members =
-            || (0..).zip(&plan.partitions).flat_map(|(number, it)| (0..).zip(&it.members).map(move |m| (number, m)));
-        let mut begins = vec![0; clusters + 1];
-        members().for_each(|(_, (_, &member))| begins[member as usize + 1] += 1);
-        for at in 0..clusters {
-            begins[at + 1] += begins[at];
-        }
-        let (mut next, mut entries) = (begins.clone(), vec![(0, 0); begins[clusters] as usize]);
-        for (number, (place, &member)) in members() {
-            entries[next[member as usize] as usize] = (number, place);
-            next[member as usize] += 1;
-        }
-        Self { begins, entries }
-    }
-
-    fn of_cluster(&self, index: u32) -> &[(u32, u32)] {
-        let index = index as usize;
-        &self.entries[self.begins[index] as usize..self.begins[index + 1] as usize]
-    }
 }
 
 /// The members of a partition by group: places of those that rules pick from, and numbers of all.
@@ -171,7 +134,7 @@ impl PartitionLedger {
     }
 
     fn change(&mut self, place: u32, old: u8, new: u8) {
-        for group in MemberGroup::ALL {
+        for (group, ..) in MemberGroup::ALL {
             let is_member = group.has(new);
             if is_member != group.has(old) {
                 self.counts[group as usize] += if is_member { 1 } else { -1 };
@@ -196,7 +159,7 @@ impl BundleLedger {
             touched: Vec::new(),
             by_name: by_name.to_vec(),
             ranks: places_in(by_name),
-            places: Places::of(plan, clusters),
+            places: vec![Vec::new(); clusters],
             partitions: partitions.collect(),
             unavailable: 0,
             summary: BundleSummary::default(),
@@ -204,6 +167,11 @@ impl BundleLedger {
             orphans: TargetSet::new(clusters),
             stale: TargetSet::new(clusters),
         };
+        for (number, partition) in (0..).zip(&plan.partitions) {
+            for (place, member) in (0..).zip(&partition.members) {
+                ledger.places[*member as usize].push((number, place));
+            }
+        }
         (0..clusters as u32).for_each(|index| ledger.observe(index, view));
         ledger
     }
@@ -226,6 +194,7 @@ impl BundleLedger {
         let is_paused = cluster.paused || view.paused;
         // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no cluster.
         let deployment = cluster.deployment.filter(|_| cluster.targeted && cluster.registered);
+        let bit = |holds: bool, flag: u8| u8::from(holds) * flag;
         let (mut flags, mut state, mut is_stale) = (0, BundleState::Pending, false);
         if let Some(stored) = &deployment {
             let wanted = Some(cluster.wanted);
@@ -256,13 +225,13 @@ impl BundleLedger {
     fn set_flags(&mut self, index: u32, new: u8) {
         let old = std::mem::replace(&mut self.flags[index as usize], new);
         self.unavailable += i64::from(new & flag::UNAVAILABLE != 0) - i64::from(old & flag::UNAVAILABLE != 0);
-        for &(number, place) in self.places.of_cluster(index) {
+        for &(number, place) in &self.places[index as usize] {
             self.partitions[number as usize].change(place, old, new);
         }
     }
 
     pub(super) fn is_in_partition(&self, index: u32) -> bool {
-        !self.places.of_cluster(index).is_empty()
+        !self.places[index as usize].is_empty()
     }
 
     /// The first targets by name that are not Ready.
@@ -294,8 +263,4 @@ impl PartitionMembers for BundleLedger {
         self.touched.push(cluster);
         self.set_flags(cluster, self.flags[cluster as usize] | flags);
     }
-}
-
-const fn bit(holds: bool, flag: u8) -> u8 {
-    if holds { flag } else { 0 }
 }

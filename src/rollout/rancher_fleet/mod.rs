@@ -159,7 +159,7 @@ impl RancherFleet {
             return Pass { actions: Vec::new(), wake_at: None, status };
         };
         let (summary, not_ready, unavailable) = (ledger.summary, ledger.first_not_ready(), ledger.unavailable);
-        let mut pass = BundlePass::new(plan, view, &mut ledger, unavailable);
+        let mut pass = BundlePass::new(plan, &mut ledger, unavailable);
         self.decide(&mut pass);
         let BundlePass { mut actions, status, .. } = pass;
         actions.extend(ledger.orphans().map(BundleAction::Delete));

@@ -11,7 +11,7 @@ use super::super::TargetId;
 use super::ledger::{MemberGroup, PartitionMembers, flag};
 use super::partition::Partitioning;
 use super::status::BundleStatus;
-use super::view::{BundleAction, BundleView};
+use super::view::BundleAction;
 
 /// New deployments per pass where `maxNew` is absent.
 pub(super) const MAX_NEW: i64 = 50;
@@ -19,7 +19,6 @@ pub(super) const MAX_NEW: i64 = 50;
 /// A pass over the members of a bundle's partitions.
 pub(super) struct BundlePass<'a, M> {
     pub(super) plan: &'a Partitioning,
-    pub(super) view: &'a BundleView,
     pub(super) members: &'a mut M,
     pub(super) actions: Vec<BundleAction>,
     pub(super) status: BundleStatus,
@@ -29,14 +28,9 @@ pub(super) struct BundlePass<'a, M> {
 
 impl<'a, M: PartitionMembers> BundlePass<'a, M> {
     /// A pass that has done nothing yet. `unavailable`: deployments over all targets.
-    pub(super) fn new(plan: &'a Partitioning, view: &'a BundleView, members: &'a mut M, unavailable: i64) -> Self {
-        let status = BundleStatus {
-            unavailable,
-            max_unavailable: plan.max_unavailable,
-            max_unavailable_partitions: plan.max_unavailable_partitions,
-            ..BundleStatus::default()
-        };
-        Self { plan, view, members, actions: Vec::new(), status, reached: 0 }
+    pub(super) fn new(plan: &'a Partitioning, members: &'a mut M, unavailable: i64) -> Self {
+        let status = BundleStatus { unavailable, ..BundleStatus::default() };
+        Self { plan, members, actions: Vec::new(), status, reached: 0 }
     }
 
     /// Processes the partitions until too many of them are unavailable.
@@ -76,7 +70,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
                 self.act(target, BundleAction::Create(target));
             }
             self.members.add_flags(target.0, flag::STAGED);
-            self.act(target, BundleAction::Stage(target, self.view.clusters[target.index()].wanted));
+            self.act(target, BundleAction::Stage(target));
         }
     }
 
@@ -97,7 +91,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
             from = place + 1;
             let target = self.target(number, place);
             self.members.add_flags(target.0, flag::PROMOTED);
-            self.act(target, BundleAction::Deploy(target, self.view.clusters[target.index()].wanted));
+            self.act(target, BundleAction::Deploy(target));
         }
     }
 

@@ -8,7 +8,7 @@
 
 use super::super::{Pass, Revision, TargetId};
 use super::partition::StrategyError;
-use super::view::{BundleAction, BundleDeployment, BundleView};
+use super::view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
 /// The state of one deployment, from best to worst as Fleet ranks them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -40,12 +40,8 @@ pub struct BundleStatus {
     pub error: Option<StrategyError>,
     /// Unavailable deployments over all targets, those updated in this pass included.
     pub unavailable: i64,
-    /// The bundle's limit on them (documented rules: of no effect).
-    pub max_unavailable: i64,
     /// Partitions above their limit, of those that this pass processed.
     pub unavailable_partitions: i64,
-    /// The pass stops when more partitions than this are unavailable.
-    pub max_unavailable_partitions: i64,
     /// Deployments created in this pass, including those of unregistered clusters, which are discarded.
     pub newly_created: i64,
     /// States of all targets before the pass changed anything.
@@ -147,13 +143,13 @@ impl BundleView {
     /// If an action names a cluster that is not in the view or a deployment that does not exist.
     pub fn store(&mut self, pass: &BundleDecision) {
         for action in &pass.actions {
-            let deployment = &mut self.clusters[action.target().index()].deployment;
+            let ClusterView { wanted, deployment, .. } = &mut self.clusters[action.target().index()];
             const EXISTS: &str = "a deployment is created before it is changed";
             match *action {
                 BundleAction::Create(_) => *deployment = Some(BundleDeployment::default()),
                 BundleAction::Delete(_) => *deployment = None,
-                BundleAction::Stage(_, id) => deployment.as_mut().expect(EXISTS).staged = Some(id),
-                BundleAction::Deploy(_, id) => deployment.as_mut().expect(EXISTS).deployed = Some(id),
+                BundleAction::Stage(_) => deployment.as_mut().expect(EXISTS).staged = Some(*wanted),
+                BundleAction::Deploy(_) => deployment.as_mut().expect(EXISTS).deployed = Some(*wanted),
             }
         }
         for &index in &pass.status.stored {

@@ -58,10 +58,10 @@ pub struct BundleDeployment {
 pub enum BundleAction {
     /// Create the product's own object for this target. The cluster does not see it.
     Create(TargetId),
-    /// Record the revision as the next one of the target. The cluster does not see it.
-    Stage(TargetId, Revision),
-    /// Instruct the target to run the revision now.
-    Deploy(TargetId, Revision),
+    /// Record the wanted revision as the next one of the target. The cluster does not see it.
+    Stage(TargetId),
+    /// Instruct the target to run the wanted revision now.
+    Deploy(TargetId),
     /// Remove the application from the target.
     Delete(TargetId),
 }
@@ -70,7 +70,7 @@ impl BundleAction {
     /// The cluster that it is about.
     pub const fn target(&self) -> TargetId {
         match self {
-            Self::Create(target) | Self::Stage(target, _) | Self::Deploy(target, _) | Self::Delete(target) => *target,
+            Self::Create(target) | Self::Stage(target) | Self::Deploy(target) | Self::Delete(target) => *target,
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use fleetsim::rollout::argo_cd::{
-    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationStatus,
-    ApplicationView, ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health, OperationPhase, OperationState,
-    Retry, RolloutStatus, Spec, SyncPolicy, SyncStatus, queues_pass,
+    Application, ApplicationAction, ApplicationSetSpec, ApplicationSetStatus, ApplicationStatus, ApplicationView,
+    ArgoCd, AutoSync, Automated, ControllerOptions, Generated, Health, OperationPhase, OperationState, Retry,
+    RolloutStatus, Spec, SyncPolicy, SyncStatus, queues_pass,
 };
 use fleetsim::rollout::{Pass, Revision, TargetId, TargetSet};
 use serde_json::{Map, Value, json};
@@ -26,9 +26,9 @@ pub struct Replay {
     set: ArgoCd,
     /// The same controller, which looks only at what changed.
     quick: ArgoCd,
-    view: ApplicationSetView,
+    view: Vec<ApplicationView>,
     /// The view of the last pass.
-    known: ApplicationSetView,
+    known: Vec<ApplicationView>,
     /// What was last reported of the conditions and the health.
     shown: Map<String, Value>,
     /// The last pass queued another one.
@@ -62,8 +62,8 @@ impl Replay {
             template: trace.tmpl,
             parameter: trace.p.clone(),
             generated: trace.gen_.clone().unwrap_or_default(),
-            view: ApplicationSetView { deleted: false, applications: vec![ApplicationView::default(); count] },
-            known: ApplicationSetView::default(),
+            view: vec![ApplicationView::default(); count],
+            known: Vec::new(),
             shown: Map::new(),
             is_queued: false,
             first_operation: Value::Null,
@@ -72,7 +72,7 @@ impl Replay {
         for (change, names) in &trace.live {
             for name in names {
                 let index = replay.index(name);
-                let generated = replay.view.applications[index].generated.clone();
+                let generated = replay.view[index].generated.clone();
                 let spec = Spec {
                     parameters: match &generated {
                         Some(generated) => generated.parameters,
@@ -81,7 +81,7 @@ impl Replay {
                     auto_sync: if trace.tmpl.auto > 0 { AutoSync::Disabled } else { AutoSync::Absent },
                 };
                 let labels = generated.map(|generated| generated.labels).unwrap_or_default();
-                replay.view.applications[index].live = Some(Application::new(labels, spec));
+                replay.view[index].live = Some(Application::new(labels, spec));
                 replay.change(index, change);
             }
         }
@@ -127,7 +127,7 @@ impl Replay {
     }
 
     fn generate(&mut self) {
-        self.view.applications.iter_mut().for_each(|application| application.generated = None);
+        self.view.iter_mut().for_each(|application| application.generated = None);
         for app in self.generated.clone() {
             let index = self.index(&app.n);
             let mut parameters = app.p.unwrap_or_else(|| self.parameter.clone());
@@ -137,17 +137,17 @@ impl Replay {
             }
             let parameters = self.word(&parameters);
             let generated = Generated::new(Arc::new(app.l), parameters, Revision(0));
-            self.view.applications[index].generated = Some(Generated { valid: app.bad == 0, ..generated });
+            self.view[index].generated = Some(Generated { valid: app.bad == 0, ..generated });
         }
     }
 
     fn change(&mut self, index: usize, change: &Change) {
         let revisions = change.v.as_ref().map(|texts| self.revisions(texts));
         if change.x == 1 {
-            self.view.applications[index].live = None;
+            self.view[index].live = None;
             return;
         }
-        let live = self.view.applications[index].live.as_mut().expect("only what exists is changed");
+        let live = self.view[index].live.as_mut().expect("only what exists is changed");
         if let Some(sync) = &change.y {
             live.sync = match sync.as_str() {
                 "S" => SyncStatus::Synced,
@@ -198,7 +198,7 @@ impl Replay {
 
     /// Applies a step's inputs. True: one of them queues a pass.
     pub fn apply(&mut self, step: &TraceStep) -> bool {
-        let mut wakes = step.p.is_some() || step.gen_.is_some() || step.delset == 1;
+        let mut wakes = step.p.is_some() || step.gen_.is_some();
         if let Some(strategy) = &step.strategy {
             let spec = ApplicationSetSpec { strategy: parse(strategy), ..self.set.spec().clone() };
             wakes |= spec != *self.set.spec();
@@ -212,14 +212,13 @@ impl Replay {
             self.generated.clone_from(generated);
         }
         self.generate();
-        self.view.deleted |= step.delset == 1;
-        let before: Vec<Option<Application>> = self.view.applications.iter().map(|a| a.live.clone()).collect();
+        let before: Vec<Option<Application>> = self.view.iter().map(|a| a.live.clone()).collect();
         for (change, names) in &step.set {
             for name in names {
                 self.change(self.index(name), change);
             }
         }
-        let pairs = before.iter().zip(&self.view.applications);
+        let pairs = before.iter().zip(&self.view);
         wakes | pairs.into_iter().any(|(old, new)| queues_pass(old.as_ref(), new.live.as_ref()))
     }
 
@@ -229,10 +228,10 @@ impl Replay {
         let pass = self.set.reconcile(time(at), &self.view);
         self.pass_over_changes(at, &pass);
         let mut starts = self.targets(&pass, |action| match action {
-            ApplicationAction::Deploy(target, _) => Some(*target),
+            ApplicationAction::Deploy(target) => Some(*target),
             _ => None,
         });
-        self.set.store(time(at), &pass, &mut self.view);
+        self.set.store(&pass, &mut self.view);
         if !starts.is_empty() && self.first_operation.is_null() {
             self.first_operation = self.operation();
         }
@@ -247,7 +246,7 @@ impl Replay {
             .collect();
         let gone = changes.filter(|((old, new), _)| old.is_some() && new.is_none());
         let gone: Vec<String> = gone.map(|(_, name)| name.clone()).collect();
-        let is_rolling = !self.view.deleted && self.set.is_rolling() == Ok(true);
+        let is_rolling = self.set.is_rolling() == Ok(true);
         let mut got = Map::from_iter([
             ("st".to_owned(), Value::Object(st)),
             ("gone".to_owned(), json!(gone)),
@@ -264,7 +263,7 @@ impl Replay {
             (
                 "upd".to_owned(),
                 json!(self.targets(&pass, |action| match action {
-                    ApplicationAction::Stage(target, _) => Some(*target),
+                    ApplicationAction::Stage(target) => Some(*target),
                     _ => None,
                 })),
             ),
@@ -285,8 +284,6 @@ impl Replay {
                     (false, false) => "",
                 }),
             ),
-            ("released".to_owned(), if status.released { json!(1) } else { Value::Null }),
-            ("fail".to_owned(), if status.deletion_failed { json!(1) } else { Value::Null }),
         ]);
         got.retain(|_, value| !is_empty(value));
         self.is_queued = pass.wake_at == Some(time(at));
@@ -302,7 +299,7 @@ impl Replay {
     /// The pass over what changed decides as the recorded one.
     fn pass_over_changes(&mut self, at: i64, pass: &Pass<ApplicationAction, ApplicationSetStatus>) {
         let mut changed = TargetSet::new(self.names.len());
-        let pairs = (0..).zip(self.known.applications.iter().zip(&self.view.applications));
+        let pairs = (0..).zip(self.known.iter().zip(&self.view));
         for (index, _) in pairs.filter(|(_, (old, new))| old != new) {
             changed.insert(index);
         }
@@ -360,7 +357,7 @@ impl Replay {
     }
 
     fn operation(&self) -> Value {
-        let first = self.view.applications.iter().filter_map(|a| a.live.as_ref()).find_map(|a| a.operation);
+        let first = self.view.iter().filter_map(|a| a.live.as_ref()).find_map(|a| a.operation);
         let operation = first.expect("one was requested");
         let mut value = json!({ "automated": true, "prune": operation.prune, "retry": operation.retry_limit });
         if self.template.auto > 0 {

@@ -34,8 +34,8 @@ pub fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
     let health = match (conditions.error, conditions.rollout) {
         (Some(ErrorOccurred::Validation { .. } | ErrorOccurred::NoSteps), _) => "Degraded",
         (_, Some(Rollout::Progressing(_))) => "Progressing",
-        _ if conditions.up_to_date => "Healthy",
-        _ => "Unknown",
+        (Some(ErrorOccurred::No), _) => "Healthy",
+        (None, _) => "Unknown",
     };
     [("prog", json!(progress)), ("bad", json!(config(conditions.config))), ("err", json!(error)), ("hl", json!(health))]
 }

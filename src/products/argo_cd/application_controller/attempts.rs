@@ -55,7 +55,7 @@ impl ApplicationController {
     }
 
     pub(super) fn attempt_ends(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        self.shard(application).attempts -= 1;
+        self.shard(application).operations.taken -= 1;
         let tracked = &mut self.applications[application];
         let operation = tracked.operation.expect("an attempt has an operation");
         let attempt = tracked.attempt.take().expect("an attempt ends that ran");

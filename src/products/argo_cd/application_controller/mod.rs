@@ -46,15 +46,11 @@ use super::shard::Shard;
 use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus,
-    queues_pass,
+    Application, ApplicationView, AutoSync, Health, Operation, OperationPhase, OperationState, SyncStatus, queues_pass,
 };
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, Report};
-
-/// The queue of the ApplicationSet controller.
-pub(super) type SetQueue = Runtime<(), SetStep>;
 
 /// A step of the ApplicationSet controller beside its passes.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +63,10 @@ pub(super) enum SetStep {
     Answered,
 }
 
-/// The ApplicationSet controller's view of the set.
+/// The ApplicationSet controller's queue, and its view of the set.
 pub(super) struct View {
-    pub(super) set: ApplicationSetView,
+    pub(super) queue: Runtime<(), SetStep>,
+    pub(super) set: Vec<ApplicationView>,
     /// Applications that changed since its last pass.
     pub(super) changed: TargetSet,
 }
@@ -168,6 +165,8 @@ enum ApplicationStep {
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
+    /// The operation that an application requests which syncs by itself.
+    automatic: Operation,
     applications: Vec<TrackedApplication>,
     shards: Vec<Shard>,
     agenda: Agenda<(usize, ApplicationStep)>,
@@ -184,6 +183,7 @@ impl ApplicationController {
     pub(super) fn new(
         release: ArgoCdRelease,
         settings: ApplicationControllerSettings,
+        automatic: Operation,
         run: &Run<'_>,
         clusters: impl IntoIterator<Item = (usize, Option<Revision>)>,
     ) -> Self {
@@ -199,6 +199,7 @@ impl ApplicationController {
         Self {
             release,
             settings,
+            automatic,
             applications: clusters.into_iter().map(tracked).collect(),
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
@@ -223,11 +224,9 @@ impl ApplicationController {
         tracked.comparison_due = false;
         let attempt = tracked.attempt.take();
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
-        let shard = self.shard(application);
-        shard.waiting.retain(|waiting| *waiting != application);
-        if attempt.is_some() {
-            shard.attempts -= 1;
-        }
+        let operations = &mut self.shard(application).operations;
+        operations.waiting.retain(|waiting| *waiting != application);
+        operations.taken -= u32::from(attempt.is_some());
     }
 
     /// The revision that a cluster has applied, as far as the ApplicationSet controller has seen.
@@ -235,13 +234,13 @@ impl ApplicationController {
         self.applications[application].shown
     }
 
-    /// The ApplicationSet controller writes an application, answered at `at`: its spec names `spec` from then on, an
-    /// operation is requested, or a comparison is asked for.
+    /// The ApplicationSet controller writes an application, answered at `at`: its spec names `spec` from then on, or a
+    /// comparison is asked for (both are a change), and an operation may be requested.
     pub(super) fn written(
         &mut self,
         application: usize,
         at: SimTime,
-        (spec, is_request, is_refresh): (Option<Revision>, bool, bool),
+        (spec, is_change, is_request): (Option<Revision>, bool, bool),
         plane: &mut Plane<'_>,
     ) {
         let seen = at + self.watch_delay;
@@ -251,7 +250,7 @@ impl ApplicationController {
             let before = tracked.rewritten.replace((at, revision));
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
         }
-        if spec.is_some() || is_refresh {
+        if is_change {
             self.agenda.add(seen, (application, ApplicationStep::Written), plane);
         }
         if is_request {
@@ -274,7 +273,11 @@ impl ApplicationController {
             _ => false,
         };
         self.agenda.iter().all(is_hopeless)
-            && self.shards.iter().flat_map(|shard| &shard.waiting).all(|&application| is_endless(application))
+            && self
+                .shards
+                .iter()
+                .flat_map(|shard| &shard.operations.waiting)
+                .all(|&application| is_endless(application))
     }
 
     /// Has an application compared as soon as a worker is free; requests before that are one.
@@ -289,18 +292,13 @@ impl ApplicationController {
         &mut self.shards[self.applications[application].shard]
     }
 
-    /// An operation waits for a processor.
-    fn enqueue(&mut self, application: usize) {
-        self.shard(application).waiting.push_back(application);
-    }
-
     /// A cluster reports something new.
     pub(super) fn report(&mut self, report: Report, now: SimTime, view: &mut View, plane: &mut Plane<'_>) {
         let application = report.cluster.index();
         let tracked = &mut self.applications[application];
         (tracked.applied, tracked.ready, tracked.degraded) = (Some(report.applied), report.ready, report.degraded);
         let ends = tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
-        if view.set.applications[application].live.is_none() {
+        if view.set[application].live.is_none() {
             return;
         }
         self.compare(application, now, plane);
@@ -312,7 +310,7 @@ impl ApplicationController {
     /// Free processors take the operations that wait.
     pub(super) fn begin_attempts(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         for shard in 0..self.shards.len() {
-            while let Some(application) = self.shards[shard].next_attempt() {
+            while let Some(application) = self.shards[shard].operations.next() {
                 if self.applications[application].failed > 0 {
                     self.attempt(application, now, plane);
                 } else {
@@ -323,16 +321,8 @@ impl ApplicationController {
         }
     }
 
-    /// A timer goes off, if it is one of this controller. `automatic`: the operation that an application requests which
-    /// syncs by itself.
-    pub(super) fn due(
-        &mut self,
-        number: u32,
-        now: SimTime,
-        (view, queue): (&mut View, &mut SetQueue),
-        automatic: Operation,
-        plane: &mut Plane<'_>,
-    ) {
+    /// A timer goes off, if it is one of this controller.
+    pub(super) fn due(&mut self, number: u32, now: SimTime, view: &mut View, plane: &mut Plane<'_>) {
         let Some((application, step)) = self.agenda.take(number) else { return };
         match step {
             // Manifests of another revision are asked for first.
@@ -341,28 +331,29 @@ impl ApplicationController {
                 self.agenda.add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
-            ApplicationStep::Requested => self.requested(application, live(view, application).operation),
+            // Sees a request for an operation, unless one runs.
+            ApplicationStep::Requested if self.applications[application].operation.is_none() => {
+                self.wait(application, live(view, application).operation);
+            }
+            ApplicationStep::Requested => {}
             ApplicationStep::Begins => self.begins(application, now, plane),
-            ApplicationStep::Seen(patch) => self.seen(application, patch, (view, queue), plane),
+            ApplicationStep::Seen(patch) => self.seen(application, patch, view, plane),
             ApplicationStep::RequestsMade => self.requests_made(application, now, plane),
             ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
             ApplicationStep::Again => {
                 self.compare(application, now, plane);
-                self.enqueue(application);
+                self.shard(application).operations.waiting.push_back(application);
             }
             ApplicationStep::Compared => {
-                let automatic = Some(automatic).filter(|_| live(view, application).spec.auto_sync == AutoSync::Enabled);
-                self.compared(application, now, automatic, plane);
+                let is_automatic = live(view, application).spec.auto_sync == AutoSync::Enabled;
+                self.compared(application, now, is_automatic, plane);
             }
         }
     }
 
     /// The revision that the source of an application resolves to now.
     fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
-        match self.release {
-            ArgoCdRelease::Commit => NEW,
-            ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => self.applications[application].spec(now),
-        }
+        if self.release == ArgoCdRelease::Commit { NEW } else { self.applications[application].spec(now) }
     }
 
     /// The revision that the running operation of an application applies.
@@ -370,12 +361,11 @@ impl ApplicationController {
         self.applications[application].applies.expect("an operation that runs has begun")
     }
 
-    /// Sees a request for an operation, unless one runs.
-    fn requested(&mut self, application: usize, operation: Option<Operation>) {
-        let tracked = &mut self.applications[application];
-        if tracked.operation.is_none() && operation.is_some() {
-            tracked.operation = operation;
-            self.enqueue(application);
+    /// An operation, if there is one, waits for a processor.
+    fn wait(&mut self, application: usize, operation: Option<Operation>) {
+        if operation.is_some() {
+            self.applications[application].operation = operation;
+            self.shard(application).operations.waiting.push_back(application);
         }
     }
 
@@ -394,13 +384,7 @@ impl ApplicationController {
     }
 
     /// The ApplicationSet controller sees a write into an Application, which may queue a pass.
-    fn seen(
-        &mut self,
-        application: usize,
-        patch: StatusPatch,
-        (view, queue): (&mut View, &mut SetQueue),
-        plane: &mut Plane<'_>,
-    ) {
+    fn seen(&mut self, application: usize, patch: StatusPatch, view: &mut View, plane: &mut Plane<'_>) {
         let parameters_only = self.release == ArgoCdRelease::Parameters;
         let live = live(view, application);
         let before = live.clone();
@@ -421,14 +405,14 @@ impl ApplicationController {
             self.shown_at = Some(plane.now());
         }
         if queues_pass(Some(&before), Some(live)) {
-            queue.add(());
+            view.queue.add(());
         }
         view.changed.insert(application as u32);
         plane.changed(ClusterId(application as u32));
     }
 
-    /// A comparison ends. `automatic`: the operation of an application that may sync by itself.
-    fn compared(&mut self, application: usize, at: SimTime, automatic: Option<Operation>, plane: &mut Plane<'_>) {
+    /// A comparison ends. `is_automatic`: the application may sync by itself.
+    fn compared(&mut self, application: usize, at: SimTime, is_automatic: bool, plane: &mut Plane<'_>) {
         let revision = self.resolved(application, at);
         let tracked = &mut self.applications[application];
         tracked.comparison_due = false;
@@ -441,15 +425,12 @@ impl ApplicationController {
         };
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
-        let begun = automatic.filter(|_| is_due && tracked.operation.is_none());
-        if begun.is_some() {
-            tracked.operation = begun;
-            self.enqueue(application);
-        }
+        let begun = (is_automatic && is_due && tracked.operation.is_none()).then_some(self.automatic);
+        self.wait(application, begun);
         self.patch(application, StatusPatch::Comparison { at, sync, health, revision, applied, begun }, at, plane);
     }
 }
 
 fn live(view: &mut View, application: usize) -> &mut Application {
-    view.set.applications[application].live.as_mut().expect("what the application controller sees exists")
+    view.set[application].live.as_mut().expect("what the application controller sees exists")
 }

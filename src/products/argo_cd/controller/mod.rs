@@ -34,7 +34,7 @@ mod pass;
 
 use std::sync::Arc;
 
-use super::application_controller::{ApplicationController, SetQueue, SetStep, View};
+use super::application_controller::{ApplicationController, SetStep, View};
 use super::refresh;
 use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy};
@@ -44,8 +44,8 @@ use crate::control_plane::{
 use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
-    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationSetView, ApplicationView, ArgoCd, Generated,
-    REFRESH_GRACE_PERIOD, Rollout, RowCounts,
+    Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationView, ArgoCd, Generated, REFRESH_GRACE_PERIOD,
+    Rollout, RolloutStatus, RowCounts,
 };
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
@@ -67,8 +67,7 @@ pub(super) struct ArgoCdController<'r> {
     labels: Vec<Arc<Labels>>,
     wanted: Revision,
     application_controller: ApplicationController,
-    /// The ApplicationSet controller's queue, client and back-off.
-    queue: SetQueue,
+    /// The ApplicationSet controller's client and back-off.
     client: SetClient,
     limiter: RateLimiter<()>,
     watch_delay: SimDuration,
@@ -128,36 +127,33 @@ impl<'r> ArgoCdController<'r> {
             let live = runs(index).map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
             ApplicationView { generated: Some(generated), live }
         };
-        let applications = applications.into_iter().enumerate().map(application).collect();
-        let mut view = ApplicationSetView { deleted: false, applications };
+        let mut view: Vec<ApplicationView> = applications.into_iter().enumerate().map(application).collect();
         if is_update {
             // The rows that the rollout before this one has left.
             scheduler.reconcile(SimTime::ZERO, &view);
         }
         let sharded = |index: usize| (shard_of(settings, &run.streams, index, &clusters[index].name), runs(index));
+        let sharded = (0..clusters.len()).map(sharded);
         let mut application_controller =
-            ApplicationController::new(*release, *settings, &run, (0..clusters.len()).map(sharded));
-        for (index, application) in view.applications.iter_mut().enumerate() {
+            ApplicationController::new(*release, *settings, scheduler.operation(), &run, sharded);
+        for (index, application) in view.iter_mut().enumerate() {
             let generated = application.generated.as_mut().expect("every cluster has a generated application");
             generated.wanted = NEW;
-            match release {
-                ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => generated.parameters = NEW.0,
-                ArgoCdRelease::Commit if application.live.is_some() => {
-                    let first = refresh::first_refresh(settings, &run.streams, &clusters[index].name);
-                    application_controller.refreshes.push((first, index));
-                }
-                ArgoCdRelease::Commit => {}
+            if *release != ArgoCdRelease::Commit {
+                generated.parameters = NEW.0;
+            } else if application.live.is_some() {
+                let first = refresh::first_refresh(settings, &run.streams, &clusters[index].name);
+                application_controller.refreshes.push((first, index));
             }
         }
         Self {
             scheduler,
             spec: spec.clone(),
-            view: View { set: view, changed: TargetSet::new(clusters.len()) },
+            view: View { queue: Runtime::new(1), set: view, changed: TargetSet::new(clusters.len()) },
             clusters,
             labels,
             wanted: NEW,
             application_controller,
-            queue: Runtime::new(1),
             client: SetClient { api: ApiClient::new(run.control_loop, &run.streams, "API requests"), written: None },
             limiter: RateLimiter::controller_default(),
             watch_delay: run.control_loop.watch_delay,
@@ -181,12 +177,10 @@ impl<'r> ArgoCdController<'r> {
     /// pass after its return does not know the destination yet.
     fn select(&mut self, cluster: ClusterId, is_selected: bool) {
         let index = cluster.index();
-        let parameters = match self.application_controller.release {
-            ArgoCdRelease::TargetRevision | ArgoCdRelease::Parameters => self.wanted.0,
-            ArgoCdRelease::Commit => OLD.0,
-        };
-        let generated = Generated::new(Arc::clone(&self.labels[index]), parameters, self.wanted);
-        self.view.set.applications[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
+        let is_commit = self.application_controller.release == ArgoCdRelease::Commit;
+        let parameters = if is_commit { OLD } else { self.wanted };
+        let generated = Generated::new(Arc::clone(&self.labels[index]), parameters.0, self.wanted);
+        self.view.set[index].generated = is_selected.then_some(Generated { valid: false, ..generated });
         if is_selected && self.clusters[index].registered {
             self.joining.push(index);
         }
@@ -196,18 +190,18 @@ impl<'r> ArgoCdController<'r> {
     /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision, and the
     /// condition says so. Without rows all applications are Synced and Healthy. `counts`: the rows by status.
     fn is_reported(&mut self, counts: RowCounts) -> bool {
-        let is_unfinished = counts.waiting + counts.pending + counts.progressing > 0;
-        if is_unfinished || matches!(self.scheduler.conditions().rollout, Some(Rollout::Progressing(_))) {
+        let unfinished: usize = counts[..RolloutStatus::Healthy as usize].iter().sum();
+        if unfinished > 0 || matches!(self.scheduler.conditions().rollout, Some(Rollout::Progressing(_))) {
             return false;
         }
         let is_complete = |index: usize| {
-            let application = &self.view.set.applications[index];
+            let application = &self.view.set[index];
             let is_settled = self.scheduler.rows()[index].is_some() || application.is_done();
             let is_gone = application.generated.is_none() && application.live.is_none();
             is_gone || is_settled && self.application_controller.shown(index) == Some(NEW)
         };
         // The one that was not complete before is asked first.
-        let count = self.view.set.applications.len();
+        let count = self.view.set.len();
         let found = (self.incomplete..count).chain(0..self.incomplete).find(|index| !is_complete(*index));
         self.incomplete = found.unwrap_or(0);
         found.is_none()
@@ -220,7 +214,7 @@ impl<'r> ArgoCdController<'r> {
         match change {
             Change::Release(revision) if self.application_controller.release == ArgoCdRelease::TargetRevision => {
                 self.wanted = *revision;
-                for generated in self.view.set.applications.iter_mut().flat_map(|view| &mut view.generated) {
+                for generated in self.view.set.iter_mut().flat_map(|view| &mut view.generated) {
                     (generated.wanted, generated.parameters) = (*revision, revision.0);
                 }
                 self.view.changed.insert_all();
@@ -230,14 +224,14 @@ impl<'r> ArgoCdController<'r> {
                 let (_, labels) =
                     self.spec.application(&self.clusters[cluster.index()].name, &Arc::new(labels.clone()));
                 self.labels[cluster.index()] = Arc::clone(&labels);
-                let generated = &mut self.view.set.applications[cluster.index()].generated;
+                let generated = &mut self.view.set[cluster.index()].generated;
                 generated.iter_mut().for_each(|generated| generated.labels = Arc::clone(&labels));
                 self.view.changed.insert(cluster.0);
             }
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
             Change::Release(_) | Change::Approve { .. } => return,
         }
-        self.queue.add(());
+        self.view.queue.add(());
     }
 }
 
@@ -254,17 +248,16 @@ impl Controller for ArgoCdController<'_> {
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
-        let automatic = self.scheduler.operation();
         match input {
             ControllerInput::Released => {
-                self.queue.release(());
+                self.view.queue.release(());
                 self.application_controller.start(plane);
             }
             ControllerInput::Report(report) => self.application_controller.report(report, now, &mut self.view, plane),
             ControllerInput::Person(change) => self.person(change),
             ControllerInput::Timer(number) => {
-                match self.queue.due(number, plane) {
-                    Some(SetStep::Seen) => self.queue.add(()),
+                match self.view.queue.due(number, plane) {
+                    Some(SetStep::Seen) => self.view.queue.add(()),
                     Some(SetStep::Writes) => self.write_applications(now, plane),
                     Some(SetStep::Answered) => {
                         self.writing.iter_mut().for_each(|pass| pass.in_flight -= 1);
@@ -272,13 +265,12 @@ impl Controller for ArgoCdController<'_> {
                     }
                     None => {}
                 }
-                let view = (&mut self.view, &mut self.queue);
-                self.application_controller.due(number, now, view, automatic, plane);
+                self.application_controller.due(number, now, &mut self.view, plane);
             }
             _ => {}
         }
         self.application_controller.begin_attempts(now, plane);
-        while self.queue.take(plane).is_some() {
+        while self.view.queue.take(plane).is_some() {
             self.reconcile(now, plane);
         }
     }
@@ -286,17 +278,18 @@ impl Controller for ArgoCdController<'_> {
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
         self.too_large.is_some()
             || !self.has_failed
-                && !self.queue.is_busy()
+                && !self.view.queue.is_busy()
                 && self
                     .application_controller
                     .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
-                && (self.view.set.is_done() || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
+                && (self.view.set.iter().all(ApplicationView::is_done)
+                    || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
         let index = cluster.index();
         // Between the write of a spec and the comparison an application still shows what it was.
-        let application = &self.view.set.applications[index];
+        let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
         is_gone || self.application_controller.shown(index) == Some(NEW) && application.is_done()
     }
@@ -311,12 +304,8 @@ impl Controller for ArgoCdController<'_> {
         scheduler.sees_until(SimTime::MAX);
         let mut hold = scheduler.hold(&self.view.set);
         for nth in 1..=ROW_MOVES {
-            if hold.is_some()
-                || !scheduler
-                    .reconcile(self.passed + SimDuration::from_secs(nth.into()), &self.view.set)
-                    .actions
-                    .is_empty()
-            {
+            let at = self.passed + SimDuration::from_secs(nth.into());
+            if hold.is_some() || !scheduler.reconcile(at, &self.view.set).actions.is_empty() {
                 break;
             }
             hold = scheduler.hold(&self.view.set);
@@ -326,7 +315,7 @@ impl Controller for ArgoCdController<'_> {
 
     fn stages(&self) -> Vec<String> {
         let lists = &self.scheduler.steps().lists;
-        let mut stages = vec![String::new(); self.view.set.applications.len()];
+        let mut stages = vec![String::new(); self.view.set.len()];
         for (number, list) in (1..).zip(lists) {
             for &application in list {
                 add_stage(&mut stages[application as usize], &format!("step {number}"));

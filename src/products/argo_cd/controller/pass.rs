@@ -28,13 +28,9 @@ impl SetClient {
     /// Updates the set's status at `begin`. `changes`: its content is another one. Returns whether it is written, and
     /// when the last try is answered.
     fn update(&mut self, begin: SimTime, changes: bool) -> (bool, SimTime) {
-        match self.api.update(SET, begin, self.written, RetryPolicy::DEFAULT) {
-            Ok(at) => {
-                self.written = if changes { Some(at) } else { self.written };
-                (true, at)
-            }
-            Err(at) => (false, at),
-        }
+        let answer = self.api.update(SET, begin, self.written, RetryPolicy::DEFAULT);
+        self.written = answer.ok().filter(|_| changes).or(self.written);
+        (answer.is_ok(), answer.unwrap_or_else(|at| at))
     }
 }
 
@@ -49,7 +45,6 @@ struct QueuedWrite {
 
 /// A pass that writes Applications.
 pub(super) struct WritingPass {
-    began: SimTime,
     decided: SetDecision,
     queued: VecDeque<QueuedWrite>,
     /// Requests that are not answered.
@@ -62,37 +57,34 @@ impl ArgoCdController<'_> {
         plane.begin_pass(self.scheduler.updating() as u64);
         self.passed = now;
         if self.too_large.is_some() {
-            self.queue.end_pass((), now, 0, false, plane);
+            self.view.queue.end_pass((), now, 0, false, plane);
             return;
         }
         self.rows_written.clear();
         self.condition_written = None;
         let mut at = now;
-        let watch_delay = self.watch_delay;
-        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + watch_delay));
-        let (client, rows_written, condition_written) =
-            (&mut self.client, &mut self.rows_written, &mut self.condition_written);
+        self.scheduler.sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + self.watch_delay));
         let pass = self.scheduler.reconcile_changed(now, &self.view.set, &self.view.changed, &mut |write, is_new| {
             let is_written;
-            (is_written, at) = client.update(at, is_new);
+            (is_written, at) = self.client.update(at, is_new);
             match write {
                 _ if !is_written || !is_new => {}
-                SetWrite::Rows => rows_written.push(at),
-                SetWrite::Conditions => *condition_written = Some(at),
+                SetWrite::Rows => self.rows_written.push(at),
+                SetWrite::Conditions => self.condition_written = Some(at),
             }
             is_written.then_some(at)
         });
         self.view.changed.clear();
         for written in &self.rows_written {
-            self.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
+            self.view.queue.step(*written + self.watch_delay, SetStep::Seen, plane);
         }
         let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
         let has_failed = pass.status.failed;
-        self.writing = Some(WritingPass { began: now, decided: pass, queued, in_flight: 0 });
+        self.writing = Some(WritingPass { decided: pass, queued, in_flight: 0 });
         if has_failed {
             self.end_pass(at, false, plane);
         } else {
-            self.queue.step(at, SetStep::Writes, plane);
+            self.view.queue.step(at, SetStep::Writes, plane);
         }
     }
 
@@ -100,27 +92,22 @@ impl ArgoCdController<'_> {
     /// others by name.
     fn queued_writes(&mut self, pass: &SetDecision) -> VecDeque<QueuedWrite> {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
-        let mut queued = VecDeque::new();
-        let mut by_rank: BTreeMap<u32, QueuedWrite> = BTreeMap::new();
+        let by_name = |target: TargetId| (1, self.scheduler.rank(target));
+        let mut queued: BTreeMap<(u8, u32), QueuedWrite> = BTreeMap::new();
         for action in &pass.actions {
-            match *action {
-                ApplicationAction::Refresh(target) => {
-                    queued.push_back(QueuedWrite { target, change: Some(*action), requested: None });
-                }
-                ApplicationAction::Create(target) | ApplicationAction::Stage(target, _) => {
-                    let write = QueuedWrite { target, change: Some(*action), requested: None };
-                    by_rank.insert(self.scheduler.rank(target), write);
-                }
-                ApplicationAction::Deploy(..) | ApplicationAction::Delete(_) => {}
-            }
+            let (target, place) = match *action {
+                ApplicationAction::Refresh(target) => (target, (0, target.0)),
+                ApplicationAction::Create(target) | ApplicationAction::Stage(target) => (target, by_name(target)),
+                ApplicationAction::Deploy(_) | ApplicationAction::Delete(_) => continue,
+            };
+            queued.insert(place, QueuedWrite { target, change: Some(*action), requested: None });
         }
         for &target in &pass.status.requested {
-            let write = by_rank.entry(self.scheduler.rank(target));
+            let write = queued.entry(by_name(target));
             let write = write.or_insert(QueuedWrite { target, change: None, requested: None });
-            write.requested = self.view.set.applications[target.index()].generated.as_ref().map(|of| of.wanted);
+            write.requested = self.view.set[target.index()].generated.as_ref().map(|of| of.wanted);
         }
-        queued.extend(by_rank.into_values());
-        queued
+        queued.into_values().collect()
     }
 
     /// Applications are written until as many requests are under way as may be, or nothing is left to write.
@@ -141,13 +128,11 @@ impl ArgoCdController<'_> {
     /// The turn of one Application. Spec and operation are one request; what is there already needs none.
     fn write_application(&mut self, pass: &mut WritingPass, write: &QueuedWrite, now: SimTime, plane: &mut Plane<'_>) {
         let target = write.target;
-        let is_free = |view: &View| {
-            view.set.applications[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none())
-        };
+        let is_free = |view: &View| view.set[target.index()].live.as_ref().is_none_or(|live| live.operation.is_none());
         let operation = write.requested.filter(|_| is_free(&self.view));
-        let deploy = operation.map(|revision| ApplicationAction::Deploy(target, revision));
+        let deploy = operation.map(|_| ApplicationAction::Deploy(target));
         for action in write.change.into_iter().chain(deploy) {
-            self.scheduler.carry_out(now, action, &mut self.view.set);
+            self.scheduler.carry_out(action, &mut self.view.set);
         }
         if write.change.is_none() && deploy.is_none() {
             return;
@@ -158,14 +143,14 @@ impl ArgoCdController<'_> {
         let answered = self.client.api.send(APPLICATIONS, now).answered;
         self.view.changed.insert(target.0);
         pass.in_flight += 1;
-        self.queue.step(answered, SetStep::Answered, plane);
-        let Some(live) = &self.view.set.applications[target.index()].live else { return };
-        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(..)))
+        self.view.queue.step(answered, SetStep::Answered, plane);
+        let Some(live) = &self.view.set[target.index()].live else { return };
+        let spec = matches!(write.change, Some(ApplicationAction::Create(_) | ApplicationAction::Stage(_)))
             .then_some(Revision(live.spec.parameters));
-        let is_refresh = matches!(write.change, Some(ApplicationAction::Refresh(_)));
-        self.application_controller.written(target.index(), answered, (spec, deploy.is_some(), is_refresh), plane);
+        let written = (spec, write.change.is_some(), deploy.is_some());
+        self.application_controller.written(target.index(), answered, written, plane);
         if deploy.is_none() {
-            self.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
+            self.view.queue.step(answered + self.watch_delay, SetStep::Seen, plane);
         }
     }
 
@@ -173,7 +158,6 @@ impl ArgoCdController<'_> {
     /// list of all with their sync status and health, which is written whether it says anything new or not.
     fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(pass) = &self.writing else { return };
-        let began = pass.began;
         let is_membership =
             |action: &ApplicationAction| matches!(action, ApplicationAction::Create(_) | ApplicationAction::Delete(_));
         let mut is_new = pass.decided.actions.iter().any(is_membership);
@@ -182,7 +166,7 @@ impl ArgoCdController<'_> {
             if let ApplicationAction::Delete(target) = *action {
                 // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
                 at = self.client.api.in_turn(APPLICATIONS, at, 2);
-                self.scheduler.carry_out(began, *action, &mut self.view.set);
+                self.scheduler.carry_out(*action, &mut self.view.set);
                 self.view.changed.insert(target.0);
                 self.application_controller.deleted(target.index(), plane);
             }
@@ -192,7 +176,7 @@ impl ArgoCdController<'_> {
         let (is_written, end) = self.client.update(at, is_new);
         self.listed = if is_written { Some(now) } else { self.listed };
         for index in self.joining.drain(..) {
-            if let Some(generated) = &mut self.view.set.applications[index].generated {
+            if let Some(generated) = &mut self.view.set[index].generated {
                 generated.valid = true;
                 self.view.changed.insert(index as u32);
             }
@@ -202,16 +186,16 @@ impl ArgoCdController<'_> {
 
     /// The pass ends at `end`. One that could not write the set is repeated.
     fn end_pass(&mut self, end: SimTime, is_written: bool, plane: &mut Plane<'_>) {
-        let WritingPass { began, decided, .. } = self.writing.take().expect("a pass ends that writes");
+        let WritingPass { decided, .. } = self.writing.take().expect("a pass ends that writes");
         self.has_failed = !is_written;
         let wake_at = if is_written {
             self.limiter.forget(());
-            decided.wake_at.filter(|at| *at > began)
+            decided.wake_at.filter(|at| *at > self.passed)
         } else {
             Some(self.limiter.again((), end))
         };
         if let Some(at) = wake_at {
-            self.queue.add_at((), at, plane);
+            self.view.queue.add_at((), at, plane);
         }
         let completes = is_written && self.is_reported(decided.status.rows);
         let created = decided.actions.iter().filter(|action| matches!(action, ApplicationAction::Create(_))).count();
@@ -219,6 +203,6 @@ impl ArgoCdController<'_> {
         for change in std::mem::take(&mut self.unread) {
             self.person(&change);
         }
-        self.queue.end_pass((), end, created as u64, completes, plane);
+        self.view.queue.end_pass((), end, created as u64, completes, plane);
     }
 }

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FleetController, FleetStep, ValuesSecret};
 use crate::control_plane::Plane;
-use crate::products::rancher_fleet::tally::is_attached;
 use crate::rollout::rancher_fleet::{BundleDecision, BundleDeployment};
 use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
@@ -28,16 +27,14 @@ pub(super) struct Planned {
     after: Option<BundleDeployment>,
 }
 
-/// The outcome of writing a deployment.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Outcome {
-    Unchanged,
-    Created,
-    Updated,
-    /// The deployment has changed since it was read: the pass goes on, and fails at its end.
-    Refused,
-    /// The pass ends here, since a Secret could not be written; so many deployments were created before it.
-    Ended(u64),
+/// The writes of a pass so far.
+pub(super) struct PassWrites {
+    /// When the last request is answered.
+    pub(super) at: SimTime,
+    /// Deployments that were created.
+    pub(super) created: u64,
+    /// When the pass comes back.
+    pub(super) request: QueueRequest,
 }
 
 impl FleetController<'_> {
@@ -56,7 +53,7 @@ impl FleetController<'_> {
         let mut planned = BTreeMap::new();
         for (cluster, before) in clusters.into_iter().zip(before) {
             let (view, rank) = (&mut self.view.clusters[cluster], self.ranks[cluster]);
-            self.tally.attached.set(rank, is_attached(view));
+            self.attached.set(rank, view.targeted && view.registered && view.deployment.is_some());
             let after = view.deployment;
             // The cache shows a write later. A deletion is not written by a pass.
             view.deployment = after.and(before);
@@ -66,84 +63,79 @@ impl FleetController<'_> {
     }
 
     /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
-    /// the deployment changes; at the end the bundle's status. Returns when the pass ends, how many deployments it
-    /// creates, and when it comes back.
+    /// the deployment changes; at the end the bundle's status.
     pub(super) fn write(
         &mut self,
         now: SimTime,
         planned: &BTreeMap<u32, Planned>,
         plane: &mut Plane<'_>,
-    ) -> (SimTime, u64, QueueRequest) {
-        let mut at = now;
+    ) -> PassWrites {
+        let mut writes = PassWrites { at: now, created: 0, request: QueueRequest::None };
         if std::mem::take(&mut self.is_new) {
-            at = self.client.in_turn(0, at, FINALIZER_REQUESTS) + back_off(0);
+            writes.at = self.client.in_turn(0, now, FINALIZER_REQUESTS) + back_off(0);
         }
-        let attached = planned.iter().filter(|(rank, _)| self.tally.attached.contains(**rank));
+        let attached = planned.iter().filter(|(rank, _)| self.attached.contains(**rank));
         let attached: Vec<(&u32, &Planned)> = attached.collect();
         if self.has_values {
             let created = attached.iter().filter(|(_, planned)| planned.before.is_none());
-            at = self.client.in_turn(0, at, self.tally.attached.len() - created.count());
+            writes.at = self.client.in_turn(0, writes.at, self.attached.len() - created.count());
         }
         // All clusters want the same revision.
         let newest = self.view.clusters.first().map(|cluster| cluster.wanted);
         if newest > self.stored {
             self.stored = newest;
-            at = self.client.in_turn(0, at, 1);
+            writes.at = self.client.in_turn(0, writes.at, 1);
         }
         let deletes = usize::from(!self.has_values);
-        let (mut targets, mut created, mut request) = (0, 0, QueueRequest::None);
+        let mut targets = 0;
         for (rank, planned) in attached {
             // One for each target so far.
-            let up_to = self.tally.attached.count_below(rank + 1);
-            at = self.client.in_turn(0, at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
-            let outcome;
-            (at, outcome) = self.write_deployment(at, planned, plane);
-            match outcome {
-                Outcome::Unchanged | Outcome::Updated => {}
-                Outcome::Created => created += 1,
-                Outcome::Refused => request = QueueRequest::Error,
-                Outcome::Ended(last) => return (at, created + last, QueueRequest::After(EARLY_END_WAIT)),
+            let up_to = self.attached.count_below(rank + 1);
+            writes.at = self.client.in_turn(0, writes.at, deletes * (up_to - std::mem::replace(&mut targets, up_to)));
+            if self.write_deployment(&mut writes, planned, plane).is_none() {
+                writes.request = QueueRequest::After(EARLY_END_WAIT);
+                return writes;
             }
         }
-        at = self.client.in_turn(0, at, deletes * (self.tally.attached.len() - targets));
+        writes.at = self.client.in_turn(0, writes.at, deletes * (self.attached.len() - targets));
         // Deployments of clusters that are no longer targets go at last.
         let orphans = planned.values().filter(|planned| planned.before.is_some() && planned.after.is_none());
-        (self.client.in_turn(0, at, orphans.count() + 1), created, request)
+        writes.at = self.client.in_turn(0, writes.at, orphans.count() + 1);
+        writes
     }
 
-    /// Writes a target's deployment if it is not as the pass wants it. Returns when that is answered.
-    fn write_deployment(&mut self, begin: SimTime, planned: &Planned, plane: &mut Plane<'_>) -> (SimTime, Outcome) {
+    /// Writes a target's deployment if it is not as the pass wants it. `None`: the pass ends here, since a Secret could
+    /// not be written.
+    fn write_deployment(&mut self, writes: &mut PassWrites, planned: &Planned, plane: &mut Plane<'_>) -> Option<()> {
         let cluster = planned.cluster;
-        let Some(after) = planned.after else { return (begin, Outcome::Unchanged) };
-        let (mut at, mut is_written) = (begin, true);
-        if self.has_values {
-            (at, is_written) = self.write_secret(begin, cluster, planned.before.is_some());
-        }
-        if !is_written {
-            return (at, Outcome::Ended(0));
-        }
+        let Some(after) = planned.after else { return Some(()) };
+        self.write_secret(writes, cluster, planned.before.is_some())?;
         // Its namespace is being deleted.
-        if self.leaving.get(&cluster).is_some_and(|removed| *removed <= at) {
-            return (self.client.in_turn(0, at, 1), Outcome::Unchanged);
+        if self.leaving.get(&cluster).is_some_and(|removed| *removed <= writes.at) {
+            writes.at = self.client.in_turn(0, writes.at, 1);
+            return Some(());
         }
-        self.see(at);
+        self.see(writes.at);
         let shown = self.view.clusters[cluster].deployment;
         let is_behind = self.unseen.is_behind(cluster);
         let wanted = self.view.clusters[cluster].wanted;
         // The deployment is labelled with the bundle's content, whether it may have it yet or not.
         let is_labelled = self.labelled[cluster] == Some(wanted);
         if is_labelled && shown.is_some_and(|shown| spec(&shown) == spec(&after)) {
-            return (at, Outcome::Unchanged);
+            return Some(());
         }
-        let written = self.client.in_turn(0, at, 1);
+        writes.at = self.client.in_turn(0, writes.at, 1);
+        if is_behind && shown.is_some() {
+            // The deployment has changed since it was read: the pass goes on, and fails at its end.
+            writes.request = QueueRequest::Error;
+            return Some(());
+        }
         if is_behind {
-            if shown.is_some() {
-                return (written, Outcome::Refused);
-            }
             // It exists already, and is read.
-            let read = self.client.in_turn(0, written, 1);
-            return self.own_secret(read, cluster, Outcome::Unchanged);
+            writes.at = self.client.in_turn(0, writes.at, 1);
+            return self.write_secret(writes, cluster, true);
         }
+        let written = writes.at;
         self.labelled[cluster] = Some(wanted);
         self.unseen.write(written, cluster, after);
         let was_paused = shown.is_some_and(|shown| shown.paused);
@@ -157,40 +149,33 @@ impl FleetController<'_> {
             plane.instruct(written, ClusterId(cluster as u32), revision);
         }
         if shown.is_some() {
-            return (written, Outcome::Updated);
+            return Some(());
         }
+        writes.created += 1;
         self.runtime.step(written + self.watch_delay, FleetStep::Created(cluster), plane);
-        self.own_secret(written, cluster, Outcome::Created)
+        self.write_secret(writes, cluster, true)
     }
 
-    /// Writes the Secret of a deployment if the cache does not show it as it should be: with an owner, once the
-    /// deployment is there. Returns when that is answered, and whether the cache was up to date, as a write must be.
-    fn write_secret(&mut self, begin: SimTime, cluster: usize, has_owner: bool) -> (SimTime, bool) {
+    /// Writes the Secret of a deployment, if there are Helm values and the cache does not show it as it should be: with
+    /// an owner, once the deployment is there. `None`: the cache was not up to date, as it must be for a write.
+    fn write_secret(&mut self, writes: &mut PassWrites, cluster: usize, has_owner: bool) -> Option<()> {
+        let begin = writes.at;
         let is_shown = |at: SimTime| at + self.watch_delay <= begin;
         let secret = self.secrets[cluster];
-        match secret {
-            Some(secret) if is_shown(secret.created) && (!has_owner || secret.owned.is_some_and(is_shown)) => {
-                return (begin, true);
-            }
-            Some(secret) if !is_shown(secret.created) || secret.owned.is_some() => {
-                return (self.client.in_turn(0, begin, 1), false);
-            }
-            _ => {}
+        let is_right =
+            |secret: ValuesSecret| is_shown(secret.created) && (!has_owner || secret.owned.is_some_and(is_shown));
+        if !self.has_values || secret.is_some_and(is_right) {
+            return Some(());
         }
-        let at = self.client.in_turn(0, begin, 1);
-        let created = secret.map_or(at, |secret| secret.created);
-        self.secrets[cluster] = Some(ValuesSecret { created, owned: has_owner.then_some(at) });
+        let is_refused = secret.is_some_and(|secret| !is_shown(secret.created) || secret.owned.is_some());
+        writes.at = self.client.in_turn(0, begin, 1);
+        if is_refused {
+            return None;
+        }
+        let created = secret.map_or(writes.at, |secret| secret.created);
+        self.secrets[cluster] = Some(ValuesSecret { created, owned: has_owner.then_some(writes.at) });
         self.secrets_behind.insert(cluster);
-        (at, true)
-    }
-
-    /// Sets the owner of a new deployment's Secret.
-    fn own_secret(&mut self, begin: SimTime, cluster: usize, outcome: Outcome) -> (SimTime, Outcome) {
-        if !self.has_values {
-            return (begin, outcome);
-        }
-        let (at, is_written) = self.write_secret(begin, cluster, true);
-        (at, if is_written { outcome } else { Outcome::Ended(u64::from(outcome == Outcome::Created)) })
+        Some(())
     }
 }
 

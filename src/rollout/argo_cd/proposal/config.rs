@@ -16,7 +16,6 @@ pub struct ProposalFile {
 
 /// The part of the `spec` that orders changes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ProposalSpec {
     /// Absent: AllAtOnce.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -38,7 +37,6 @@ pub struct ProposalStrategy {
 /// `spec.strategy.rollingUpdate`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct RollingUpdateBlock {
     /// In the order in which they are updated. None: applications one by one.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -99,12 +97,10 @@ impl ProposalStrategy {
 /// Number of a step's applications that are changed concurrently. `None`: all.
 pub(super) fn limit_of(index: usize, step: &RolloutStep, total: usize) -> Result<Option<usize>, ProposalError> {
     let Some(written) = &step.max_update else { return Ok(None) };
-    let refused = || ProposalError::MaxUpdate { step: index, value: written.to_string() };
     let resolved = limit(Some(written), total);
     let is_negative = matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
-    if resolved.is_unreadable || is_negative {
-        return Err(refused());
+    match usize::try_from(resolved.applications.unwrap_or(0)) {
+        Ok(applications) if !resolved.is_unreadable && !is_negative => Ok((applications > 0).then_some(applications)),
+        _ => Err(ProposalError::MaxUpdate { step: index, value: written.to_string() }),
     }
-    let applications = usize::try_from(resolved.applications.unwrap_or(0)).map_err(|_| refused())?;
-    Ok((applications > 0).then_some(applications))
 }

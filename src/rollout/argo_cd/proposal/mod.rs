@@ -35,10 +35,9 @@ pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, Ro
 #[derive(Clone, Debug)]
 pub struct ProposedRollingUpdate {
     names: Vec<String>,
-    /// Indices into `names` in byte order.
-    by_name: Vec<u32>,
-    /// `None`: AllAtOnce.
-    stages: Option<Vec<Stage>>,
+    /// False: AllAtOnce, which is one step of all applications.
+    is_rolling: bool,
+    stages: Vec<Stage>,
     /// Applications that no step selects.
     unselected: Vec<u32>,
 }
@@ -52,20 +51,23 @@ struct Stage {
     limit: Option<usize>,
 }
 
-/// One ApplicationSet in the controller's cache; one entry for each application.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ProposalView {
-    /// In the scheduler's order.
-    pub applications: Vec<ProposalApplication>,
+/// The first step that is not complete.
+struct CurrentStage<'a> {
+    index: usize,
+    limit: Option<usize>,
+    /// Applications that are changed and not complete, and those that are not changed.
+    updating: Vec<u32>,
+    waiting: Vec<u32>,
+    later: &'a [Stage],
 }
 
-/// One application: its generated state, and its object.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProposalApplication {
+/// One ApplicationSet in the controller's cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProposalView {
     /// The revision that the set's spec wants.
     pub wanted: Revision,
-    /// `None`: it does not exist.
-    pub live: Option<ProposalObject>,
+    /// The Application objects, in the scheduler's order. `None`: it does not exist.
+    pub applications: Vec<Option<ProposalObject>>,
 }
 
 /// An Application object.
@@ -73,68 +75,10 @@ pub struct ProposalApplication {
 pub struct ProposalObject {
     /// The revision in its spec, as last written.
     pub revision: Revision,
-    /// The result of its sync to that revision.
-    pub sync: SyncResult,
+    /// Its sync to that revision has succeeded.
+    pub is_synced: bool,
     /// Its current health.
     pub health: Health,
-}
-
-/// The result of the sync of an application to its current spec.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum SyncResult {
-    /// Not finished.
-    #[default]
-    Open,
-    /// Successfully.
-    Succeeded,
-    /// Failed.
-    Failed,
-}
-
-/// An action of a pass of the proposal, which a driver carries out.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ProposalAction {
-    /// Create the product's own object for this target. The cluster does not see it.
-    Create(TargetId),
-    /// Instruct the target to run the revision now.
-    Deploy(TargetId, Revision),
-}
-
-/// The set's status.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ProposalStatus {
-    /// Applications of the current step that were changed and are not complete, before the pass.
-    pub updating: usize,
-    /// Those that failed.
-    pub failed: Vec<TargetId>,
-}
-
-impl ProposalObject {
-    /// An object that was just written.
-    pub const fn written(revision: Revision, health: Health) -> Self {
-        Self { revision, sync: SyncResult::Open, health }
-    }
-
-    /// Synced successfully and Healthy since.
-    pub fn is_complete(&self) -> bool {
-        self.sync == SyncResult::Succeeded && self.health == Health::Healthy
-    }
-
-    /// The sync failed, or the synced application is Degraded.
-    pub fn has_failed(&self) -> bool {
-        self.sync == SyncResult::Failed || (self.sync == SyncResult::Succeeded && self.health == Health::Degraded)
-    }
-}
-
-impl ProposalApplication {
-    /// Whether it runs the wanted revision.
-    pub fn is_complete(&self) -> bool {
-        self.live.is_some_and(|live| live.revision == self.wanted && live.is_complete())
-    }
-
-    fn is_changed(&self) -> bool {
-        self.live.is_some_and(|live| live.revision == self.wanted)
-    }
 }
 
 impl ProposalView {
@@ -142,21 +86,33 @@ impl ProposalView {
     ///
     /// # Panics
     /// If the pass belongs to another view.
-    pub fn store(&mut self, pass: &Pass<ProposalAction, ProposalStatus>) {
-        for action in &pass.actions {
-            if let ProposalAction::Deploy(target, revision) = *action {
-                let live = &mut self.applications[target.index()].live;
-                let health = live.map_or(Health::Missing, |live| live.health);
-                *live = Some(ProposalObject::written(revision, health));
-            }
+    pub fn store(&mut self, pass: &ProposalDecision) {
+        for target in &pass.actions {
+            let live = &mut self.applications[target.index()];
+            let health = live.map_or(Health::Missing, |live| live.health);
+            *live = Some(ProposalObject { revision: self.wanted, is_synced: false, health });
         }
     }
 
-    /// Whether every application runs the wanted revision.
+    /// Returns true if every application is complete.
     pub fn is_done(&self) -> bool {
-        self.applications.iter().all(ProposalApplication::is_complete)
+        (0..self.applications.len() as u32).all(|application| self.is_complete(application))
+    }
+
+    /// Returns true if an application runs the wanted revision: synced successfully, and Healthy since.
+    pub fn is_complete(&self, application: u32) -> bool {
+        let is_fine = |live: ProposalObject| live.is_synced && live.health == Health::Healthy;
+        self.is_changed(application) && self.applications[application as usize].is_some_and(is_fine)
+    }
+
+    fn is_changed(&self, application: u32) -> bool {
+        self.applications[application as usize].is_some_and(|live| live.revision == self.wanted)
     }
 }
+
+/// The decision of a pass: the applications that are written with the wanted revision, each of which is instructed to
+/// run it now. Its status: applications of the current step that were changed and are not complete, before the pass.
+pub type ProposalDecision = Pass<TargetId, usize>;
 
 impl ProposedRollingUpdate {
     /// A scheduler for applications with these names and labels; the index of an application is its [`TargetId`].
@@ -167,27 +123,24 @@ impl ProposedRollingUpdate {
         let steps = strategy.steps()?;
         let names: Vec<String> = applications.iter().map(|(name, _)| name.clone()).collect();
         let order = by_name(&names, String::as_str);
-        let mut unselected = Vec::new();
-        let stages = match steps {
-            None => None,
-            Some([]) => Some(vec![Stage { members: order.clone(), limit: Some(1) }]),
-            Some(steps) => {
-                let labels: Vec<_> = applications.iter().map(|(_, labels)| Some(Arc::clone(labels))).collect();
-                let plan = Steps::new(steps, &labels);
-                let of = |step: Option<u32>| -> Vec<u32> {
-                    order.iter().copied().filter(|a| plan.step_of[*a as usize] == step).collect()
-                };
-                unselected = of(None);
-                let mut stages = Vec::new();
-                for (index, step) in (0..).zip(steps) {
-                    let members = of(Some(index));
-                    let limit = config::limit_of(index as usize, step, members.len())?;
-                    stages.push(Stage { members, limit });
-                }
-                Some(stages)
-            }
+        let is_rolling = steps.is_some();
+        let steps = steps.unwrap_or_default();
+        if steps.is_empty() {
+            let stages = vec![Stage { members: order, limit: is_rolling.then_some(1) }];
+            return Ok(Self { names, is_rolling, stages, unselected: Vec::new() });
+        }
+        let labels: Vec<_> = applications.iter().map(|(_, labels)| Some(Arc::clone(labels))).collect();
+        let plan = Steps::new(steps, &labels);
+        let of = |step: Option<u32>| -> Vec<u32> {
+            order.iter().copied().filter(|a| plan.step_of[*a as usize] == step).collect()
         };
-        Ok(Self { names, by_name: order, stages, unselected })
+        let mut stages = Vec::new();
+        for (index, step) in (0..).zip(steps) {
+            let members = of(Some(index));
+            let limit = config::limit_of(index as usize, step, members.len())?;
+            stages.push(Stage { members, limit });
+        }
+        Ok(Self { names, is_rolling, stages, unselected: of(None) })
     }
 
     /// Applications that no step selects and that are therefore never changed, by name.
@@ -197,96 +150,76 @@ impl ProposedRollingUpdate {
 
     /// For each step its applications, and how many of them are changed concurrently (`None`: all). Empty: AllAtOnce.
     pub fn steps(&self) -> impl Iterator<Item = (Vec<TargetId>, Option<usize>)> {
-        let stages = self.stages.iter().flatten();
+        let stages = self.stages.iter().filter(|_| self.is_rolling);
         stages.map(|stage| (stage.members.iter().copied().map(TargetId).collect(), stage.limit))
     }
 
-    /// The first step that is not complete, if any.
-    fn current(&self, view: &ProposalView) -> Option<(usize, &Stage)> {
-        let is_open = |(_, stage): &(usize, &Stage)| {
-            stage.members.iter().any(|member| !view.applications[*member as usize].is_complete())
-        };
-        self.stages.iter().flatten().enumerate().find(is_open)
+    fn current(&self, view: &ProposalView) -> Option<CurrentStage<'_>> {
+        let is_open = |stage: &Stage| stage.members.iter().any(|member| !view.is_complete(*member));
+        let index = self.stages.iter().position(is_open)?;
+        let Stage { members, limit } = &self.stages[index];
+        let open = members.iter().copied().filter(|member| !view.is_complete(*member));
+        let (updating, waiting) = open.partition(|member| view.is_changed(*member));
+        Some(CurrentStage { index, limit: *limit, updating, waiting, later: &self.stages[index + 1..] })
     }
 
-    fn step(&self, view: &ProposalView) -> (Vec<u32>, ProposalStatus) {
-        let at = |application: &u32| &view.applications[*application as usize];
-        let Some(_) = &self.stages else {
-            let changed = self.by_name.iter().copied().filter(|application| !at(application).is_changed()).collect();
-            return (changed, ProposalStatus::default());
-        };
-        let Some((_, stage)) = self.current(view) else { return (Vec::new(), ProposalStatus::default()) };
-        let is_updating = |application: &&u32| at(application).is_changed() && !at(application).is_complete();
-        let updating: Vec<u32> = stage.members.iter().filter(is_updating).copied().collect();
-        let room = stage.limit.map_or(usize::MAX, |limit| limit.saturating_sub(updating.len()));
-        let changed =
-            stage.members.iter().copied().filter(|application| !at(application).is_changed()).take(room).collect();
-        let has_failed = |application: &u32| at(application).live.is_some_and(|live| live.has_failed());
-        let status = ProposalStatus {
-            updating: updating.len(),
-            failed: updating.iter().copied().filter(has_failed).map(TargetId).collect(),
-        };
-        (changed, status)
-    }
-
-    fn list(&self, applications: impl Iterator<Item = u32>) -> String {
-        let names: Vec<&str> = applications.map(|application| self.names[application as usize].as_str()).collect();
-        listed(names.into_iter(), "application")
+    fn list(&self, applications: &[u32]) -> String {
+        listed(applications.iter().map(|application| self.names[*application as usize].as_str()), "application")
     }
 
     /// One pass. It has no timer: only a change requires another one.
     ///
     /// # Panics
     /// If the view does not have one entry for each application.
-    pub fn reconcile(&self, view: &ProposalView) -> Pass<ProposalAction, ProposalStatus> {
+    pub fn reconcile(&self, view: &ProposalView) -> ProposalDecision {
         assert_eq!(view.applications.len(), self.names.len(), "the view has one entry for each application");
-        let (started, status) = self.step(view);
-        let mut actions = Vec::new();
-        for target in started.into_iter().map(TargetId) {
-            let application = &view.applications[target.index()];
-            if application.live.is_none() {
-                actions.push(ProposalAction::Create(target));
-            }
-            actions.push(ProposalAction::Deploy(target, application.wanted));
-        }
+        let Some(current) = self.current(view) else {
+            return Pass { actions: Vec::new(), wake_at: None, status: 0 };
+        };
+        let actions = current.started().iter().copied().map(TargetId).collect();
+        let status = if self.is_rolling { current.updating.len() } else { 0 };
         Pass { actions, wake_at: None, status }
     }
 
     /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
     pub fn hold(&self, view: &ProposalView) -> Option<Hold> {
-        let (started, status) = self.step(view);
-        if view.is_done() || !started.is_empty() {
+        let Some(current) = self.current(view) else {
+            let explanation = format!("no step selects {}, so they are never changed", self.list(&self.unselected));
+            return (!view.is_done()).then(|| Hold::new("matchExpressions", explanation));
+        };
+        if !current.started().is_empty() {
             return None;
         }
-        let Some((index, stage)) = self.current(view) else {
-            let is_open = |application: &u32| !view.applications[*application as usize].is_complete();
-            if self.stages.is_none() {
-                let open = self.list(self.by_name.iter().copied().filter(is_open));
-                let explanation = format!("all were updated simultaneously; not complete: {open}");
-                return Some(Hold::new("AllAtOnce", explanation));
-            }
-            let outside = self.list(self.unselected.iter().copied());
-            let explanation = format!("no step selects {outside}, so they are never changed");
-            return Some(Hold::new("matchExpressions", explanation));
-        };
-        let at = |application: &u32| &view.applications[*application as usize];
-        let updating = stage.members.iter().copied().filter(|a| at(a).is_changed() && !at(a).is_complete());
-        let waiting: Vec<u32> = stage.members.iter().copied().filter(|a| !at(a).is_changed()).collect();
-        let later = self.stages.iter().flatten().skip(index + 1).flat_map(|stage| &stage.members);
-        let later: Vec<u32> = later.copied().filter(|a| !at(a).is_complete()).collect();
-        let mut explanation = format!("in step {}, not complete: {}", index + 1, self.list(updating));
-        if !status.failed.is_empty() {
-            let failed = self.list(status.failed.iter().map(|target| target.0));
-            explanation.push_str(&format!("; failed, which stalls the rollout: {failed}"));
+        let CurrentStage { index, limit, updating, waiting, later } = current;
+        if !self.is_rolling {
+            let explanation = format!("all were updated simultaneously; not complete: {}", self.list(&updating));
+            return Some(Hold::new("AllAtOnce", explanation));
+        }
+        let later = later.iter().flat_map(|stage| &stage.members).copied();
+        let later: Vec<u32> = later.filter(|application| !view.is_complete(*application)).collect();
+        let mut explanation = format!("in step {}, not complete: {}", index + 1, self.list(&updating));
+        let has_failed = |live: ProposalObject| live.is_synced && live.health == Health::Degraded;
+        let mut failed = updating;
+        failed.retain(|application| view.applications[*application as usize].is_some_and(has_failed));
+        if !failed.is_empty() {
+            explanation.push_str(&format!("; failed, which stalls the rollout: {}", self.list(&failed)));
         }
         for (group, place) in [(&waiting, "of the step"), (&later, "of later steps")] {
             if !group.is_empty() {
-                explanation.push_str(&format!("; {} {place} wait", self.list(group.iter().copied())));
+                explanation.push_str(&format!("; {} {place} wait", self.list(group)));
             }
         }
-        let limit = stage.limit.map(|limit| format!("; maxUpdate allows {limit} concurrently"));
+        let limit = limit.map(|limit| format!("; maxUpdate allows {limit} concurrently"));
         explanation.push_str(&limit.filter(|_| !waiting.is_empty()).unwrap_or_default());
         let rule = if waiting.is_empty() { "rollingUpdate.steps" } else { "maxUpdate" };
         Some(Hold::new(rule, explanation))
+    }
+}
+
+impl CurrentStage<'_> {
+    /// Applications that the next pass changes.
+    fn started(&self) -> &[u32] {
+        let room = self.limit.map_or(usize::MAX, |limit| limit.saturating_sub(self.updating.len()));
+        &self.waiting[..room.min(self.waiting.len())]
     }
 }

@@ -1,9 +1,9 @@
 //! Rollouts of the proposal as stories, each from a sentence of its text.
 //!
-//! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (the result of the sync),
-//! `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes for all), `release N LIST`.
-//! A list is `0-3,7`, by index. Each event is followed by a pass, which is stored. Outcome: the created and changed
-//! applications or, if none, the hold or `done`.
+//! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (synced, and Degraded until it is
+//! synced again), `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes). A list is
+//! `0-3,7`, by index. Each event is followed by a pass, which is stored. Outcome: the created and changed applications
+//! or, if none, the hold or `done`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use super::super::super::label_selector::Labels;
 use super::super::super::testing::{print_ranges, ranges};
 use super::super::super::{Revision, TargetId};
 use super::super::Health;
-use super::ProposalAction;
 use super::*;
 
 fn applications(steps: &[(&str, usize)]) -> Vec<(String, Arc<Labels>)> {
@@ -31,29 +30,28 @@ fn scheduler(strategy: &str, steps: &[(&str, usize)]) -> ProposedRollingUpdate {
 }
 
 fn view(count: usize, live: Option<ProposalObject>) -> ProposalView {
-    ProposalView { applications: vec![ProposalApplication { wanted: Revision(1), live }; count] }
+    ProposalView { wanted: Revision(1), applications: vec![live; count] }
 }
 
 fn settled() -> Option<ProposalObject> {
-    Some(ProposalObject { revision: Revision(1), sync: SyncResult::Succeeded, health: Health::Healthy })
+    Some(ProposalObject { revision: Revision(1), is_synced: true, health: Health::Healthy })
 }
 
 fn happens(view: &mut ProposalView, event: &str) {
     let mut words = event.split(' ');
     let name = words.next().expect("an event has a name");
-    let revision = (name == "release").then(|| words.next().expect("which").parse().expect("a number"));
+    if name == "release" {
+        view.wanted = Revision(words.next().expect("which").parse().expect("a number"));
+        return;
+    }
     let list = words.next().map_or_else(|| (0..view.applications.len() as u32).collect(), ranges);
     for index in list {
-        let application = &mut view.applications[index as usize];
-        if let Some(revision) = revision {
-            application.wanted = Revision(revision);
-            continue;
-        }
-        let Some(live) = &mut application.live else { continue };
+        let Some(live) = &mut view.applications[index as usize] else { continue };
         match name {
             "pass" => {}
-            "synced" => live.sync = SyncResult::Succeeded,
-            "failed" => live.sync = SyncResult::Failed,
+            "synced" if live.health == Health::Degraded => (live.is_synced, live.health) = (true, Health::Healthy),
+            "synced" => live.is_synced = true,
+            "failed" => (live.is_synced, live.health) = (true, Health::Degraded),
             "progressing" => live.health = Health::Progressing,
             "healthy" => live.health = Health::Healthy,
             "degraded" => live.health = Health::Degraded,
@@ -65,16 +63,11 @@ fn happens(view: &mut ProposalView, event: &str) {
 fn pass(set: &ProposedRollingUpdate, view: &mut ProposalView) -> String {
     let hold = set.hold(view);
     let pass = set.reconcile(view);
+    let targets = pass.actions.iter().map(|target| target.0);
+    let (created, changed): (Vec<u32>, Vec<u32>) =
+        targets.partition(|target| view.applications[*target as usize].is_none());
     view.store(&pass);
-    let (mut created, mut changed) = (Vec::new(), Vec::new());
-    for action in &pass.actions {
-        match action {
-            ProposalAction::Create(target) => created.push(target.0),
-            ProposalAction::Deploy(target, _) => changed.push(target.0),
-        }
-    }
     assert!(pass.actions.is_empty() || hold.is_none(), "{hold:?} in a pass that makes progress");
-    changed.retain(|target| !created.contains(target));
     let groups = [("create", created), ("update", changed)];
     let texts: Vec<_> = groups
         .iter()
@@ -282,23 +275,19 @@ proptest! {
             let name = ["synced", "failed", "progressing", "healthy", "degraded"][event];
             happens(&mut view, &format!("{name} {}", index % 6));
             let result = set.reconcile(&view);
-            let changed: Vec<u32> = result.actions.iter().filter_map(|action| match action {
-                ProposalAction::Deploy(target, _) => Some(target.0),
-                _ => None,
-            }).collect();
             let steps: Vec<_> = set.steps().collect();
             let current = steps.iter().position(|(members, _)| {
-                members.iter().any(|target| !view.applications[target.index()].is_complete())
+                members.iter().any(|target| !view.is_complete(target.0))
             });
-            for target in changed {
+            for target in &result.actions {
                 let (members, _) = &steps[current.expect("only an unfinished step is processed")];
-                prop_assert!(members.contains(&TargetId(target)));
+                prop_assert!(members.contains(target));
             }
             view.store(&result);
             for (members, limit) in steps {
                 let is_updating = |target: &&TargetId| {
-                    let application = &view.applications[target.index()];
-                    application.is_changed() && application.live.is_some_and(|live| live.sync == SyncResult::Open)
+                    view.is_changed(target.0)
+                        && view.applications[target.index()].is_some_and(|live| !live.is_synced)
                 };
                 let updating = members.iter().filter(is_updating).count();
                 prop_assert!(limit.is_none_or(|limit| updating <= limit));

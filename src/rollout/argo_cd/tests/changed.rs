@@ -11,9 +11,9 @@ use super::*;
 const FLEET: [(&str, usize); 3] = [("dev", 40), ("prod", 30), ("lab", 10)];
 
 /// The applications that differ.
-fn changes(old: &ApplicationSetView, new: &ApplicationSetView) -> TargetSet {
-    let mut changed = TargetSet::new(new.applications.len());
-    let pairs = (0..).zip(old.applications.iter().zip(&new.applications));
+fn changes(old: &[ApplicationView], new: &[ApplicationView]) -> TargetSet {
+    let mut changed = TargetSet::new(new.len());
+    let pairs = (0..).zip(old.iter().zip(new));
     for (index, _) in pairs.filter(|(_, (old, new))| old != new) {
         changed.insert(index);
     }
@@ -23,7 +23,7 @@ fn changes(old: &ApplicationSetView, new: &ApplicationSetView) -> TargetSet {
 /// A set and the view of its last pass. Each pass compares itself with one over all applications.
 struct Watched {
     story: SetStory,
-    known: ApplicationSetView,
+    known: Vec<ApplicationView>,
 }
 
 impl Watched {
@@ -41,7 +41,7 @@ impl Watched {
         self.known = self.story.view.clone();
         let pass = self.story.set.reconcile_changed(now, &self.story.view, &changed, &mut |_, _| Some(SimTime::ZERO));
         if is_stored {
-            self.story.set.store(now, &pass, &mut self.story.view);
+            self.story.set.store(&pass, &mut self.story.view);
         }
     }
 

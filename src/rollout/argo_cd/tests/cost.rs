@@ -14,15 +14,15 @@ fn settled(spec: ApplicationSetSpec, options: ControllerOptions, applications: u
 
 /// Passes over everything in these seconds, each stored.
 fn passes(story: &mut SetStory, seconds: std::ops::Range<u64>) {
-    let all = TargetSet::all(story.view.applications.len());
+    let all = TargetSet::all(story.view.len());
     for now in seconds.map(SimTime::from_secs) {
         let pass = story.set.reconcile_changed(now, &story.view, &all, &mut |_, _| Some(SimTime::ZERO));
-        story.set.store(now, &pass, &mut story.view);
+        story.set.store(&pass, &mut story.view);
     }
 }
 
 fn count(story: &SetStory, of: impl Fn(&ApplicationStatus, &Application) -> bool) -> usize {
-    let rows = story.set.rows().iter().zip(&story.view.applications);
+    let rows = story.set.rows().iter().zip(&story.view);
     rows.filter(|(row, view)| row.as_ref().zip(view.live.as_ref()).is_some_and(|(row, live)| of(row, live))).count()
 }
 
@@ -36,7 +36,7 @@ fn syncing(applications: usize) -> SetStory {
     story.happens(SimTime::from_secs(10), "commit 2");
     passes(&mut story, 10..12);
     let has_operation = |view: &ApplicationView| view.live.as_ref().is_some_and(|live| live.operation.is_some());
-    let asked = (0..).zip(&story.view.applications).filter(|(_, view)| has_operation(view)).map(|(index, _)| index);
+    let asked = (0..).zip(&story.view).filter(|(_, view)| has_operation(view)).map(|(index, _)| index);
     let asked = print_ranges(&asked.collect::<Vec<_>>());
     story.happens(SimTime::from_secs(12), &format!("start {asked}"));
     passes(&mut story, 12..15);
@@ -81,10 +81,10 @@ fn behind(applications: usize) -> SetStory {
 
 /// Visits of a pass after which 100 applications have become unhealthy, and of one that is told of all.
 fn visits(mut story: SetStory) -> [u64; 2] {
-    let (now, applications) = (SimTime::from_secs(60), story.view.applications.len());
+    let (now, applications) = (SimTime::from_secs(60), story.view.len());
     let mut changed = TargetSet::new(applications);
     for at in (0..100).map(|at| at * applications / 100 + 5) {
-        story.view.applications[at].live.as_mut().expect("all exist").health = Health::Degraded;
+        story.view[at].live.as_mut().expect("all exist").health = Health::Degraded;
         changed.insert(at as u32);
     }
     [changed, TargetSet::all(applications)].map(|changed| {

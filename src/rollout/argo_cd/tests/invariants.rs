@@ -80,7 +80,7 @@ proptest! {
             let list: Vec<_> = list.iter().map(u32::to_string).collect();
             story.happens(now, &format!("{} {}", EVENTS[event], list.join(",")));
             let before = story.set.rows().to_vec();
-            let mut fresh = ArgoCd::new(story.set.spec().clone(), options, story.set.names().to_vec());
+            let mut fresh = ArgoCd::new(story.set.spec().clone(), options, story.set.names.clone());
             fresh.set_rows(before.clone());
             let hold = story.set.hold(&story.view);
             let pass = story.set.reconcile(now, &story.view);
@@ -129,7 +129,7 @@ proptest! {
             }
             let moves = pass.status.rows_written || !pass.actions.is_empty();
             prop_assert!(!(moves && hold.is_some()), "{hold:?} in a pass that makes progress");
-            story.set.store(now, &pass, &mut story.view);
+            story.set.store(&pass, &mut story.view);
         }
     }
 
@@ -154,7 +154,7 @@ proptest! {
             story.pass(SimTime::from_secs(second));
             story.pass(SimTime::from_secs(second));
             let running: Vec<u32> = (0..8).filter(|index| {
-                story.view.applications[*index as usize].live.as_ref().is_some_and(|live| live.operation.is_some())
+                story.view[*index as usize].live.as_ref().is_some_and(|live| live.operation.is_some())
             }).collect();
             second += 2;
             for event in ["start", "synced", "healthy"] {
@@ -163,7 +163,7 @@ proptest! {
                 }
             }
         }
-        prop_assert!(story.view.is_done(), "{:?}", story.set.hold(&story.view));
+        prop_assert!(story.view.iter().all(ApplicationView::is_done), "{:?}", story.set.hold(&story.view));
         prop_assert_eq!(story.set.conditions().rollout, Some(Rollout::Complete));
     }
 
@@ -172,13 +172,13 @@ proptest! {
     fn the_order_of_the_list_has_no_effect(rotate in 0..10_usize, steps in prop::sample::select(STEPS.to_vec())) {
         let story = story(steps, ControllerOptions::default(), true);
         let decide = |rotate: usize| {
-            let (mut names, mut view) = (story.set.names().to_vec(), story.view.clone());
-            for application in &mut view.applications {
+            let (mut names, mut view) = (story.set.names.clone(), story.view.clone());
+            for application in &mut view {
                 let live = application.live.as_mut().expect("it is settled");
                 live.sync = SyncStatus::OutOfSync;
             }
             names.rotate_left(rotate);
-            view.applications.rotate_left(rotate);
+            view.rotate_left(rotate);
             let mut set = ArgoCd::new(story.set.spec().clone(), ControllerOptions::default(), names);
             set.reconcile(SimTime::from_secs(5), &view);
             let mut rows = set.rows().to_vec();
@@ -201,7 +201,7 @@ fn a_pass_returns_when_the_next_one_is_due() {
     assert_eq!(wake(&mut story), Some(now), "the pass wrote rows, which queues another one");
     story.set.set_spec(rolling("{}"));
     assert_eq!(wake(&mut story), None, "no generator has a timer");
-    story.view.applications[0].generated.as_mut().expect("it is generated").valid = false;
+    story.view[0].generated.as_mut().expect("it is generated").valid = false;
     assert_eq!(wake(&mut story), Some(now + ERROR_REQUEUE), "an application is not valid");
     story.set.set_spec(rolling(""));
     assert_eq!(wake(&mut story), Some(now + ERROR_REQUEUE), "no steps");

@@ -4,7 +4,7 @@
 //! (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (detected: OutOfSync at
 //! revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators), `drift` (detected:
 //! OutOfSync), `refresh` (compared: Synced), `reconciled` (compared: as before), `start` (the operation is running),
-//! `synced`, `failed` (its result; a synced application is Progressing), `healthy`, `degraded`, `gone`, `delete set`.
+//! `synced`, `failed` (its result; a synced application is Progressing), `healthy`, `degraded`, `gone`.
 //! Each event is followed by a pass, which is stored. Outcome: objects created, updated, refreshed and deleted; started
 //! syncs; rows by new status; or, without a change, the hold or `done`.
 
@@ -25,7 +25,7 @@ use super::*;
 /// A set, its applications, and a toy application controller.
 pub(super) struct SetStory {
     set: ArgoCd,
-    view: ApplicationSetView,
+    view: Vec<ApplicationView>,
 }
 
 /// The initial state of a story.
@@ -64,7 +64,7 @@ impl SetStory {
                 Application { reconciled_at: Some(SimTime::ZERO), ..Application::settled(labels, spec, Revision(1)) };
             ApplicationView { generated: Some(generated), live: (begin == Begin::Settled).then_some(live) }
         };
-        let view = ApplicationSetView { deleted: false, applications: labels.into_iter().map(application).collect() };
+        let view: Vec<ApplicationView> = labels.into_iter().map(application).collect();
         if begin == Begin::Settled {
             set.reconcile(SimTime::ZERO, &view);
         }
@@ -74,15 +74,11 @@ impl SetStory {
     pub(super) fn happens(&mut self, now: SimTime, event: &str) {
         let mut words = event.split(' ');
         let name = words.next().expect("an event has a name");
-        let argument = matches!(name, "commit" | "template" | "move" | "delete").then(|| words.next().expect("a word"));
+        let argument = matches!(name, "commit" | "template" | "move").then(|| words.next().expect("a word"));
         let number = || argument.expect("it has one").parse::<u32>().expect("a number");
-        if name == "delete" {
-            self.view.deleted = true;
-            return;
-        }
-        let list = words.next().map_or_else(|| (0..self.view.applications.len() as u32).collect(), ranges);
+        let list = words.next().map_or_else(|| (0..self.view.len() as u32).collect(), ranges);
         for index in list {
-            let application = &mut self.view.applications[index as usize];
+            let application = &mut self.view[index as usize];
             match (name, &mut application.generated) {
                 ("template", Some(generated)) => {
                     (generated.parameters, generated.wanted) = (number(), Revision(number()));
@@ -104,33 +100,25 @@ impl SetStory {
         let before = self.set.rows().to_vec();
         let hold = self.set.hold(&self.view);
         let pass = self.set.reconcile(now, &self.view);
-        self.set.store(now, &pass, &mut self.view);
+        self.set.store(&pass, &mut self.view);
         let of =
             |select: fn(&ApplicationAction) -> Option<u32>| pass.actions.iter().filter_map(select).collect::<Vec<_>>();
         let groups = [
             ("create", of(|action| if let ApplicationAction::Create(target) = action { Some(target.0) } else { None })),
-            (
-                "update",
-                of(|action| if let ApplicationAction::Stage(target, _) = action { Some(target.0) } else { None }),
-            ),
+            ("update", of(|action| if let ApplicationAction::Stage(target) = action { Some(target.0) } else { None })),
             (
                 "refresh",
                 of(|action| if let ApplicationAction::Refresh(target) = action { Some(target.0) } else { None }),
             ),
             ("delete", of(|action| if let ApplicationAction::Delete(target) = action { Some(target.0) } else { None })),
-            (
-                "sync",
-                of(|action| if let ApplicationAction::Deploy(target, _) = action { Some(target.0) } else { None }),
-            ),
+            ("sync", of(|action| if let ApplicationAction::Deploy(target) = action { Some(target.0) } else { None })),
         ];
         let mut texts: Vec<String> = groups
             .iter()
             .filter(|(_, list)| !list.is_empty())
             .map(|(what, list)| format!("{what} {}", print_ranges(list)))
             .collect();
-        for status in
-            [RolloutStatus::Waiting, RolloutStatus::Pending, RolloutStatus::Progressing, RolloutStatus::Healthy]
-        {
+        for status in RolloutStatus::ALL {
             let is_new = |index: &u32| {
                 let (old, new) = (before[*index as usize].as_ref(), self.set.rows()[*index as usize].as_ref());
                 new.is_some_and(|new| new.status == status && old.is_none_or(|old| old.is_worth_writing_over(new)))
@@ -140,9 +128,6 @@ impl SetStory {
                 texts.push(format!("{status:?}: {}", print_ranges(&list)));
             }
         }
-        if pass.status.released {
-            texts.push("released".to_owned());
-        }
         assert!(
             pass.actions.is_empty() || hold.is_none(),
             "{hold:?} in a pass that makes progress: {:?}",
@@ -150,7 +135,7 @@ impl SetStory {
         );
         match hold {
             Some(hold) => format!("hold {hold}"),
-            None if texts.is_empty() && !self.view.deleted && self.view.is_done() => "done".to_owned(),
+            None if texts.is_empty() && self.view.iter().all(ApplicationView::is_done) => "done".to_owned(),
             None if texts.is_empty() => "nothing".to_owned(),
             None => texts.join("; "),
         }

@@ -205,51 +205,6 @@ fn an_operation_of_the_same_second_does_not_count() {
 }
 
 #[test]
-fn a_deleted_set_deletes_the_last_step_first_one_by_one() {
-    let mut spec = rolling(DEV_PROD);
-    spec.strategy.as_mut().expect("it has one").deletion_order = "reverse".to_owned();
-    spec.template.metadata.finalizers.push("resources-finalizer.argocd.argoproj.io".to_owned());
-    play(
-        spec.clone(),
-        &[("dev", 1), ("prod", 2), ("lab", 1)],
-        Begin::Settled,
-        "
-10 delete set => delete 1
-20 pass => nothing
-30 gone 1 => delete 2
-40 gone 2 => delete 0
-50 gone 0 => released
-",
-    );
-    let mut overlapping = rolling(
-        "{matchExpressions: [{key: env, operator: In, values: [dev, both]}]},
-         {matchExpressions: [{key: env, operator: In, values: [prod, both]}]}",
-    );
-    overlapping.strategy.as_mut().expect("it has one").deletion_order = "Reverse".to_owned();
-    overlapping.template = spec.template.clone();
-    play(
-        overlapping,
-        &[("dev", 1), ("both", 1), ("prod", 1)],
-        Begin::Settled,
-        "
-10 delete set => delete 2
-20 gone 2 => delete 0
-30 gone 0 => delete 1
-40 gone 1 => released
-",
-    );
-    spec.strategy.as_mut().expect("it has one").deletion_order.clear();
-    play(
-        spec,
-        &[("dev", 1), ("prod", 2)],
-        Begin::Settled,
-        "
-10 delete set => released
-",
-    );
-}
-
-#[test]
 fn without_a_rolling_sync_specs_change_and_the_application_controller_syncs() {
     let automated = "template: {spec: {syncPolicy: {automated: {}}}}";
     let spec: ApplicationSetSpec = serde_saphyr::from_str(automated).expect(automated);

@@ -124,7 +124,7 @@ impl AppStory {
 
 /// `ACTIVE/PAUSED, step 2 of 5`, and the error.
 fn api_status(deployment: &Deployment) -> String {
-    let steps = deployment.canary_steps.as_ref().map_or(1, Vec::len);
+    let steps = deployment.options.canary_steps.as_ref().map_or(1, Vec::len);
     let step = deployment.canary_current_step.map(|step| format!(", step {step} of {steps}")).unwrap_or_default();
     let error = deployment.error.as_ref().map(|error| format!(", error: {error}")).unwrap_or_default();
     format!("{}/{}{step}{error}", deployment.value(), deployment.reason())

@@ -68,7 +68,7 @@ fn scanned(fleet: &RancherFleet, view: &BundleView) -> (Vec<BundleAction>, Vec<i
     let plan = fleet.partitioning_of(view).expect("the strategies are valid");
     let ledger = BundleLedger::new(&plan, &fleet.by_name, view, true);
     let mut scan = Scan { plan: &plan, flags: (0..CLUSTERS as u32).map(|index| ledger.flags(index)).collect() };
-    let mut pass = BundlePass::new(&plan, view, &mut scan, ledger.unavailable);
+    let mut pass = BundlePass::new(&plan, &mut scan, ledger.unavailable);
     fleet.decide(&mut pass);
     (pass.actions, pass.status.partitions, pass.status.unavailable_partitions)
 }
@@ -158,5 +158,5 @@ fn a_change_that_is_not_named_is_not_seen() {
     let mut named = none;
     named.insert(3);
     let pass = quick.reconcile_changed(SimTime::ZERO, &later, &named);
-    assert_eq!(pass.actions, [BundleAction::Stage(TargetId(3), NEW), BundleAction::Deploy(TargetId(3), NEW)]);
+    assert_eq!(pass.actions, [BundleAction::Stage(TargetId(3)), BundleAction::Deploy(TargetId(3))]);
 }

@@ -105,7 +105,7 @@ impl BundleStory {
         for action in &pass.actions {
             match action {
                 BundleAction::Create(target) => created.push(target.0),
-                BundleAction::Deploy(target, _) => promoted.push(target.0),
+                BundleAction::Deploy(target) => promoted.push(target.0),
                 BundleAction::Stage(..) | BundleAction::Delete(..) => {}
             }
         }
