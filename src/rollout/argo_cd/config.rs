@@ -42,6 +42,12 @@ pub struct ApplicationSetSpec {
     pub go_template: bool,
     /// The strategy by which changes are rolled out. Absent: to all applications simultaneously.
     pub strategy: Option<ApplicationSetStrategy>,
+    /// Whether applications of later steps are deleted first.
+    pub fn is_deletion_reversed(&self) -> bool {
+        let is_reverse = |strategy: &ApplicationSetStrategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
+        matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
+    }
+
     /// Permitted changes of applications by the controller.
     pub sync_policy: Option<ApplicationSetSyncPolicy>,
     /// The template of each application.
@@ -364,6 +370,7 @@ spec:
         let limits: Vec<_> = steps.iter().map(|step| step.max_update.clone()).collect();
         assert_eq!(limits, [None, Some(0.into()), Some("10%".into())]);
         assert_eq!(steps[2].match_expressions[0].values, ["env-prod"]);
+        assert!(spec.is_deletion_reversed(), "in any letter case");
         assert!(spec.automated().is_some_and(|automated| automated.prune && automated.is_enabled()));
         assert_eq!(spec.template.metadata.finalizers.len(), 1);
         assert_eq!(spec.requeue_after(), Some(SimDuration::from_secs(60)), "the git generator inside the matrix");

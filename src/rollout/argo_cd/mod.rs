@@ -25,13 +25,14 @@
 //! that is Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] fixes the
 //! two that upstream knows as bugs.
 //!
-//! Left out: the deletion of a set, generators and most of the templates (the view contains their results), JQ rules
+//! Left out: generators and most of the templates (the view contains their results), JQ rules
 //! for ignored differences, the template's sync options, and the queue's back-off after errors.
 
 mod barrier;
 mod cache;
 mod conditions;
 mod config;
+mod deletion;
 mod explain;
 mod hold;
 mod ledger;
@@ -205,7 +206,7 @@ impl ArgoCd {
         !self.spec.template.metadata.finalizers.is_empty()
     }
 
-    /// Applies the result of a pass to the objects of `view`.
+    /// Applies the result of the last pass to the objects of `view`.
     ///
     /// # Panics
     /// If the pass belongs to another view.
@@ -213,7 +214,7 @@ impl ArgoCd {
         pass.actions.iter().for_each(|action| self.carry_out(*action, view));
     }
 
-    /// Applies one action to its object in `view`.
+    /// Applies one action of the last pass to its object in `view`.
     ///
     /// # Panics
     /// If the action belongs to another view.
@@ -227,7 +228,9 @@ impl ArgoCd {
             }
             ApplicationAction::Deploy(target) => existing(view, target).operation = Some(self.operation()),
             ApplicationAction::Refresh(target) => existing(view, target).refresh = true,
-            ApplicationAction::Delete(target) if self.has_finalizers() => existing(view, target).is_deleted = true,
+            ApplicationAction::Delete(target) if self.has_finalizers() => {
+                existing(view, target).deleted_at = Some(self.last_pass);
+            }
             ApplicationAction::Delete(target) => view[target.index()].live = None,
         }
     }

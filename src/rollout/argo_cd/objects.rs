@@ -57,7 +57,7 @@ impl SetPass<'_> {
         let may_delete =
             matches!(self.set.spec.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateDelete);
         let is_orphan = application.generated.is_none();
-        if may_delete && is_orphan && application.live.as_ref().is_some_and(|live| !live.is_deleted) {
+        if may_delete && is_orphan && application.live.as_ref().is_some_and(|live| live.deleted_at.is_none()) {
             self.act(target, ApplicationAction::Delete(target));
             self.status.objects_written |= !self.set.has_finalizers();
         }

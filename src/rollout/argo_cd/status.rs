@@ -41,6 +41,10 @@ pub struct ApplicationSetStatus {
     pub objects_written: bool,
     /// Delay after which another pass is due even without changes.
     pub requeue_after: Option<SimDuration>,
+    /// The set is deleted, and an application has been terminating for too long: the pass failed.
+    pub deletion_failed: bool,
+    /// The deleted set removed its finalizer: it is gone, and the garbage collector deletes the rest.
+    pub released: bool,
 }
 
 /// Rows by status, in the order of [`RolloutStatus::ALL`].

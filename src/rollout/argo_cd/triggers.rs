@@ -11,6 +11,10 @@ use crate::units::SimDuration;
 /// applications. Source: `applicationset/controllers/applicationset_controller.go`.
 pub const ERROR_REQUEUE: SimDuration = SimDuration::from_mins(3);
 
+/// Interval at which a set is checked again whose applications are being deleted in reverse order. Source:
+/// `applicationset/progressivesync/progressive_sync.go`.
+pub(super) const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
+
 /// Whether a change of one Application object queues a pass. `None`: the object does not exist.
 ///
 /// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass; nor does the first

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::super::label_selector::Labels;
 use super::super::{Revision, TargetId};
 use super::retry::Waits;
+use crate::units::SimTime;
 
 /// One application in the controller's cache: the generated and the live one. A set has one for each name of the
 /// scheduler, in that order, which is the order of the generators.
@@ -56,8 +57,8 @@ pub struct Application {
     pub operation: Option<Operation>,
     /// It has the annotation `argocd.argoproj.io/refresh`, which the application controller takes off.
     pub refresh: bool,
-    /// It was deleted, and exists until its finalizers are taken off.
-    pub is_deleted: bool,
+    /// Since when it is being deleted.
+    pub deleted_at: Option<SimTime>,
 }
 
 /// The compared part of an application's spec.

@@ -27,6 +27,8 @@ pub struct Replay {
     /// The same controller, which looks only at what changed.
     quick: ArgoCd,
     view: Vec<ApplicationView>,
+    /// The set is being deleted.
+    is_deleted: bool,
     /// The view of the last pass.
     known: Vec<ApplicationView>,
     /// What was last reported of the conditions and the health.
@@ -63,6 +65,7 @@ impl Replay {
             parameter: trace.p.clone(),
             generated: trace.gen_.clone().unwrap_or_default(),
             view: vec![ApplicationView::default(); count],
+            is_deleted: false,
             known: Vec::new(),
             shown: Map::new(),
             is_queued: false,
@@ -198,7 +201,7 @@ impl Replay {
 
     /// Applies a step's inputs. True: one of them queues a pass.
     pub fn apply(&mut self, step: &TraceStep) -> bool {
-        let mut wakes = step.p.is_some() || step.gen_.is_some();
+        let mut wakes = step.p.is_some() || step.gen_.is_some() || step.delset == 1;
         if let Some(strategy) = &step.strategy {
             let spec = ApplicationSetSpec { strategy: parse(strategy), ..self.set.spec().clone() };
             wakes |= spec != *self.set.spec();
@@ -212,6 +215,7 @@ impl Replay {
             self.generated.clone_from(generated);
         }
         self.generate();
+        self.is_deleted |= step.delset == 1;
         let before: Vec<Option<Application>> = self.view.iter().map(|a| a.live.clone()).collect();
         for (change, names) in &step.set {
             for name in names {
@@ -225,8 +229,13 @@ impl Replay {
     /// One pass, and what it did in the record's words; what is empty is left out.
     pub fn pass(&mut self, at: i64) -> Map<String, Value> {
         let rows = self.set.rows().to_vec();
-        let pass = self.set.reconcile(time(at), &self.view);
-        self.pass_over_changes(at, &pass);
+        let pass = if self.is_deleted {
+            self.set.delete(time(at), &self.view)
+        } else {
+            let pass = self.set.reconcile(time(at), &self.view);
+            self.pass_over_changes(at, &pass);
+            pass
+        };
         let mut starts = self.targets(&pass, |action| match action {
             ApplicationAction::Deploy(target) => Some(*target),
             _ => None,
@@ -246,7 +255,7 @@ impl Replay {
             .collect();
         let gone = changes.filter(|((old, new), _)| old.is_some() && new.is_none());
         let gone: Vec<String> = gone.map(|(_, name)| name.clone()).collect();
-        let is_rolling = self.set.is_rolling() == Ok(true);
+        let is_rolling = !self.is_deleted && self.set.is_rolling() == Ok(true);
         let mut got = Map::from_iter([
             ("st".to_owned(), Value::Object(st)),
             ("gone".to_owned(), json!(gone)),
@@ -284,6 +293,8 @@ impl Replay {
                     (false, false) => "",
                 }),
             ),
+            ("released".to_owned(), if status.released { json!(1) } else { Value::Null }),
+            ("fail".to_owned(), if status.deletion_failed { json!(1) } else { Value::Null }),
         ]);
         got.retain(|_, value| !is_empty(value));
         self.is_queued = pass.wake_at == Some(time(at));
