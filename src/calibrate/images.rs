@@ -3,8 +3,8 @@
 //! A manifest has compressed sizes only. Sizes on disk come from a field `uncompressed` beside `size`, or are assumed
 //! from a ratio. An image that is only known by its totals is taken as layers of equal size.
 
-use super::input::{Input, byte_of};
-use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
+use super::input::Input;
+use crate::document::csv::{broken, byte_of, reader};
 use crate::document::problem::OrProblem;
 use crate::scenario::import::manifest::{self, ManifestLayer};
 
@@ -18,13 +18,8 @@ pub(super) struct KnownLayer {
     pub(super) uncompressed: Option<f64>,
 }
 
-/// Totals of an image that are known without its manifest.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct ImageTotals {
-    layers: Option<u64>,
-    compressed: Option<f64>,
-    uncompressed: Option<f64>,
-}
+/// Totals of an image that are known without its manifest, in the order of [`FIELDS`].
+type ImageTotals = [Option<u64>; FIELDS.len()];
 
 /// Everything that is known about images.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +32,8 @@ pub(super) struct KnownImages {
 #[derive(Clone, Debug, PartialEq)]
 enum PatternPart {
     Text(String),
-    Field(&'static str),
+    /// Its place in [`FIELDS`].
+    Field(usize),
 }
 
 /// The fields of a pattern.
@@ -59,12 +55,9 @@ impl KnownImages {
 
     /// Adds a table with the columns `image`, `layers`, and `uncompressed_bytes` or `compressed_bytes` or both.
     pub(super) fn add_table(&mut self, input: &Input) -> OrProblem<()> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
         let help = "write the columns image,layers,compressed_bytes,uncompressed_bytes";
-        let broken = input.broken("CSV", help);
-        if let Some(byte) = unclosed_quote(&input.source.text) {
-            return Err(input.at(byte, "", UNCLOSED_QUOTE, CLOSE_QUOTE));
-        }
+        let broken = broken(&input.source, help);
+        let mut reader = reader(&input.source)?;
         let header = reader.headers().map_err(&broken)?.clone();
         let column = |name: &str| header.iter().position(|found| found == name);
         let Some(image) = column("image") else {
@@ -76,7 +69,7 @@ impl KnownImages {
         }
         for record in reader.records() {
             let record = record.map_err(&broken)?;
-            let mut numbers = [None; 3];
+            let mut numbers = ImageTotals::default();
             for ((number, at), name) in numbers.iter_mut().zip(columns).zip(FIELDS) {
                 let text = at.and_then(|at| record.get(at)).unwrap_or_default();
                 if text.is_empty() {
@@ -88,12 +81,7 @@ impl KnownImages {
                     input.at(byte_of(record.position()), name, message, "write bytes without a unit")
                 })?);
             }
-            let totals = ImageTotals {
-                layers: numbers[0],
-                compressed: numbers[1].map(|bytes| bytes as f64),
-                uncompressed: numbers[2].map(|bytes| bytes as f64),
-            };
-            self.table.push((record.get(image).unwrap_or_default().to_owned(), totals));
+            self.table.push((record.get(image).unwrap_or_default().to_owned(), numbers));
         }
         Ok(())
     }
@@ -107,7 +95,7 @@ impl KnownImages {
         let mut rest = pattern;
         while let Some((text, after)) = rest.split_once('{') {
             let (field, after) = after.split_once('}').ok_or("a `{` has no `}`")?;
-            let known = FIELDS.into_iter().find(|known| *known == field);
+            let known = FIELDS.iter().position(|known| *known == field);
             let known = known.ok_or_else(|| {
                 format!("unknown field `{{{field}}}`; use {{layers}}, {{compressed}} or {{uncompressed}}")
             })?;
@@ -120,7 +108,7 @@ impl KnownImages {
         if !rest.is_empty() {
             parts.push(PatternPart::Text(rest.to_owned()));
         }
-        if !parts.contains(&PatternPart::Field("layers")) {
+        if !parts.contains(&PatternPart::Field(0)) {
             return Err("a pattern needs `{layers}`, such as `shop:{layers}-layers-{uncompressed}-bytes`".to_owned());
         }
         self.patterns.push(parts);
@@ -133,14 +121,15 @@ impl KnownImages {
         if let Some((_, layers)) = self.manifests.iter().find(|(name, _)| is_same(name)) {
             return Some(layers.clone());
         }
-        let of_table = self.table.iter().find(|(name, _)| is_same(name)).map(|(_, totals)| totals.clone());
-        let totals = of_table.or_else(|| self.patterns.iter().find_map(|parts| matched(parts, image)))?;
-        let count = totals.layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
-        let compressed = totals.compressed.or(size.map(|size| size as f64));
+        let of_table = self.table.iter().find(|(name, _)| is_same(name)).map(|(_, totals)| *totals);
+        let totals = of_table.or_else(|| self.patterns.iter().find_map(|parts| matched(parts, image)));
+        let [layers, compressed, uncompressed] = totals?;
+        let count = layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
+        let each = |bytes: u64| bytes as f64 / count as f64;
         let layer = KnownLayer {
             digest: None,
-            compressed: compressed.or(totals.uncompressed)? / count as f64,
-            uncompressed: totals.uncompressed.map(|bytes| bytes / count as f64),
+            compressed: each(compressed.or(size).or(uncompressed)?),
+            uncompressed: uncompressed.map(each),
         };
         Some(vec![layer; count as usize])
     }
@@ -164,13 +153,8 @@ fn matched_from(parts: &[PatternPart], name: &str) -> Option<ImageTotals> {
             PatternPart::Text(text) => rest = rest.strip_prefix(text.as_str())?,
             PatternPart::Field(field) => {
                 let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-                let number = rest[..digits].parse::<u64>().ok()?;
+                totals[*field] = Some(rest[..digits].parse().ok()?);
                 rest = &rest[digits..];
-                match *field {
-                    "layers" => totals.layers = Some(number),
-                    "compressed" => totals.compressed = Some(number as f64),
-                    _ => totals.uncompressed = Some(number as f64),
-                }
             }
         }
     }
