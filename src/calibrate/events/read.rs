@@ -87,8 +87,8 @@ struct InvolvedJson {
 /// An event of a pod or of one of its containers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Happening {
-    /// The scheduler has chosen this node.
-    Scheduled { node: String },
+    /// The scheduler has chosen the node.
+    Scheduled,
     /// Something about its image.
     Image(ImageMessage),
     /// Its process runs.
@@ -104,7 +104,7 @@ pub(super) struct PodEvent {
     pub(super) pod: String,
     /// `spec.containers{shop}`; empty for the pod itself.
     pub(super) container: String,
-    /// The kubelet's node; empty for the scheduler.
+    /// The chosen node, or the kubelet's.
     pub(super) node: String,
     /// The first occurrence.
     pub(super) at: Nanos,
@@ -208,12 +208,12 @@ fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
 fn no_objects(stream: &JsonStream) -> Box<Problem> {
     let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
-        return stream.whole("this is the table that kubectl prints for people", "add `-o json` to the command");
+        return stream.input.whole("this is the table that kubectl prints for people", "add `-o json` to the command");
     }
     if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") {
-        return stream.whole("this is YAML; events are read as JSON", "write the file again with `-o json`");
+        return stream.input.whole("this is YAML; events are read as JSON", "write the file again with `-o json`");
     }
-    stream.whole("the file has no JSON object, so no Kubernetes events", COMMAND)
+    stream.input.whole("the file has no JSON object, so no Kubernetes events", COMMAND)
 }
 
 /// Identifies an event. An event that is updated keeps it.
@@ -234,10 +234,12 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         return tally.skip("event of an object other than a pod");
     }
     let message = object.message.as_deref().unwrap_or_default();
+    let host = object.source.as_ref().and_then(|source| source.host.clone()).filter(|host| !host.is_empty());
+    let mut node = host.or_else(|| object.reporting_instance.clone()).unwrap_or_default();
     let happening = match reason.as_str() {
         "Scheduled" => {
-            let node = message.rsplit_once(" to ").map(|(_, node)| node.trim().to_owned()).unwrap_or_default();
-            Happening::Scheduled { node }
+            node = message.rsplit_once(" to ").map(|(_, node)| node.trim().to_owned()).unwrap_or_default();
+            Happening::Scheduled
         }
         "Started" => Happening::Started,
         "Pulling" | "Pulled" | "Failed" | "BackOff" => match message::read(message) {
@@ -253,11 +255,6 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         involved.namespace.as_deref().unwrap_or("default"),
         involved.name.as_deref().unwrap_or_default()
     );
-    let host = object.source.as_ref().and_then(|source| source.host.clone()).filter(|host| !host.is_empty());
-    let node = match &happening {
-        Happening::Scheduled { node } => node.clone(),
-        _ => host.or_else(|| object.reporting_instance.clone()).unwrap_or_default(),
-    };
     let series = object.series.as_ref().and_then(|series| series.count);
     Some(PodEvent {
         pod_id: involved.uid.clone().filter(|uid| !uid.is_empty()).unwrap_or_else(|| pod.clone()),
