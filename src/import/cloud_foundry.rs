@@ -16,7 +16,7 @@ use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::rollout::cloud_foundry::DeploymentRequest;
-use crate::scenario::import::object::or_default;
+use crate::scenario::import::object::OrDefault;
 use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
 
@@ -31,8 +31,8 @@ struct ProcessObject {
     #[serde(rename = "type", default)]
     kind: String,
     instances: Option<u64>,
-    #[serde(default, deserialize_with = "or_default")]
-    readiness_health_check: HealthCheck,
+    #[serde(default)]
+    readiness_health_check: OrDefault<HealthCheck>,
 }
 
 #[derive(Default, Deserialize)]
@@ -40,8 +40,7 @@ struct ProcessObject {
 struct HealthCheck {
     #[serde(rename = "type")]
     kind: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    data: HealthCheckData,
+    data: OrDefault<HealthCheckData>,
 }
 
 #[derive(Default, Deserialize)]
@@ -51,8 +50,8 @@ struct HealthCheckData {
 
 #[derive(Deserialize)]
 struct AppManifest {
-    #[serde(default, deserialize_with = "or_default")]
-    applications: Vec<ManifestApp>,
+    #[serde(default)]
+    applications: OrDefault<Vec<ManifestApp>>,
 }
 
 /// An app of a manifest, or one of its processes.
@@ -63,8 +62,8 @@ struct ManifestApp {
     #[serde(rename = "type")]
     kind: Option<String>,
     instances: Option<Value>,
-    #[serde(default, deserialize_with = "or_default")]
-    processes: Vec<ManifestApp>,
+    #[serde(default)]
+    processes: OrDefault<Vec<ManifestApp>>,
     readiness_health_check_type: Option<String>,
     readiness_health_check_interval: Option<u64>,
 }
@@ -89,10 +88,9 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
     let manifest = sources.manifest.as_ref();
     let manifest = manifest.map(|path| of_manifest(path, sources.app.as_deref(), texts, &mut read)).transpose()?;
     let process = sources.process.as_ref().map(|path| of_process(path, texts, &mut read, &mut notes)).transpose()?;
-    let path = sources.deployment.as_ref().or(sources.strategy.as_ref());
+    let path = sources.deployment.as_deref().or(sources.strategy.as_deref());
     let is_deployment = |shape: &ExportShape| shape.is_client(ClientObject::CloudFoundryDeployment);
-    let deployment = path.map(|path| strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts));
-    let deployment = deployment.transpose()?;
+    let deployment = strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?;
     let mut wanted = None;
     let mut is_canary = false;
     let strategy = match deployment {
@@ -180,7 +178,7 @@ fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mu
     }
     let instances = process.value.instances.unwrap_or(0);
     read.push(format!("{}: a web process with {}", source.name, counted(instances, "instance")));
-    let HealthCheck { kind, data } = &process.value.readiness_health_check;
+    let HealthCheck { kind, data } = &*process.value.readiness_health_check;
     Ok(AppFacts {
         name: "app".to_owned(),
         origin: source.name.clone(),

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -50,13 +51,7 @@ pub(super) fn images(
     let mut images = Vec::new();
     let mut problems = Vec::new();
     for (at, path) in new.iter().enumerate() {
-        let mut read = |path: &Path| match read_manifest(path, platform, texts) {
-            Ok(file) => Some(file),
-            Err(found) => {
-                problems.extend(found);
-                None
-            }
-        };
+        let mut read = |path: &Path| read_manifest(path, platform, texts).map_err(|found| problems.extend(found)).ok();
         let new = read(path.as_ref());
         let previous = previous.get(at).map(|path| read(path.as_ref()));
         let name = image_name(path.as_ref());
@@ -232,13 +227,8 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
 /// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is there twice counts
 /// once.
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
-    let mut seen = Vec::new();
     let (mut all, mut new) = (0, 0);
-    for ManifestLayer { digest, size, .. } in &image.new.manifest.layers {
-        if seen.contains(&digest) {
-            continue;
-        }
-        seen.push(digest);
+    for ManifestLayer { digest, size, .. } in image.new.manifest.layers.iter().unique_by(|layer| &layer.digest) {
         all += size.get();
         let is_old = |old: &ManifestFile| old.manifest.layers.iter().any(|known| known.digest == *digest);
         if !image.previous.as_ref().is_some_and(is_old) {

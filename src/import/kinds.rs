@@ -158,9 +158,8 @@ impl ExpectedKind {
         }
     }
 
-    fn is_expected(&self, kind: Option<&str>, api_version: Option<&str>) -> bool {
-        let is_kind = kind.map_or(self.may_lack_kind, |kind| self.kinds.contains(&kind));
-        is_kind && api_version.is_none_or(|version| is_of_group(version, self.group))
+    fn has(&self, kind: &str, api_version: &str) -> bool {
+        self.kinds.contains(&kind) && is_of_group(api_version, self.group)
     }
 
     /// The problem with an export of another kind.
@@ -292,10 +291,8 @@ impl ExportShape {
     /// Whether an importer reads it.
     fn is_of(&self, expected: &ExpectedKind) -> bool {
         match self {
-            Self::Kubernetes(kind, version) => {
-                let version = Some(version.as_str()).filter(|version| !version.is_empty());
-                expected.is_expected(Some(kind), version)
-            }
+            Self::Kubernetes(kind, version) if version.is_empty() => expected.kinds.contains(&kind.as_str()),
+            Self::Kubernetes(kind, version) => expected.has(kind, version),
             other => expected.may_lack_kind && other.option() == Some(expected.option),
         }
     }
@@ -304,9 +301,7 @@ impl ExportShape {
     pub(super) fn option(&self) -> Option<&'static str> {
         match self {
             Self::Kubernetes(kind, version) => {
-                let is =
-                    |known: &&ExpectedKind| known.kinds.contains(&kind.as_str()) && is_of_group(version, known.group);
-                KNOWN.iter().find(is).map(|known| known.option)
+                KNOWN.iter().find(|known| known.has(kind, version)).map(|known| known.option)
             }
             Self::Client(found, _) => found.option,
             Self::Unknown => None,

@@ -204,14 +204,13 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
     let fleet = imported(sources, &mut texts);
     let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
     let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &sources.platform, &mut texts)).transpose();
-    let ((fleet, workload), images, nodes) = match (fleet, images, nodes) {
+    let ((mut fleet, workload), images, nodes) = match (fleet, images, nodes) {
         (Ok(fleet), Ok(images), Ok(nodes)) => (fleet, images, nodes),
         (fleet, images, nodes) => {
             let problems = [fleet.err(), images.err(), nodes.err()];
             return Err(problems.into_iter().flatten().flatten().collect());
         }
     };
-    let mut fleet = fleet;
     fleet.read.extend(images.iter().map(in_words));
     let nodes = nodes.map(|(facts, lines)| {
         fleet.read.extend(lines);

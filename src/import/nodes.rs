@@ -9,7 +9,7 @@ use super::draft::NodeFacts;
 use super::kinds::NODES;
 use super::sources::Texts;
 use crate::document::problem::OrProblems;
-use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
 use crate::units::counted;
 
 /// Labels of nodes that run the control plane.
@@ -23,8 +23,7 @@ type NodeObject = KubeObject<NodeJsonSpec, NodeJsonStatus>;
 struct NodeJsonSpec {
     #[serde(rename = "providerID")]
     provider_id: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    taints: Vec<NodeTaint>,
+    taints: OrDefault<Vec<NodeTaint>>,
     unschedulable: bool,
 }
 
@@ -37,17 +36,8 @@ struct NodeTaint {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct NodeJsonStatus {
-    #[serde(deserialize_with = "or_default")]
-    node_info: NodeInfo,
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<NodeCondition>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeCondition {
-    r#type: String,
-    status: String,
+    node_info: OrDefault<NodeInfo>,
+    conditions: OrDefault<Vec<KubeCondition>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -111,13 +101,13 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
 
 /// Why a node takes no pods of the release: the number of the reason.
 fn unusable(node: &NodeObject, platform: &str) -> Option<usize> {
-    let NodeInfo { operating_system, architecture, .. } = &node.status.node_info;
+    let NodeInfo { operating_system, architecture, .. } = &*node.status.node_info;
     let system = if operating_system.is_empty() { "linux" } else { operating_system };
     let of_node = format!("{system}/{architecture}");
     let is_foreign = !architecture.is_empty() && platform != of_node && !platform.starts_with(&format!("{of_node}/"));
     let reasons = [
         node.spec.unschedulable,
-        node.status.conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status != "True"),
+        node.status.conditions.iter().any(|condition| condition.kind == "Ready" && condition.status != "True"),
         is_foreign,
     ];
     reasons.iter().position(|is_so| *is_so)
