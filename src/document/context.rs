@@ -73,29 +73,17 @@ impl Context<'_> {
 
     /// The text of the file that the value at `path` names. A file that cannot be read is reported there.
     pub(crate) fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
-        match self.files.read(name) {
-            Ok(source) => Some(source),
-            Err(message) => {
-                let problem = self
-                    .at(path, format!("cannot read `{name}`: {message}"))
-                    .with_help("paths are relative to the folder of the experiment file");
-                self.problems.push(problem);
-                None
-            }
-        }
+        let help = "paths are relative to the folder of the experiment file";
+        let read = self.files.read(name);
+        read.map_err(|message| self.report(path, format!("cannot read `{name}`: {message}"), help)).ok()
     }
 
     /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in
     /// it.
     pub(crate) fn document(&mut self, name: &str, path: &Path) -> Option<Document> {
         let source = self.file(name, path)?;
-        match tree::parse(&source) {
-            Ok(tree) => Some(Document { source, tree }),
-            Err(problem) => {
-                self.problems.push(*problem);
-                None
-            }
-        }
+        let tree = tree::parse(&source).map_err(|problem| self.problems.push(*problem)).ok()?;
+        Some(Document { source, tree })
     }
 
     /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their places in it,

@@ -69,11 +69,10 @@ impl Source {
         self.text.floor_char_boundary((start + column.saturating_sub(1)).min(end))
     }
 
-    /// The bytes of the occurrence number `nth` (0-based) of a JSON string with this content; the whole text's start
-    /// when there is none.
-    pub(crate) fn find_json_string(&self, content: &str, nth: usize) -> Range<usize> {
+    /// The bytes of the first JSON string with this content; the whole text's start when there is none.
+    pub(crate) fn find_json_string(&self, content: &str) -> Range<usize> {
         let quoted = format!("\"{content}\"");
-        self.text.match_indices(&quoted).nth(nth).map_or(0..0, |(at, found)| at..at + found.len())
+        self.text.find(&quoted).map_or(0..0, |at| at..at + quoted.len())
     }
 
     /// The byte range of the line that `offset` is on, without its end.
@@ -109,7 +108,7 @@ impl Place {
 }
 
 /// One thing that is wrong with an experiment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Problem {
     /// The file it is in, as it is found from where the program was started.
     pub file: String,
@@ -127,14 +126,7 @@ pub struct Problem {
 impl Problem {
     /// A problem with a file as a whole.
     pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self {
-            file: file.to_owned(),
-            field: String::new(),
-            message: message.into(),
-            help: None,
-            place: None,
-            before: (0, 0),
-        }
+        Self { file: file.to_owned(), message: message.into(), ..Self::default() }
     }
 
     /// Its line, 1-based. `None` when the file as a whole is the problem.
@@ -281,11 +273,11 @@ pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str
 }
 
 /// Names in words: "`a`, `b` or `c`".
-pub(crate) fn any_of(names: &[&str]) -> String {
+pub(crate) fn any_of<T: AsRef<str>>(names: &[T]) -> String {
     match names {
         [] => "nothing".to_owned(),
-        [one] => format!("`{one}`"),
-        [head @ .., last] => format!("`{}` or `{last}`", head.join("`, `")),
+        [one] => format!("`{}`", one.as_ref()),
+        [head @ .., last] => format!("`{}` or `{}`", head.iter().map(T::as_ref).join("`, `"), last.as_ref()),
     }
 }
 

@@ -89,23 +89,6 @@ enum ReadPlace<'de> {
 /// The fields of flattened structs that were read so far.
 type KnownFields = Rc<RefCell<Vec<&'static str>>>;
 
-/// The error of a value that is not a map.
-fn not_a_map(value: &Value, expected: &dyn de::Expected) -> ReadError {
-    let found = match value {
-        Value::Null => Unexpected::Unit,
-        Value::Bool(value) => Unexpected::Bool(*value),
-        Value::Int(value) => match u64::try_from(*value) {
-            Ok(value) => Unexpected::Unsigned(value),
-            Err(_) => Unexpected::Signed(*value as i64),
-        },
-        Value::Float(value) => Unexpected::Float(*value),
-        Value::Text(text) => Unexpected::Str(text),
-        Value::List(_) => Unexpected::Seq,
-        Value::Map(_) => Unexpected::Map,
-    };
-    de::Error::invalid_type(found, expected)
-}
-
 impl<'de> Deserializer<'de> for ReadPlace<'de> {
     type Error = ReadError;
 
@@ -171,7 +154,9 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
             Self::At(node) => match &node.value {
                 Value::Null => &[],
                 Value::Map(entries) => entries.as_slice(),
-                value => return Err(not_a_map(value, &visitor)),
+                // Serde would take its items for the fields in their order.
+                Value::List(_) => return Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
+                _ => return Self::At(node).deserialize_any(visitor),
             },
         };
         let fields = if fields.iter().any(|field| field.starts_with('~')) {
