@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::GuessedLink;
 use super::check::Checker;
 use super::import::git_repo::GitRepo;
-use super::import::inventory::{self, InventoryCluster, LinkFields};
+use super::import::inventory::{self, InventoryCluster, LinkFields, MOST_NODES};
 use super::import::table;
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
@@ -20,11 +20,7 @@ use crate::document::text_or::FromText;
 use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
-use crate::units::Share;
-use crate::world::{ClusterSpec, GapSpec, RateModel, RegionSpec};
-
-/// Kubernetes is tested with 5,000 nodes; beyond this a count is a mistake.
-const MOST_NODES: u32 = 10_000;
+use crate::world::{ClusterSpec, GapSpec, RegionSpec};
 
 /// The shortest mean of gaps of a link, in seconds: each is an event.
 const SHORTEST_GAP: f64 = 0.01;
@@ -154,49 +150,26 @@ impl Checker<'_> {
         if group.name.is_empty() {
             self.report(&path.key("name"), "the name is empty", "write e.g. `store-{001..900}`");
         }
+        let is_set = |field: &str| self.is_set(&path.key(field));
+        let written = LinkFields {
+            nodes: Some(group.nodes),
+            site: group.site,
+            downlink: is_set("downlink").then(|| group.downlink.clone()),
+            rtt: is_set("rtt").then(|| group.rtt.clone()),
+            loss: is_set("loss").then_some(group.loss),
+            gaps: group.gaps.clone(),
+            region: group.region_name.clone(),
+            region_index: None,
+        };
         let mut one = ClusterSpec { clusters: None, group: group.name.clone(), ..group.clone() };
-        if let Some(site) = group.site {
-            one.take_links_of(site);
-            let is_set = |field: &str| self.is_set(&path.key(field));
-            let written = LinkFields {
-                downlink: is_set("downlink").then(|| group.downlink.clone()),
-                rtt: is_set("rtt").then(|| group.rtt.clone()),
-                loss: is_set("loss").then_some(group.loss),
-                gaps: group.gaps.clone(),
-                ..LinkFields::default()
-            };
-            written.apply(&mut one);
-        }
-        self.resolve(&path.key("downlink"), &mut one.downlink);
-        self.resolve(&path.key("rtt"), &mut one.rtt);
-        if let Some(gaps) = &mut one.gaps {
-            self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
-        }
-        self.link(path, Some(one.nodes), Some(&one.downlink), Some(one.loss));
-        self.gaps(path, one.gaps.as_ref());
-        one.region = self.region(path, one.region_name.as_deref(), regions);
+        self.link_fields(path, &written, regions).apply(&mut one);
         names.into_iter().map(|name| ClusterSpec { name, ..one.clone() }).collect()
     }
 
-    /// Checks what a cluster is made of.
-    fn link(&mut self, path: &Path, nodes: Option<u32>, downlink: Option<&RateModel>, loss: Option<Share>) {
-        if let Some(nodes) = nodes.filter(|nodes| *nodes == 0 || *nodes > MOST_NODES) {
-            let message = format!("a cluster cannot have {nodes} nodes");
-            self.report(&path.key("nodes"), message, &format!("write 1 to {MOST_NODES}"));
-        }
-        if let Some(downlink) = downlink {
-            self.positive_rate(&path.key("downlink"), downlink);
-        }
-        if loss.is_some_and(|loss| loss.get() >= 1.0) {
-            let help = "to cut clusters off, use `faults: {offline: {share: …}}`";
-            self.report(&path.key("loss"), "must be less than 100%", help);
-        }
-    }
-
     /// Checks the gaps of a link.
-    fn gaps(&mut self, path: &Path, gaps: Option<&GapSpec>) {
-        let Some(gaps) = gaps else { return };
+    fn gaps(&mut self, path: &Path, gaps: &mut GapSpec) {
         let path = path.key("gaps");
+        self.resolve(&path.key("length"), &mut gaps.length);
         if gaps.share.get() >= 1.0 {
             self.report(&path.key("share"), "must be less than 100%", "to cut clusters off, use `faults.offline`");
         }
@@ -234,25 +207,30 @@ impl Checker<'_> {
         .collect()
     }
 
-    fn region(&mut self, path: &Path, name: Option<&str>, regions: &[String]) -> Option<usize> {
-        self.lookup(&path.key("region"), name?, &Path::of("regions"), regions)
-    }
-
-    /// Checks the settings for clusters of an inventory.
+    /// Checks the settings for clusters of a group or an inventory.
     fn link_fields(&mut self, path: &Path, fields: &LinkFields, regions: &[String]) -> LinkFields {
         let mut fields = fields.clone();
+        if let Some(nodes) = fields.nodes.filter(|nodes| *nodes == 0 || *nodes > MOST_NODES) {
+            let message = format!("a cluster cannot have {nodes} nodes");
+            self.report(&path.key("nodes"), message, &format!("write 1 to {MOST_NODES}"));
+        }
         if let Some(downlink) = &mut fields.downlink {
             self.resolve(&path.key("downlink"), downlink);
+            self.positive_rate(&path.key("downlink"), downlink);
         }
         if let Some(rtt) = &mut fields.rtt {
             self.resolve(&path.key("rtt"), rtt);
         }
-        self.link(path, fields.nodes, fields.downlink.as_ref(), fields.loss);
-        if let Some(gaps) = &mut fields.gaps {
-            self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
+        if fields.loss.is_some_and(|loss| loss.get() >= 1.0) {
+            let help = "to cut clusters off, use `faults: {offline: {share: …}}`";
+            self.report(&path.key("loss"), "must be less than 100%", help);
         }
-        self.gaps(path, fields.gaps.as_ref());
-        fields.region_index = self.region(path, fields.region.as_deref(), regions);
+        if let Some(gaps) = &mut fields.gaps {
+            self.gaps(path, gaps);
+        }
+        let region = fields.region.as_deref();
+        fields.region_index =
+            region.and_then(|name| self.lookup(&path.key("region"), name, &Path::of("regions"), regions));
         fields
     }
 
@@ -338,17 +316,10 @@ impl Checker<'_> {
         let path = if self.tree.get(&path.key("file")).is_some() { path.key("file") } else { path };
         let source = self.file(name, &path)?;
         let is_table = FsPath::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-        match if is_table { table::clusters(&source) } else { inventory::clusters(&source) } {
-            Ok(clusters) => {
-                let clusters = Arc::new(clusters);
-                self.inventories.insert(name.to_owned(), Arc::clone(&clusters));
-                Some(clusters)
-            }
-            Err(problems) => {
-                self.problems.extend(problems);
-                None
-            }
-        }
+        let read = if is_table { table::clusters(&source) } else { inventory::clusters(&source) };
+        let clusters = Arc::new(read.map_err(|problems| self.problems.extend(problems)).ok()?);
+        self.inventories.insert(name.to_owned(), Arc::clone(&clusters));
+        Some(clusters)
     }
 
     /// A selector that is right and selects at least one of the clusters.
@@ -358,20 +329,13 @@ impl Checker<'_> {
         selector: &LabelSelector,
         clusters: &[&Labels],
     ) -> Option<CheckedSelector> {
-        match selector.check() {
-            Err(error) => {
-                let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
-                self.report(path, error.to_string(), help);
-                None
-            }
-            Ok(checked) => {
-                if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
-                    let help = selection::why_none(selector, clusters);
-                    self.report(path, "the selector matches no cluster of the fleet", &help);
-                }
-                Some(checked)
-            }
+        let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
+        let checked = selector.check().map_err(|error| self.report(path, error.to_string(), help)).ok()?;
+        if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
+            let help = selection::why_none(selector, clusters);
+            self.report(path, "the selector matches no cluster of the fleet", &help);
         }
+        Some(checked)
     }
 
     /// Groups of the file, then of the inventory.

@@ -47,6 +47,14 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks that the strategy that a setting names is there.
+    pub(super) fn strategy_name(&mut self, path: &Path, name: Option<&String>, strategies: &[String]) {
+        if let Some(name) = name.filter(|name| !strategies.contains(name)) {
+            let help = format!("the strategies are {}", any_of(strategies));
+            self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
+        }
+    }
+
     /// Everything about the experiment as a whole. `is_search`: its variants are the candidates of a plan.
     pub(super) fn header(
         &mut self,
@@ -121,11 +129,7 @@ impl Checker<'_> {
         let mut assertions = Vec::new();
         for (index, TextOr(written)) in file.assert.iter().flatten().enumerate() {
             let path = Path::of("assert").index(index);
-            if let Some(name) = written.strategy.as_ref().filter(|name| !strategies.contains(name)) {
-                let known: Vec<&str> = strategies.iter().map(String::as_str).collect();
-                let help = format!("the strategies are {}", any_of(&known));
-                self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
-            }
+            self.strategy_name(&path, written.strategy.as_ref(), strategies);
             let at = self.place(path.key("limit"), &path);
             let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at));
             assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));

@@ -64,10 +64,8 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
 /// One entry of a sweep beside the axes before it, or a message and the fix.
 fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, (String, String)> {
     let refused = |message: String, help: &str| Err((message, help.to_owned()));
-    let path = match Path::parse(&key.text) {
-        Ok(path) => path,
-        Err(message) => return refused(message, "write e.g. `registry.egress` or `fleet[0].downlink`"),
-    };
+    let help = "write e.g. `registry.egress` or `fleet[0].downlink`";
+    let path = Path::parse(&key.text).map_err(|message| (message, help.to_owned()))?;
     let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
     if let Some(Step::Key(top)) = axis.path.0.first()
         && ["name", "question", "seed", "replicates", "precision", "uncertainty", "sweep", "plan"]
