@@ -87,7 +87,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
 
 /// A version as it was found.
 enum Version {
-    Experiment(PathBuf, Box<Experiment>),
+    Experiment(ExperimentArgs, Box<Experiment>),
     Results(Box<ReviewSide>),
 }
 
@@ -101,39 +101,32 @@ impl CompareArgs {
             experiment: place.to_owned(),
             seed: self.seed.or(seed),
             replicates: self.replicates,
-            set: Vec::new(),
             allow_commands: self.allow_commands,
+            ..ExperimentArgs::default()
         };
         let experiment = match revision::experiment(place) {
             Some(file) => load_with(revision::open, &file, &asked.overrides())?,
             None => asked.load()?,
         };
         asked.allow_commands(&experiment)?;
-        Ok(Version::Experiment(place.to_owned(), Box::new(experiment)))
+        Ok(Version::Experiment(asked, Box::new(experiment)))
     }
 
     /// The runs of a version.
     fn simulate(&self, version: Version, replicates: Option<u32>) -> Result<ReviewSide, Failure> {
-        let (place, experiment) = match version {
+        let (asked, experiment) = match version {
             Version::Results(side) => return Ok(*side),
-            Version::Experiment(place, experiment) => (place, experiment),
+            Version::Experiment(asked, experiment) => (asked, experiment),
         };
         let replicates = replicates.unwrap_or(experiment.replicates);
         let runs = u64::from(replicates) * experiment.variants.len() as u64;
-        let name = place.display().to_string();
+        let name = asked.experiment.display().to_string();
         let bar = ProgressBar::new(runs).with_message(name.clone());
         let bar = progress::bar(bar, "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left");
         let ended = || bar.inc(1);
         let variants = Simulation::behind(&bar, self.threads, |stop| {
             study::simulate_plainly(&experiment, replicates, ended, stop)
         })?;
-        let asked = ExperimentArgs {
-            experiment: place,
-            seed: self.seed,
-            replicates: self.replicates,
-            set: Vec::new(),
-            allow_commands: self.allow_commands,
-        };
         let provenance = described(&experiment, "compare", &asked, &[]);
         // Without what decides nothing, which may be secret.
         let files = experiment.inputs.iter().map(|input| (input.path.clone(), input.copy().0.to_vec())).collect();

@@ -121,7 +121,7 @@ enum Command {
 }
 
 /// The experiment, with values that replace its own.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 struct ExperimentArgs {
     /// Folder of the experiment, or its experiment.yaml
     #[arg(value_name = "EXPERIMENT")]

@@ -302,7 +302,7 @@ fn reproduce(command: &str, args: &ExperimentArgs, recorded: &[String], starts_c
 }
 
 /// Returns true if a strategy of the experiment starts a command for each run.
-fn starts_commands(experiment: &Experiment) -> bool {
+pub(super) fn starts_commands(experiment: &Experiment) -> bool {
     experiment.variants.iter().any(|variant| variant.scenario.strategy.command().is_some())
 }
 

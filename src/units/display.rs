@@ -103,15 +103,10 @@ fn print_duration(span: SimDuration) -> String {
         print_scaled(span.as_nanos() as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
     } else {
         let whole = secs.round() as u64;
-        let (unit, sub_unit, size) = match whole {
-            ..3600 => ("min", "s", 60),
-            3600..86_400 => ("h", "min", 3600),
-            _ => ("d", "h", 86_400),
-        };
-        let sub_size = match size {
-            60 => 1,
-            3600 => 60,
-            _ => 3600,
+        let ((size, unit), (sub_size, sub_unit)) = match whole {
+            ..3600 => ((60, "min"), (1, "s")),
+            3600..86_400 => ((3600, "h"), (60, "min")),
+            _ => ((86_400, "d"), (3600, "h")),
         };
         format!("{} {unit} {:02} {sub_unit}", whole / size, whole % size / sub_size)
     }
