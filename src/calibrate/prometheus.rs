@@ -25,7 +25,6 @@ pub enum MetricKind {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct ResponseJson {
     status: Option<String>,
     error: Option<String>,

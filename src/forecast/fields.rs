@@ -68,7 +68,6 @@ pub(super) struct SetRow {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct StageShown {
     pub(super) clusters: OrDefault<Vec<StageCluster>>,
 }
@@ -82,7 +81,6 @@ pub(super) struct StageCluster {
 
 /// A Bundle with the dates that `KubeObject` leaves out: those of the last writes, which are large.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ShownBundle {
     pub(super) metadata: OrDefault<ManagedMetadata>,
     pub(super) spec: OrDefault<ShownSpec>,
@@ -90,7 +88,6 @@ pub(super) struct ShownBundle {
 
 /// A deployment of Cloud Foundry.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ShownDeployment {
     pub(super) created_at: Option<String>,
     pub(super) updated_at: Option<String>,
@@ -106,7 +103,6 @@ pub(super) struct DeploymentStatus {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ShownCanary {
     pub(super) steps: OrDefault<ShownSteps>,
 }

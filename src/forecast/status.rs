@@ -151,8 +151,8 @@ impl ShownRollout {
     fn time(&mut self, object: &ExportObject<'_>, field: &str, text: Option<&str>) -> OrProblems<Option<Nanos>> {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
         let Some((at, is_exact)) = rfc3339(text) else {
-            let problem = object.problem(field, format!("`{text}` is not a time"));
-            return Err(vec![problem.with_help("write e.g. `2026-03-01T15:04:05Z`")]);
+            let message = format!("`{text}` is not a time");
+            return Err(refused(object, field, &message, "write e.g. `2026-03-01T15:04:05Z`"));
         };
         // Kubernetes cuts fractions of a second off.
         let at = if is_exact { at } else { at + HALF_A_SECOND };
@@ -209,8 +209,8 @@ impl ShownRollout {
         let read: ShownObject = object.read()?;
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
         let Some(name) = label.cloned() else {
-            let problem = object.problem("metadata.labels", "the label `fleet.cattle.io/cluster` is missing");
-            return Err(vec![problem.with_help(format!("export it with its labels: `{COMMAND}`"))]);
+            let (message, help) = ("the label `fleet.cattle.io/cluster` is missing", "export it with its labels: ");
+            return Err(refused(object, "metadata.labels", message, &format!("{help}`{COMMAND}`")));
         };
         if let Some(bundle) = read.metadata.labels.get("fleet.cattle.io/bundle-name") {
             if bundle.starts_with(OF_AGENT) {
@@ -254,9 +254,13 @@ impl ShownRollout {
                 "Pending" | "Progressing" => (target.state, target.told) = (SeenState::Updating, since),
                 "Healthy" => (target.state, target.ready) = (SeenState::Ready, since),
                 other => {
-                    let problem = object.problem(&format!("{field}.status"), format!("unknown status `{other}`"));
                     let help = "a row is `Waiting`, `Pending`, `Progressing` or `Healthy`";
-                    return Err(vec![problem.with_help(help)]);
+                    return Err(refused(
+                        object,
+                        &format!("{field}.status"),
+                        &format!("unknown status `{other}`"),
+                        help,
+                    ));
                 }
             }
             self.targets.push(target);

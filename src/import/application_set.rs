@@ -63,33 +63,28 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
 pub(super) type ApplicationSetFacts = KubeObject<SetSpec, IgnoredPart>;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct SetSpec {
     generators: OrDefault<Vec<SetGenerator>>,
     template: OrDefault<SetTemplate>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct SetGenerator {
     clusters: Option<ClusterGenerator>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ClusterGenerator {
     selector: Option<LabelSelector>,
     values: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct SetTemplate {
     metadata: OrDefault<SetMetadata>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct SetMetadata {
     name: OrDefault<String>,
     labels: OrDefault<BTreeMap<String, String>>,

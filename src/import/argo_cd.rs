@@ -27,7 +27,6 @@ use crate::units::counted;
 type ApplicationObject = KubeObject<ApplicationSpec, FoundStatus>;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct FoundStatus {
     health: OrDefault<FoundHealth>,
 }
@@ -39,13 +38,11 @@ struct FoundHealth {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ApplicationSpec {
     destination: OrDefault<ApplicationDestination>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ApplicationDestination {
     server: OrDefault<String>,
     name: OrDefault<String>,

@@ -48,7 +48,6 @@ impl ArgoClusterFacts {
 #[serde(rename_all = "camelCase")]
 struct ClusterOrSecret {
     kind: Option<String>,
-    #[serde(default)]
     metadata: OrDefault<KubeMetadata>,
     server: Option<String>,
     name: Option<String>,
@@ -56,7 +55,6 @@ struct ClusterOrSecret {
     data: Option<SecretData>,
     string_data: Option<SecretData>,
     connection_state: Option<ConnectionState>,
-    #[serde(default)]
     info: OrDefault<ClusterInfo>,
 }
 

@@ -31,12 +31,10 @@ struct ProcessObject {
     #[serde(rename = "type", default)]
     kind: String,
     instances: Option<u64>,
-    #[serde(default)]
     readiness_health_check: OrDefault<HealthCheck>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct HealthCheck {
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -50,7 +48,6 @@ struct HealthCheckData {
 
 #[derive(Deserialize)]
 struct AppManifest {
-    #[serde(default)]
     applications: OrDefault<Vec<ManifestApp>>,
 }
 
@@ -62,7 +59,6 @@ struct ManifestApp {
     #[serde(rename = "type")]
     kind: Option<String>,
     instances: Option<Value>,
-    #[serde(default)]
     processes: OrDefault<Vec<ManifestApp>>,
     readiness_health_check_type: Option<String>,
     readiness_health_check_interval: Option<u64>,

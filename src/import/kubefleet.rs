@@ -28,13 +28,12 @@ type MemberObject = KubeObject<MemberSpec, MemberStatus>;
 type PlacementObject = KubeObject<PickingSpec, PickingStatus>;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct MemberSpec {
     taints: OrDefault<Vec<ClusterTaint>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct MemberStatus {
     conditions: OrDefault<Vec<KubeCondition>>,
     agent_status: OrDefault<Vec<MemberAgentStatus>>,

@@ -34,7 +34,7 @@ struct NodeTaint {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct NodeJsonStatus {
     node_info: OrDefault<NodeInfo>,
     conditions: OrDefault<Vec<KubeCondition>>,

@@ -17,7 +17,6 @@ const WITH_STATUS: &str = "export the placement with its status, `kubectl get cl
 
 /// The part of a placement's specification that picks clusters.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct PickingSpec {
     policy: OrDefault<PickingPolicy>,
     strategy: OrDefault<PickingStrategy>,
@@ -32,7 +31,7 @@ struct PickingStrategy {
 
 /// `spec.policy` of a placement.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct PickingPolicy {
     placement_type: Option<String>,
     cluster_names: OrDefault<Vec<String>>,
@@ -41,13 +40,12 @@ struct PickingPolicy {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct PlacementAffinity {
     cluster_affinity: OrDefault<ClusterAffinity>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ClusterAffinity {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
     required: OrDefault<RequiredTerms>,
@@ -86,7 +84,7 @@ struct ClusterToleration {
 
 /// The part of a placement's status that names clusters.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct PickingStatus {
     #[serde(alias = "perClusterPlacementStatuses")]
     placement_statuses: OrDefault<Vec<PickedCluster>>,

@@ -25,7 +25,7 @@ const NAME_TOLERANCE: Nanos = 60_000_000_000;
 
 /// An object of the file. Where the newer form of the API has another name for a field, it is an alias.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 struct ObjectJson {
     kind: Option<String>,
     metadata: Option<MetadataJson>,
@@ -54,7 +54,7 @@ struct ObjectJson {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 struct MetadataJson {
     name: Option<String>,
     namespace: Option<String>,
@@ -63,19 +63,17 @@ struct MetadataJson {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct SourceJson {
     host: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct SeriesJson {
     count: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 struct InvolvedJson {
     kind: Option<String>,
     namespace: Option<String>,

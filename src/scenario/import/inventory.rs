@@ -49,14 +49,12 @@ pub(crate) type GroupObject = KubeObject<GroupJsonSpec, IgnoredPart>;
 
 /// The part of a cluster's specification that decides something.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(crate) struct ClusterJsonSpec {
     paused: OrDefault<bool>,
 }
 
 /// The part of a cluster's status that decides something.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(crate) struct ClusterJsonStatus {
     namespace: OrDefault<String>,
     agent: Option<AgentJson>,

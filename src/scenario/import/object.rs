@@ -13,11 +13,8 @@ use serde::{Deserialize, Deserializer};
 pub(crate) struct KubeObject<Spec, Status> {
     pub(crate) api_version: Option<String>,
     pub(crate) kind: Option<String>,
-    #[serde(default)]
     pub(crate) metadata: OrDefault<KubeMetadata>,
-    #[serde(default)]
     pub(crate) spec: OrDefault<Spec>,
-    #[serde(default)]
     pub(crate) status: OrDefault<Status>,
 }
 
@@ -41,7 +38,7 @@ impl<T> Deref for OrDefault<T> {
 
 /// Name, labels, times and owners of an object.
 #[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct KubeMetadata {
     pub(crate) name: OrDefault<String>,
     pub(crate) namespace: OrDefault<String>,
