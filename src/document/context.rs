@@ -40,7 +40,7 @@ impl Context<'_> {
 
     /// The keys of the map at `path`; none where there is no map.
     pub(crate) fn keys(&self, path: &Path) -> Vec<String> {
-        let Some(Value::Map(entries)) = self.tree.get(path).map(|node| &node.value) else { return Vec::new() };
+        let entries = self.tree.get(path).map(Node::entries).unwrap_or_default();
         entries.iter().map(|(key, _)| key.text.clone()).collect()
     }
 
