@@ -15,7 +15,6 @@ use super::import::inventory::{self, InventoryCluster, LinkFields, MOST_NODES};
 use super::import::table;
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
 use crate::document::text_or::FromText;
 use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
@@ -37,7 +36,6 @@ pub(crate) struct InventoryFields {
     /// in `.csv`.
     pub(crate) file: String,
     /// Fleet's workspace whose clusters are targets of the bundle. Default: `fleet-default` if there are several.
-    #[serde(default)]
     pub(crate) namespace: Option<String>,
     /// A GitRepo: its namespace and `spec.targets` decide which clusters are targets.
     pub(crate) git_repo: Option<String>,
@@ -47,7 +45,6 @@ pub(crate) struct InventoryFields {
     #[serde(default)]
     pub(crate) links: Vec<LinkRule>,
     /// Settings of clusters for which no rule sets them.
-    #[serde(default)]
     pub(crate) default: Option<LinkFields>,
 }
 
@@ -86,11 +83,6 @@ impl FromText for InventoryFields {
 }
 
 impl Checker<'_> {
-    pub(super) fn regions(&mut self, written: &[RegionSpec]) -> Vec<RegionSpec> {
-        self.unique(&Path::of("regions"), written.iter().map(|region| region.name.as_str()).enumerate());
-        written.to_vec()
-    }
-
     /// The inventory's clusters in its order, then the groups' in the file's order.
     pub(super) fn clusters(
         &mut self,
@@ -368,16 +360,14 @@ impl Checker<'_> {
                 Err(problems) => self.problems.extend(problems),
             }
         }
-        for (group, selector) in &groups {
-            if let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) {
-                let known = |problem: &Problem| problem.message == error.to_string();
-                if !self.problems.iter().any(known) {
-                    let message = format!("the selector of the cluster group `{}` is refused: {error}", group.name);
-                    self.report(&Path::of("inventory"), message, "Kubernetes would refuse it too");
-                }
+        groups.retain(|(group, selector)| {
+            let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else { return true };
+            if !self.problems.iter().any(|problem| problem.message == error.to_string()) {
+                let message = format!("the selector of the cluster group `{}` is refused: {error}", group.name);
+                self.report(&Path::of("inventory"), message, "Kubernetes would refuse it too");
             }
-        }
-        groups.retain(|(_, selector)| selector.as_ref().is_none_or(|selector| selector.check().is_ok()));
+            false
+        });
         groups
     }
 }

@@ -107,7 +107,7 @@ impl VariedExperiment {
     /// # Errors
     /// All problems, with places and fixes.
     pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Self, LoadError> {
-        let loader = begin(Purpose::Run, path, overrides)?;
+        let loader = begin(Purpose::Run, None, path, overrides)?;
         let base = loader.clone().finish()?;
         let uncertainty = base.uncertainty.clone().unwrap_or_default();
         let mut varied = Self { base, loader, constants: Vec::new() };
