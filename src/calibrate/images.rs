@@ -26,15 +26,11 @@ type ImageTotals = [Option<u64>; FIELDS.len()];
 pub(super) struct KnownImages {
     manifests: Vec<(String, Vec<KnownLayer>)>,
     table: Vec<(String, ImageTotals)>,
-    patterns: Vec<Vec<PatternPart>>,
+    patterns: Vec<NamePattern>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum PatternPart {
-    Text(String),
-    /// Its place in [`FIELDS`].
-    Field(usize),
-}
+/// The texts of a name before its fields, each with the place of the field in [`FIELDS`], and the text behind them.
+type NamePattern = (Vec<(String, usize)>, String);
 
 /// The fields of a pattern.
 const FIELDS: [&str; 3] = ["layers", "compressed", "uncompressed"];
@@ -91,27 +87,20 @@ impl KnownImages {
     /// # Errors
     /// When it has no field or an unknown one; in words.
     pub(super) fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
-        let mut parts = Vec::new();
-        let mut rest = pattern;
+        let (mut fields, mut rest) = (Vec::new(), pattern);
         while let Some((text, after)) = rest.split_once('{') {
             let (field, after) = after.split_once('}').ok_or("a `{` has no `}`")?;
             let known = FIELDS.iter().position(|known| *known == field);
             let known = known.ok_or_else(|| {
                 format!("unknown field `{{{field}}}`; use {{layers}}, {{compressed}} or {{uncompressed}}")
             })?;
-            if !text.is_empty() {
-                parts.push(PatternPart::Text(text.to_owned()));
-            }
-            parts.push(PatternPart::Field(known));
+            fields.push((text.to_owned(), known));
             rest = after;
         }
-        if !rest.is_empty() {
-            parts.push(PatternPart::Text(rest.to_owned()));
-        }
-        if !parts.contains(&PatternPart::Field(0)) {
+        if fields.iter().all(|(_, field)| FIELDS[*field] != "layers") {
             return Err("a pattern needs `{layers}`, such as `shop:{layers}-layers-{uncompressed}-bytes`".to_owned());
         }
-        self.patterns.push(parts);
+        self.patterns.push((fields, rest.to_owned()));
         Ok(())
     }
 
@@ -122,7 +111,7 @@ impl KnownImages {
             return Some(layers.clone());
         }
         let of_table = self.table.iter().find(|(name, _)| is_same(name)).map(|(_, totals)| *totals);
-        let totals = of_table.or_else(|| self.patterns.iter().find_map(|parts| matched(parts, image)));
+        let totals = of_table.or_else(|| self.patterns.iter().find_map(|pattern| matched(pattern, image)));
         let [layers, compressed, uncompressed] = totals?;
         let count = layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
         let each = |bytes: u64| bytes as f64 / count as f64;
@@ -141,24 +130,20 @@ pub(super) fn is_image(image: &str, name: &str) -> bool {
 }
 
 /// The numbers that a name has where the pattern has fields.
-fn matched(parts: &[PatternPart], name: &str) -> Option<ImageTotals> {
-    name.char_indices().find_map(|(start, _)| matched_from(parts, &name[start..]))
+fn matched(pattern: &NamePattern, name: &str) -> Option<ImageTotals> {
+    name.char_indices().find_map(|(start, _)| matched_from(pattern, &name[start..]))
 }
 
-fn matched_from(parts: &[PatternPart], name: &str) -> Option<ImageTotals> {
+fn matched_from((fields, end): &NamePattern, name: &str) -> Option<ImageTotals> {
     let mut rest = name;
     let mut totals = ImageTotals::default();
-    for part in parts {
-        match part {
-            PatternPart::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-            PatternPart::Field(field) => {
-                let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-                totals[*field] = Some(rest[..digits].parse().ok()?);
-                rest = &rest[digits..];
-            }
-        }
+    for (text, field) in fields {
+        rest = rest.strip_prefix(text.as_str())?;
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        totals[*field] = Some(rest[..digits].parse().ok()?);
+        rest = &rest[digits..];
     }
-    Some(totals)
+    rest.starts_with(end.as_str()).then_some(totals)
 }
 
 #[cfg(test)]

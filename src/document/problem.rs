@@ -64,9 +64,8 @@ impl Source {
     /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a
     /// character.
     pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
-        let start = self.offset(line, 1);
-        let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
-        self.text.floor_char_boundary((start + column.saturating_sub(1)).min(end))
+        let line = self.line_at(self.offset(line, 1));
+        self.text.floor_char_boundary((line.start + column.saturating_sub(1)).min(line.end))
     }
 
     /// The bytes of the first JSON string with this content; the whole text's start when there is none.

@@ -5,6 +5,7 @@
 //! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in
 //! `yaml_error`.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -136,22 +137,11 @@ impl<'de> Deserialize<'de> for Raw {
             fn visit_unit<E>(self) -> Result<Raw, E> {
                 Ok(Raw::Scalar(Value::Null))
             }
-            fn visit_none<E>(self) -> Result<Raw, E> {
-                Ok(Raw::Scalar(Value::Null))
-            }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Raw, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = seq.next_element()? {
-                    items.push(item);
-                }
-                Ok(Raw::List(items))
+                iter::from_fn(|| seq.next_element().transpose()).collect::<Result<_, _>>().map(Raw::List)
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Raw::Map(entries))
+                iter::from_fn(|| map.next_entry().transpose()).collect::<Result<_, _>>().map(Raw::Map)
             }
         }
         deserializer.deserialize_any(AnyVisitor)

@@ -146,10 +146,7 @@ impl ApplicationChoice<'_> {
             let problem = Problem::of_file(self.file, "no application is left to roll out to");
             return Err(vec![problem.with_help(format!("applications are in the namespaces {}", some_of(&spaces)))]);
         }
-        let mut per_cluster: BTreeMap<String, usize> = BTreeMap::new();
-        for application in &owned {
-            *per_cluster.entry(destination(application, names)).or_default() += 1;
-        }
+        let per_cluster = owned.iter().map(|application| destination(application, names)).counts();
         let is_unique = owned.iter().map(|application| application.name()).all_unique();
         let target = |application: &&ApplicationObject| {
             let cluster = destination(application, names);

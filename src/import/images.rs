@@ -100,7 +100,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
             return Err(vec![problem.with_help(format!("write it with `{}`", IMAGE.command))]);
         }
         // A bare array has a path in front of each object.
-        [only] if only.path().0.is_empty() && ExportShape::of(only).is_client(ClientObject::ImageManifest) => {
+        [only] if only.path.0.is_empty() && ExportShape::of(only).is_client(ClientObject::ImageManifest) => {
             source.text.clone()
         }
         several => chosen(&source, several, platform)?,

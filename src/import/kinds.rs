@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
@@ -136,10 +137,7 @@ impl ExpectedKind {
         for object in all {
             let shape = ExportShape::of(&object);
             if !shape.is_of(self) {
-                let name = shape.name();
-                if !others.contains(&name) {
-                    others.push(name);
-                }
+                others.push(shape.name());
                 wrong.get_or_insert_with(|| self.wrong_kind(&object, &shape));
                 continue;
             }
@@ -154,7 +152,7 @@ impl ExpectedKind {
         match wrong {
             _ if !problems.is_empty() => Err(problems),
             Some(problem) if found.is_empty() => Err(vec![problem]),
-            _ => Ok(ReadObjects { found, others }),
+            _ => Ok(ReadObjects { found, others: others.into_iter().unique().collect() }),
         }
     }
 
@@ -164,7 +162,7 @@ impl ExpectedKind {
 
     /// The problem with an export of another kind.
     pub(super) fn wrong_kind(&self, object: &ExportObject<'_>, shape: &ExportShape) -> Problem {
-        let is_list = !object.path().0.is_empty();
+        let is_list = !object.path.0.is_empty();
         let what = shape.in_words(is_list);
         let message = match shape.option() {
             Some(option) if option != self.option => format!("this is {what}; use {option}"),

@@ -1,8 +1,8 @@
 //! The nodes of a typical cluster: how many take pods, and their container runtime.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use itertools::Itertools;
 use serde::Deserialize;
 
 use super::draft::NodeFacts;
@@ -75,22 +75,14 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
         counts.filter(|(count, _)| *count > 0).map(|(count, reason)| format!(", {count} {reason}")).collect();
     let mut lines =
         vec![format!("{}: {}, {} of them for pods{others}", source.name, counted(all, "node"), workers.len())];
-    let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in &workers {
-        let version = &node.status.node_info.container_runtime_version;
-        if !version.is_empty() {
-            *versions.entry(version).or_default() += 1;
-        }
-    }
-    let most = versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version);
+    let versions = workers.iter().map(|node| node.status.node_info.container_runtime_version.as_str());
+    let counts = versions.filter(|version| !version.is_empty()).counts().into_iter().sorted();
+    let most = counts.max_by_key(|(_, count)| *count).map(|(version, _)| version);
     let runtime = most.and_then(runtime_of);
-    match (most, runtime) {
-        (Some(version), None) => {
-            lines.push(format!("{}: {version} is not modelled; its runtime is a guess", source.name));
-        }
-        (Some(version), Some(runtime)) => lines.push(format!("{}: {version} is simulated as {runtime}", source.name)),
-        (None, _) => {}
-    }
+    lines.extend(most.map(|version| match runtime {
+        Some(runtime) => format!("{}: {version} is simulated as {runtime}", source.name),
+        None => format!("{}: {version} is not modelled; its runtime is a guess", source.name),
+    }));
     let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
     let is_cloud = workers.iter().any(|node| {
         let provider = node.spec.provider_id.as_deref().unwrap_or_default();

@@ -83,7 +83,7 @@ fn text_of(
     object: &ExportObject<'_>,
     count: usize,
 ) -> (String, String) {
-    let is_whole = count == 1 && object.path().0.is_empty();
+    let is_whole = count == 1 && object.path.0.is_empty();
     let own = path.file_name().map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
     let own = own.filter(|_| !is_stdin(path) && is_whole);
     let text = if is_whole { source.text.clone() } else { to_yaml(&object.to_json()) };

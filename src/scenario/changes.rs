@@ -5,6 +5,7 @@
 //!
 //! Left out: acts that depend on the course of the rollout, and clusters that come back to a rollout.
 
+use itertools::Itertools;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -97,9 +98,7 @@ impl Checker<'_> {
         // A large fleet has many labels, which only changes need.
         let changing = if written.is_empty() { &[][..] } else { &world.world.clusters };
         let mut labels: Vec<Labels> = changing.iter().map(|cluster| (*cluster.labels).clone()).collect();
-        let mut order: Vec<(usize, &ChangeFile)> = written.iter().enumerate().collect();
-        order.sort_by_key(|(_, change)| change.after);
-        for (index, change) in order {
+        for (index, change) in written.iter().enumerate().sorted_by_key(|(_, change)| change.after) {
             if change.strategy.as_ref().is_some_and(|only| only != name) {
                 continue;
             }

@@ -1,9 +1,9 @@
 //! `fleet`, `inventory`, `regions` and `clusterGroups`: the clusters, their links and their groups.
 
-use std::collections::BTreeSet;
 use std::path::Path as FsPath;
 use std::sync::Arc;
 
+use itertools::Itertools;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -120,9 +120,8 @@ impl Checker<'_> {
 
     fn fleet_limits(&mut self, clusters: &[ClusterSpec]) {
         let path = Path::of("fleet");
-        let mut seen = BTreeSet::new();
-        if let Some(twice) = clusters.iter().find(|cluster| !seen.insert(cluster.name.as_str())) {
-            let message = format!("two clusters have the name `{}`", twice.name);
+        if let Some(twice) = clusters.iter().map(|cluster| &cluster.name).duplicates().next() {
+            let message = format!("two clusters have the name `{twice}`");
             self.report(&path, message, "let the names of groups and inventory differ");
         }
         let nodes: u64 = clusters.iter().map(|cluster| u64::from(cluster.nodes)).sum();

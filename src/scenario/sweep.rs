@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use itertools::Itertools;
+
 use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
 use crate::document::problem::{Problem, any_of, nearest};
@@ -90,10 +92,8 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
         let help = "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`";
         return refused(format!("`{}` has no values to take", key.text), help);
     }
-    let mut texts: Vec<String> = axis.values.iter().map(Node::label).collect();
-    texts.sort_unstable();
-    if let Some(twice) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
-        let message = format!("the value `{}` is there twice", twice[0]);
+    if let Some(twice) = axis.values.iter().map(Node::label).sorted().duplicates().next() {
+        let message = format!("the value `{twice}` is there twice");
         return refused(message, "keep one; equal settings have equal results");
     }
     let overlaps = |other: &&Axis| other.path.starts_with(&axis.path) || axis.path.starts_with(&other.path);

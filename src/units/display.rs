@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use itertools::Itertools;
+
 use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 
 /// A number of things, with thousands separators: `1 cluster`, `1,200 clusters`.
@@ -9,14 +11,8 @@ use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    format!("{text} {noun}{}", if number == 1 { "" } else { "s" })
+    let groups = digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).expect("digits are text"));
+    format!("{} {noun}{}", groups.format(","), if number == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for Bytes {
