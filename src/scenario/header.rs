@@ -5,7 +5,6 @@ use std::path::Path as FsPath;
 
 use super::check::Checker;
 use super::clock::clocked_limit;
-use super::constants::SettingsInForce;
 use super::file::ExperimentFile;
 use super::precision::FEWEST_RUNS;
 use super::sweep::{Axis, MOST_VARIANTS};
@@ -89,15 +88,11 @@ impl Checker<'_> {
             seed: overrides.seed.unwrap_or(file.seed),
             replicates,
             precision: file.precision.as_ref().and_then(|TextOr(written)| self.precision(written, replicates)),
-            variants: Vec::new(),
             assertions: self.assertions(file, strategies),
             uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
             target: products::ANY_TARGET,
-            guesses: Vec::new(),
-            settings: SettingsInForce::default(),
-            set_yaml: String::new(),
-            inputs: Vec::new(),
+            ..Experiment::default()
         }
     }
 
