@@ -248,19 +248,14 @@ impl ShownRollout {
             match row.status.as_str() {
                 "Waiting" => {
                     target.state = SeenState::Waiting;
-                    let earliest = self.released.into_iter().chain(since).min();
-                    self.released = earliest;
+                    self.released = self.released.into_iter().chain(since).min();
                 }
                 "Pending" | "Progressing" => (target.state, target.told) = (SeenState::Updating, since),
                 "Healthy" => (target.state, target.ready) = (SeenState::Ready, since),
                 other => {
                     let help = "a row is `Waiting`, `Pending`, `Progressing` or `Healthy`";
-                    return Err(refused(
-                        object,
-                        &format!("{field}.status"),
-                        &format!("unknown status `{other}`"),
-                        help,
-                    ));
+                    let message = format!("unknown status `{other}`");
+                    return Err(refused(object, &format!("{field}.status"), &message, help));
                 }
             }
             self.targets.push(target);
@@ -302,10 +297,8 @@ impl ShownRollout {
             let is_it = |condition: &ShownCondition| condition.kind == kind && condition.status == status;
             let place = run.status.conditions.iter().position(is_it)?;
             let reason = run.status.conditions[place].reason.as_deref().unwrap_or("no reason");
-            Some((
-                format!("status.conditions[{place}].status"),
-                format!("the update run is over: {kind} is {status} ({reason})"),
-            ))
+            let message = format!("the update run is over: {kind} is {status} ({reason})");
+            Some((format!("status.conditions[{place}].status"), message))
         };
         let another = "create another update run, and export that";
         if let Some((field, message)) = final_at("Succeeded", "False").or_else(|| final_at("Initialized", "False")) {

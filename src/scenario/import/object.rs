@@ -19,7 +19,7 @@ pub(crate) struct KubeObject<Spec, Status> {
 }
 
 /// A field that may be null, as Go writes what is empty: then it has its default.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OrDefault<T>(pub(crate) T);
 
 impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for OrDefault<T> {
