@@ -87,22 +87,18 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
     let path = sources.deployment.as_deref().or(sources.strategy.as_deref());
     let is_deployment = |shape: &ExportShape| shape.is_client(ClientObject::CloudFoundryDeployment);
     let deployment = strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?;
-    let mut wanted = None;
-    let mut is_canary = false;
-    let strategy = match deployment {
+    let (strategy, wanted) = match deployment {
         Some(found) => {
             read.push(format!("{}: a deployment", found.file.origin));
-            let (draft, instances) = draft(found, &mut notes)?;
-            wanted = instances;
-            // Only a canary deployment needs people who continue it.
-            is_canary = !draft.guesses.is_empty();
-            draft
+            draft(found, &mut notes)?
         }
         None => {
             notes.push("no --deployment: the strategy is a rolling deployment with `max_in_flight` 1".to_owned());
-            StrategyDraft::of("cloudFoundry")
+            (StrategyDraft::of("cloudFoundry"), None)
         }
     };
+    // Only a canary deployment needs people who continue it.
+    let is_canary = !strategy.guesses.is_empty();
     let name = manifest.as_ref().map_or_else(|| "app".to_owned(), |app| app.name.clone());
     let Some(app) = process.or(manifest) else {
         let message = "the number of instances is missing";
@@ -220,11 +216,8 @@ fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut 
         None => 1,
         Some(value) => value.as_u64().ok_or_else(|| {
             let message = format!("`instances` is {value}, which is no number of instances");
-            fail(
-                &format!("applications[{at}].instances"),
-                message,
-                "write the number in place of a variable".to_owned(),
-            )
+            let help = "write the number in place of a variable".to_owned();
+            fail(&format!("applications[{at}].instances"), message, help)
         })?,
     };
     let name = app.name.clone().unwrap_or_else(|| "app".to_owned());
@@ -251,11 +244,7 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<(StrategyD
     let text = serde_json::to_string_pretty(&Value::Object(request)).expect("values can be written") + "\n";
     let is_request = instances.is_none() && body.keys().all(|key| DeploymentRequest::FIELDS.contains(&key.as_str()));
     let own = found.file;
-    draft.file = Some(if is_request {
-        own
-    } else {
-        StrategyFile { name: "deployment.json".to_owned(), origin: own.origin, text }
-    });
+    draft.file = Some(if is_request { own } else { StrategyFile { name: "deployment.json".to_owned(), text, ..own } });
     Ok((draft, instances))
 }
 

@@ -20,6 +20,7 @@ use crate::document::files::Files;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::document::tree;
 use crate::products::FleetGroup;
+use crate::results::to_json;
 use crate::scenario::import::git_repo::GitRepo;
 use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster};
 use crate::scenario::import::object::KubeObject;
@@ -219,10 +220,7 @@ fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
             "spec": { "selector": selector },
         })
     };
-    let list = json!({ "kind": "List", "items": groups.iter().map(item).collect::<Vec<_>>() });
-    let mut bytes = serde_json::to_vec_pretty(&list).expect("values can be written");
-    bytes.push(b'\n');
-    bytes
+    to_json(&json!({ "kind": "List", "items": groups.iter().map(item).collect::<Vec<_>>() }))
 }
 
 /// The note on what is left out; none where that is nothing.

@@ -162,17 +162,11 @@ fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) 
         return Err(vec![index.problem("manifests", message).with_help(help)]);
     };
     let is_it = |object: &&ExportObject<'_>| object.json_text().is_some_and(|text| digest(text) == entry.digest);
-    match all.iter().find(is_it) {
-        Some(object) => Ok(text_of(object)),
-        None => {
-            let message = format!(
-                "this is an index of {}: it lists only the digests of manifests, not their layers",
-                some_of(&names)
-            );
-            let help = format!("write the manifest of {platform}: `crane manifest IMAGE@{}`", entry.digest);
-            Err(vec![index.problem("manifests", message).with_help(help)])
-        }
-    }
+    all.iter().find(is_it).map(text_of).ok_or_else(|| {
+        let (of, only) = (some_of(&names), "it lists only the digests of manifests, not their layers");
+        let help = format!("write the manifest of {platform}: `crane manifest IMAGE@{}`", entry.digest);
+        vec![index.problem("manifests", format!("this is an index of {of}: {only}")).with_help(help)]
+    })
 }
 
 fn digest(text: &str) -> String {

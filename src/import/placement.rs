@@ -185,13 +185,12 @@ impl PickingPolicy {
             match members.iter().position(|member| member.name == *name) {
                 Some(index) => picked.push(index),
                 None => {
-                    let (why, help) = match away.iter().find(|(away, _)| away == name) {
-                        Some((_, why)) => (*why, "KubeFleet does not pick it; remove the name from a copy of the file"),
-                        None => (
-                            "is not among the member clusters",
-                            "export all members: `kubectl get memberclusters -o json`",
-                        ),
+                    let away = away.iter().find(|(away, _)| away == name);
+                    let help = match away {
+                        Some(_) => "KubeFleet does not pick it; remove the name from a copy of the file",
+                        None => "export all members: `kubectl get memberclusters -o json`",
                     };
+                    let why = away.map_or("is not among the member clusters", |(_, why)| why);
                     missing.push((format!("spec.policy.clusterNames[{at}]"), format!("`{name}` {why}"), help));
                 }
             }
