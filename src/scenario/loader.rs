@@ -359,14 +359,8 @@ impl Loader {
         let mut known = base_errors.to_vec();
         let reading = self.read(tree, &swept, &mut known)?;
         let world_point: Point = point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect();
-        let world = match worlds.get(&world_point) {
-            Some(world) => world.clone(),
-            None => {
-                let world = self.check(&reading, |checker| checker.world(&reading.file));
-                worlds.insert(world_point, world.clone());
-                world
-            }
-        };
+        let new_world = || self.check(&reading, |checker| checker.world(&reading.file));
+        let world = worlds.entry(world_point).or_insert_with(new_world).clone();
         let is_bound = reading.strategies.get(strategy)?.product.is_bound;
         let product = product_of(&reading.tree, strategy)?;
         let name = strategy;

@@ -109,13 +109,9 @@ impl Checker<'_> {
             Some(OtherLoad::Series(series)) => {
                 let path = path.key("series");
                 let Some(source) = self.context.file(&series.file, &path.key("file")) else { return };
-                match read_series(&source, series.column.as_deref()) {
-                    Ok(steps) => series.steps = steps,
-                    Err(problem) => {
-                        self.context.problems.push(*problem);
-                        return;
-                    }
-                }
+                let read = read_series(&source, series.column.as_deref());
+                let Ok(steps) = read.map_err(|problem| self.context.problems.push(*problem)) else { return };
+                series.steps = steps;
                 ("series", path.key("file"))
             }
         };
