@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::files::Files;
 use super::path::Path;
-use super::problem::{Problem, Source, nearest, some_of};
+use super::problem::{Problem, Source, did_you_mean, some_of};
 use super::reader::{self, ReadError};
 use super::tree::{self, Node, Value};
 
@@ -46,7 +46,7 @@ impl Context<'_> {
 
     /// Whether nothing at or below `path` was left out. If something was, a missing value there is not an error.
     pub(crate) fn is_untouched(&self, path: &Path) -> bool {
-        !self.struck.iter().any(|struck| struck.starts_with(path) || path.starts_with(struck))
+        !self.struck.iter().any(|struck| struck.overlaps(path))
     }
 
     /// Whether no entry of the list at `list` was left out, whatever happened inside its entries.
@@ -108,11 +108,8 @@ impl Context<'_> {
     pub(crate) fn lookup(&mut self, path: &Path, name: &str, list: &Path, known: &[String]) -> Option<usize> {
         let found = known.iter().position(|candidate| candidate == name);
         if found.is_none() && self.is_whole(list) {
-            let help = match nearest(name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if known.is_empty() => format!("`{list}` has no entries"),
-                None => format!("`{list}` has {}", some_of(known)),
-            };
+            let of_list = if known.is_empty() { "no entries".to_owned() } else { some_of(known) };
+            let help = did_you_mean(name, known.iter().map(String::as_str), || format!("`{list}` has {of_list}"));
             self.report(path, format!("there is no `{name}` in `{list}`"), &help);
         }
         found

@@ -271,6 +271,15 @@ pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str
         .map(|(_, name)| name)
 }
 
+/// The fix for a name that is not known: the known one that is nearest, or else what `other` says.
+pub(crate) fn did_you_mean<'k>(
+    written: &str,
+    known: impl IntoIterator<Item = &'k str>,
+    other: impl FnOnce() -> String,
+) -> String {
+    nearest(written, known).map_or_else(other, |near| format!("did you mean `{near}`?"))
+}
+
 /// Names in words: "`a`, `b` or `c`".
 pub(crate) fn any_of<T: AsRef<str>>(names: &[T]) -> String {
     match names {

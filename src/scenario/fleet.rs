@@ -129,11 +129,8 @@ impl Checker<'_> {
             let message = format!("the fleet has {} clusters", clusters.len());
             self.report(&path, message, &format!("at most {MOST_NAMES} are simulated"));
         } else if nodes > MOST_NODES_IN_ALL {
-            self.report(
-                &path,
-                format!("the fleet has {nodes} nodes"),
-                &format!("at most {MOST_NODES_IN_ALL} are simulated"),
-            );
+            let help = format!("at most {MOST_NODES_IN_ALL} are simulated");
+            self.report(&path, format!("the fleet has {nodes} nodes"), &help);
         }
     }
 

@@ -277,7 +277,7 @@ impl Loader {
         let (axes, problems) = sweep::axes(&self.tree, at_key);
         self.problems.extend(problems);
         for value in &self.set {
-            if axes.iter().any(|axis| set::overlap(&axis.path, &value.path)) {
+            if axes.iter().any(|axis| axis.path.overlaps(&value.path)) {
                 let message = format!("`{}` has values of its own in the file's sweep or search", value.path);
                 let problem = self.source.at(value.key_at.clone(), value.path.to_string(), message);
                 self.problems.push(problem.with_help("take `--set` away, or take the path out of the file"));

@@ -9,7 +9,7 @@ use itertools::Itertools;
 
 use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
-use crate::document::problem::{Problem, any_of, nearest};
+use crate::document::problem::{Problem, any_of, did_you_mean};
 use crate::document::tree::{Key, Node, Value};
 use crate::results::Setting;
 
@@ -81,8 +81,7 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
         return refused("a strategy as a whole cannot be swept".to_owned(), help);
     }
     if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
-        let near = nearest(strategy, strategies.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        let help = near.unwrap_or_else(|| match strategies.is_empty() {
+        let help = did_you_mean(strategy, strategies.iter().copied(), || match strategies.is_empty() {
             true => "write a strategy below `strategies` first".to_owned(),
             false => format!("there are {}", any_of(strategies)),
         });
@@ -96,8 +95,7 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
         let message = format!("the value `{twice}` is there twice");
         return refused(message, "keep one; equal settings have equal results");
     }
-    let overlaps = |other: &&Axis| other.path.starts_with(&axis.path) || axis.path.starts_with(&other.path);
-    match axes.iter().find(overlaps) {
+    match axes.iter().find(|other| other.path.overlaps(&axis.path)) {
         Some(other) => refused(format!("`{}` is swept by `{}` too", key.text, other.path), "keep one of the two"),
         None => Ok(axis),
     }

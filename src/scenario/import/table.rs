@@ -11,7 +11,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 
 use crate::document::csv::{broken, byte_of, cell_at, reader};
-use crate::document::problem::{Problem, Source, any_of, nearest};
+use crate::document::problem::{Problem, Source, any_of, did_you_mean};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::SiteKind;
 
@@ -80,10 +80,7 @@ impl Table<'_> {
         let columns = self.columns.clone();
         for (index, column) in columns.iter().enumerate() {
             if !COLUMNS.contains(&column.as_str()) {
-                let help = match nearest(column, COLUMNS) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("columns are {}", any_of(&COLUMNS)),
-                };
+                let help = did_you_mean(column, COLUMNS, || format!("columns are {}", any_of(&COLUMNS)));
                 self.report(0, column, format!("unknown column `{column}`"), &help);
             } else if columns[..index].contains(column) {
                 self.report(0, column, format!("the column `{column}` is there twice"), "keep one of the two");
