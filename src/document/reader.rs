@@ -229,8 +229,8 @@ enum AllowedFields {
     Only(FieldNames),
     /// Others are somebody else's.
     Among(FieldNames),
-    /// These, and those of the structs `flat`, whose fields are written beside the others. They are read last; then it is
-    /// known which fields nobody knows.
+    /// These, and those of the structs `flat`, whose fields are written beside the others. They are read last; then it
+    /// is known which fields nobody knows.
     Flattened {
         fields: FieldNames,
         flat: slice::Iter<'static, &'static str>,
