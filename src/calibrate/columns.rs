@@ -20,7 +20,7 @@ pub(super) fn read(input: &Input, column: &str, setting: Option<&str>, tally: &m
     tally.add_many("row without a value", empty);
     Ok(Measurements {
         title: format!("durations of the column {column}"),
-        source: short(input.name()),
+        source: short(&input.source.name),
         values: values.into_iter().map(SimDuration::as_secs_f64).collect(),
         setting: setting.map(str::to_owned),
         name: name_of(column),

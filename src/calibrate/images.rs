@@ -3,8 +3,8 @@
 //! A manifest has compressed sizes only. Sizes on disk come from a field `uncompressed` beside `size`, or are assumed
 //! from a ratio. An image that is only known by its totals is taken as layers of equal size.
 
-use super::input::{Input, byte_of};
-use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, unclosed_quote};
+use super::input::Input;
+use crate::document::csv::{broken, byte_of, reader};
 use crate::document::problem::OrProblem;
 use crate::scenario::import::manifest::{self, ManifestLayer};
 
@@ -18,27 +18,19 @@ pub(super) struct KnownLayer {
     pub(super) uncompressed: Option<f64>,
 }
 
-/// Totals of an image that are known without its manifest.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct ImageTotals {
-    layers: Option<u64>,
-    compressed: Option<f64>,
-    uncompressed: Option<f64>,
-}
+/// Totals of an image that are known without its manifest, in the order of [`FIELDS`].
+type ImageTotals = [Option<u64>; FIELDS.len()];
 
 /// Everything that is known about images.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownImages {
     manifests: Vec<(String, Vec<KnownLayer>)>,
     table: Vec<(String, ImageTotals)>,
-    patterns: Vec<Vec<PatternPart>>,
+    patterns: Vec<NamePattern>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum PatternPart {
-    Text(String),
-    Field(&'static str),
-}
+/// The texts of a name before its fields, each with the place of the field in [`FIELDS`], and the text behind them.
+type NamePattern = (Vec<(String, usize)>, String);
 
 /// The fields of a pattern.
 const FIELDS: [&str; 3] = ["layers", "compressed", "uncompressed"];
@@ -59,12 +51,9 @@ impl KnownImages {
 
     /// Adds a table with the columns `image`, `layers`, and `uncompressed_bytes` or `compressed_bytes` or both.
     pub(super) fn add_table(&mut self, input: &Input) -> OrProblem<()> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input.source.text.as_bytes());
         let help = "write the columns image,layers,compressed_bytes,uncompressed_bytes";
-        let broken = input.broken("CSV", help);
-        if let Some(byte) = unclosed_quote(&input.source.text) {
-            return Err(input.at(byte, "", UNCLOSED_QUOTE, CLOSE_QUOTE));
-        }
+        let broken = broken(&input.source, help);
+        let mut reader = reader(&input.source)?;
         let header = reader.headers().map_err(&broken)?.clone();
         let column = |name: &str| header.iter().position(|found| found == name);
         let Some(image) = column("image") else {
@@ -76,7 +65,7 @@ impl KnownImages {
         }
         for record in reader.records() {
             let record = record.map_err(&broken)?;
-            let mut numbers = [None; 3];
+            let mut numbers = ImageTotals::default();
             for ((number, at), name) in numbers.iter_mut().zip(columns).zip(FIELDS) {
                 let text = at.and_then(|at| record.get(at)).unwrap_or_default();
                 if text.is_empty() {
@@ -88,12 +77,7 @@ impl KnownImages {
                     input.at(byte_of(record.position()), name, message, "write bytes without a unit")
                 })?);
             }
-            let totals = ImageTotals {
-                layers: numbers[0],
-                compressed: numbers[1].map(|bytes| bytes as f64),
-                uncompressed: numbers[2].map(|bytes| bytes as f64),
-            };
-            self.table.push((record.get(image).unwrap_or_default().to_owned(), totals));
+            self.table.push((record.get(image).unwrap_or_default().to_owned(), numbers));
         }
         Ok(())
     }
@@ -103,27 +87,20 @@ impl KnownImages {
     /// # Errors
     /// When it has no field or an unknown one; in words.
     pub(super) fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
-        let mut parts = Vec::new();
-        let mut rest = pattern;
+        let (mut fields, mut rest) = (Vec::new(), pattern);
         while let Some((text, after)) = rest.split_once('{') {
             let (field, after) = after.split_once('}').ok_or("a `{` has no `}`")?;
-            let known = FIELDS.into_iter().find(|known| *known == field);
+            let known = FIELDS.iter().position(|known| *known == field);
             let known = known.ok_or_else(|| {
                 format!("unknown field `{{{field}}}`; use {{layers}}, {{compressed}} or {{uncompressed}}")
             })?;
-            if !text.is_empty() {
-                parts.push(PatternPart::Text(text.to_owned()));
-            }
-            parts.push(PatternPart::Field(known));
+            fields.push((text.to_owned(), known));
             rest = after;
         }
-        if !rest.is_empty() {
-            parts.push(PatternPart::Text(rest.to_owned()));
-        }
-        if !parts.contains(&PatternPart::Field("layers")) {
+        if fields.iter().all(|(_, field)| FIELDS[*field] != "layers") {
             return Err("a pattern needs `{layers}`, such as `shop:{layers}-layers-{uncompressed}-bytes`".to_owned());
         }
-        self.patterns.push(parts);
+        self.patterns.push((fields, rest.to_owned()));
         Ok(())
     }
 
@@ -133,14 +110,15 @@ impl KnownImages {
         if let Some((_, layers)) = self.manifests.iter().find(|(name, _)| is_same(name)) {
             return Some(layers.clone());
         }
-        let of_table = self.table.iter().find(|(name, _)| is_same(name)).map(|(_, totals)| totals.clone());
-        let totals = of_table.or_else(|| self.patterns.iter().find_map(|parts| matched(parts, image)))?;
-        let count = totals.layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
-        let compressed = totals.compressed.or(size.map(|size| size as f64));
+        let of_table = self.table.iter().find(|(name, _)| is_same(name)).map(|(_, totals)| *totals);
+        let totals = of_table.or_else(|| self.patterns.iter().find_map(|pattern| matched(pattern, image)));
+        let [layers, compressed, uncompressed] = totals?;
+        let count = layers.filter(|layers| *layers > 0 && *layers < 10_000)?;
+        let each = |bytes: u64| bytes as f64 / count as f64;
         let layer = KnownLayer {
             digest: None,
-            compressed: compressed.or(totals.uncompressed)? / count as f64,
-            uncompressed: totals.uncompressed.map(|bytes| bytes / count as f64),
+            compressed: each(compressed.or(size).or(uncompressed)?),
+            uncompressed: uncompressed.map(each),
         };
         Some(vec![layer; count as usize])
     }
@@ -152,29 +130,20 @@ pub(super) fn is_image(image: &str, name: &str) -> bool {
 }
 
 /// The numbers that a name has where the pattern has fields.
-fn matched(parts: &[PatternPart], name: &str) -> Option<ImageTotals> {
-    name.char_indices().find_map(|(start, _)| matched_from(parts, &name[start..]))
+fn matched(pattern: &NamePattern, name: &str) -> Option<ImageTotals> {
+    name.char_indices().find_map(|(start, _)| matched_from(pattern, &name[start..]))
 }
 
-fn matched_from(parts: &[PatternPart], name: &str) -> Option<ImageTotals> {
+fn matched_from((fields, end): &NamePattern, name: &str) -> Option<ImageTotals> {
     let mut rest = name;
     let mut totals = ImageTotals::default();
-    for part in parts {
-        match part {
-            PatternPart::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-            PatternPart::Field(field) => {
-                let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-                let number = rest[..digits].parse::<u64>().ok()?;
-                rest = &rest[digits..];
-                match *field {
-                    "layers" => totals.layers = Some(number),
-                    "compressed" => totals.compressed = Some(number as f64),
-                    _ => totals.uncompressed = Some(number as f64),
-                }
-            }
-        }
+    for (text, field) in fields {
+        rest = rest.strip_prefix(text.as_str())?;
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        totals[*field] = Some(rest[..digits].parse().ok()?);
+        rest = &rest[digits..];
     }
-    Some(totals)
+    rest.starts_with(end.as_str()).then_some(totals)
 }
 
 #[cfg(test)]

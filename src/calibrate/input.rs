@@ -108,26 +108,11 @@ impl Input {
         Ok(Self { digest: open.digest(), source: Arc::new(Source { name: open.name, text }) })
     }
 
-    /// The path as named on the command line.
-    pub(super) fn name(&self) -> &str {
-        &self.source.name
-    }
-
     /// A problem at bytes of the text.
     pub(super) fn at(&self, byte: usize, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
         let byte = self.source.text.floor_char_boundary(byte);
         Box::new(self.source.at(byte..byte, field, message).with_help(help))
     }
-
-    /// The problem with a table that cannot be read, and is `not` what it should be.
-    pub(super) fn broken(&self, not: &str, help: &str) -> impl Fn(csv::Error) -> Box<Problem> {
-        move |error| self.at(byte_of(error.position()), "", format!("not {not}: {error}"), help)
-    }
-}
-
-/// The byte of a table's text at a position.
-pub(super) fn byte_of(position: Option<&csv::Position>) -> usize {
-    position.map_or(0, |position| position.byte() as usize)
 }
 
 /// The name of a file in errors.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::prometheus::MetricKind;
 use crate::scenario::constants::is_setting;
@@ -70,41 +70,13 @@ pub struct DurationColumn {
     pub setting: Option<String>,
 }
 
-/// Which rollout to predict.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Predict {
-    /// None.
-    #[default]
-    Nothing,
-    /// That of the events that the fit uses.
-    SameEvents,
-    /// That of other events.
-    Events(Vec<PathBuf>),
-    /// That of the events, by an experiment with the calibrated settings.
-    Experiment(PathBuf),
-}
-
 impl CalibrationInputs {
     /// Whether there is nothing to calibrate from.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.events.is_empty() && self.prometheus.is_empty() && self.durations.is_empty()
     }
-
-    /// The rollout to predict.
-    #[must_use]
-    pub fn predicted(&self) -> Predict {
-        match &self.predict {
-            _ if !self.predict_events.is_empty() => Predict::Events(self.predict_events.clone()),
-            None => Predict::Nothing,
-            Some(None) => Predict::SameEvents,
-            Some(Some(path)) => Predict::Experiment(path.clone()),
-        }
-    }
 }
-
-/// The kinds of range queries, by their words on the command line.
-const METRICS: [(&str, MetricKind); 2] = [("egress", MetricKind::Egress), ("requests", MetricKind::Requests)];
 
 fn named_file(text: &str) -> Result<(String, PathBuf), String> {
     match text.rsplit_once('=') {
@@ -116,10 +88,8 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 fn metric(text: &str) -> Result<(MetricKind, PathBuf), String> {
     let fix = "write egress=FILE or requests=FILE";
     let (kind, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or(fix)?;
-    match METRICS.iter().find(|(word, _)| *word == kind) {
-        Some((_, known)) => Ok((*known, PathBuf::from(file))),
-        None => Err(format!("unknown kind `{kind}`; {fix}")),
-    }
+    let known = MetricKind::from_str(kind, false).map_err(|_| format!("unknown kind `{kind}`; {fix}"))?;
+    Ok((known, PathBuf::from(file)))
 }
 
 fn column(text: &str) -> Result<DurationColumn, String> {

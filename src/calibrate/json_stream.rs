@@ -19,7 +19,6 @@ use serde_json::{Map, Value};
 
 use super::input::OpenInput;
 use crate::document::problem::{OrProblem, Problem, Source};
-use crate::results::FileDigest;
 
 /// Most bytes of a value or an element.
 const MOST_BYTES: usize = 16_000_000;
@@ -247,7 +246,7 @@ impl<'de> Visitor<'de> for Within<'_> {
 
 /// A stream of JSON values.
 pub(super) struct JsonStream {
-    input: OpenInput,
+    pub(super) input: OpenInput,
     tape: RefCell<Tape>,
     /// The keys that lead to the array whose elements come one by one.
     path: &'static [&'static str],
@@ -272,21 +271,6 @@ impl JsonStream {
         let bytes = BufReader::new(std::mem::replace(&mut input.bytes, Box::new(io::empty())));
         let tape = RefCell::new(Tape { bytes, seen: Vec::new(), begins: StreamPosition::default() });
         Self { input, tape, path, head: String::new(), other_lines: 0 }
-    }
-
-    /// The path as named on the command line.
-    pub(super) fn name(&self) -> &str {
-        &self.input.name
-    }
-
-    /// Its name, and the hash of its bytes as stored. To be called at its end.
-    pub(super) fn digest(&self) -> FileDigest {
-        self.input.digest()
-    }
-
-    /// A problem with the file as a whole.
-    pub(super) fn whole(&self, message: impl Into<String>, help: impl Into<String>) -> Box<Problem> {
-        self.input.whole(message, help)
     }
 
     /// Gives each element and each value.
@@ -320,7 +304,7 @@ impl JsonStream {
             }
         }
         if is_empty && self.other_lines == 0 {
-            return Err(self.whole("the file is empty", "run the command that writes it again"));
+            return Err(self.input.whole("the file is empty", "run the command that writes it again"));
         }
         Ok(())
     }
@@ -372,7 +356,9 @@ impl JsonStream {
         let tape = self.tape.borrow();
         let (message, help) = in_words(&error);
         if !error.is_io() {
-            return Box::new(tape.problem(self.name(), tape.seen.len().saturating_sub(1), "", message).with_help(help));
+            return Box::new(
+                tape.problem(&self.input.name, tape.seen.len().saturating_sub(1), "", message).with_help(help),
+            );
         }
         self.unread(&tape, &error.into())
     }
@@ -383,7 +369,7 @@ impl JsonStream {
             return self.input.unreadable(error);
         }
         let message = format!("a JSON value or another line must have at most {MOST_BYTES} bytes");
-        let problem = Arc::new(Source { name: self.name().to_owned(), text: String::new() }).at(0..0, "", message);
+        let problem = Arc::new(Source { name: self.input.name.clone(), text: String::new() }).at(0..0, "", message);
         Box::new(problem.in_part_after(tape.begins.lines, tape.begins.characters).with_help(WRITE_AGAIN))
     }
 }

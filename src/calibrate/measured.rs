@@ -14,13 +14,9 @@ const COARSE: &str = "latency without exact times (timestamps in seconds are too
 
 /// The measured quantities, each with at least one value.
 pub(super) fn of_starts(starts: &[ContainerStart], source: &str, tally: &mut Tally) -> Vec<Measurements> {
-    let scheduled = latencies(starts, tally, |start| {
-        let applies = start.is_first && start.pulling.is_some() && start.scheduled.is_some();
-        applies.then_some((start.scheduled, start.pulling))
-    });
-    let started = latencies(starts, tally, |start| {
-        (start.pulled.is_some() && start.started.is_some()).then_some((start.pulled, start.started))
-    });
+    let firsts = starts.iter().filter(|start| start.is_first);
+    let scheduled = latencies(firsts.map(|start| (start.scheduled, start.pulling)), tally);
+    let started = latencies(starts.iter().map(|start| (start.pulled, start.started)), tally);
     let overhead = starts.iter().filter(|start| start.is_first).filter_map(|start| {
         let before = ContainerStart::between(start.scheduled, start.pulling)?;
         let after = ContainerStart::between(start.pulled, start.started)?;
@@ -55,14 +51,10 @@ pub(super) fn of_starts(starts: &[ContainerStart], source: &str, tally: &mut Tal
     quantities.into_iter().filter(|quantity| quantity.values.iter().any(|value| *value > 0.0)).collect()
 }
 
-/// Times between two events of containers to which they apply.
-fn latencies(
-    starts: &[ContainerStart],
-    tally: &mut Tally,
-    of: impl Fn(&ContainerStart) -> Option<(Option<Stamp>, Option<Stamp>)>,
-) -> Vec<f64> {
+/// Times between two events of containers that have both.
+fn latencies(events: impl Iterator<Item = (Option<Stamp>, Option<Stamp>)>, tally: &mut Tally) -> Vec<f64> {
     let mut values = Vec::new();
-    for (from, to) in starts.iter().filter_map(of) {
+    for (from, to) in events.filter(|(from, to)| from.is_some() && to.is_some()) {
         match ContainerStart::between(from, to) {
             Some(seconds) if is_believable(seconds) => values.push(seconds),
             Some(_) => tally.add(BACKWARDS),

@@ -1,26 +1,11 @@
 //! Loads of a registry that a monitoring system has recorded, as values of settings.
 
-use super::events::Tally;
-use super::input::short;
-use super::json_stream::JsonStream;
-use super::prometheus::{self, MeasuredLoad, MetricKind};
-use crate::document::problem::OrProblem;
+use super::prometheus::{MeasuredLoad, MetricKind};
 use crate::results::CalibratedValue;
 use crate::units::display::significant;
 
-/// A response's load as a value, and what the response has.
-pub(super) fn read(
-    kind: MetricKind,
-    stream: &mut JsonStream,
-    tally: &mut Tally,
-) -> OrProblem<(String, CalibratedValue)> {
-    let source = short(stream.name());
-    let load = prometheus::load(stream, tally)?;
-    Ok((format!("{} samples of a load", load.values.len()), of_load(kind, &load, source)))
-}
-
 /// The value of a load: its limit where it stayed at one, otherwise its peak.
-fn of_load(kind: MetricKind, load: &MeasuredLoad, source: String) -> CalibratedValue {
+pub(super) fn value_of(kind: MetricKind, load: &MeasuredLoad, source: String) -> CalibratedValue {
     let (name, setting) = match kind {
         MetricKind::Egress => ("egress of the registry", "registry.egress"),
         MetricKind::Requests => ("requests to the registry", "registry.requests"),

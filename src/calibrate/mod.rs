@@ -34,7 +34,7 @@ mod run;
 mod snippet;
 pub(crate) mod time;
 
-pub use inputs::{CalibrationInputs, DurationColumn, Predict};
+pub use inputs::{CalibrationInputs, DurationColumn};
 pub use prometheus::MetricKind;
 
 use crate::document::LoadError;

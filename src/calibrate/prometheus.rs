@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use serde::Deserialize;
 
 use super::events::Tally;
@@ -15,7 +16,7 @@ use crate::document::problem::OrProblem;
 use crate::stats;
 
 /// The quantity of a range query.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum MetricKind {
     /// Bytes sent by the registry.
     Egress,
@@ -24,7 +25,6 @@ pub enum MetricKind {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct ResponseJson {
     status: Option<String>,
     error: Option<String>,
@@ -127,7 +127,7 @@ fn series(stream: &mut JsonStream, tally: &mut Tally, mut each: impl FnMut(&Labe
     }
     if found == 0 {
         let message = "the response has no series with two samples or more";
-        return Err(stream.whole(message, "check the query's labels and its time range"));
+        return Err(stream.input.whole(message, "check the query's labels and its time range"));
     }
     Ok(())
 }

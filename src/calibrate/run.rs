@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use super::events::{self, ContainerStart};
 use super::fit::{self, Measurements};
 use super::images::{KnownImages, is_image};
-use super::input::{Input, names, short};
-use super::inputs::{CalibrationInputs, Predict};
+use super::input::{Input, OpenInput, names, short};
+use super::inputs::CalibrationInputs;
 use super::json_stream::JsonStream;
 use super::predict::{self, CalibratedNode, Latencies};
-use super::prometheus::SERIES;
+use super::prometheus::{self, SERIES};
 use super::rates::{self, LayerBytes, PullModel, RateSettings};
 use super::{Calibrated, columns, measured, metrics, snippet};
 use crate::document::LoadError;
@@ -80,7 +80,7 @@ impl Calibration {
         for path in paths {
             let mut stream = JsonStream::open(path, events::ITEMS)?;
             events::read(&mut stream, &mut all, tally)?;
-            self.digests.push(stream.digest());
+            self.digests.push(stream.input.digest());
         }
         Ok(events::containers(all, only, tally))
     }
@@ -156,15 +156,9 @@ impl Calibration {
         if predict::is_parallel(&self.starts) {
             let note =
                 "a node had two pulls in progress at the same time; set `maxParallelImagePulls` if it is limited";
-            self.of_rates.push(CalibratedValue {
-                setting: "node.serializeImagePulls".to_owned(),
-                quantity: "parallel pulls".to_owned(),
-                value: "false".to_owned(),
-                count: self.record.rates.as_ref().map_or(0, |rates| rates.pulls),
-                source: format!("pulls in {source}"),
-                note: note.to_owned(),
-                ..CalibratedValue::default()
-            });
+            let of = (self.record.rates.as_ref().map_or(0, |rates| rates.pulls), source.as_str());
+            let (setting, value) = ("node.serializeImagePulls", "false".to_owned());
+            self.of_rates.push(rates::of_pulls(setting, "parallel pulls", value, note, of));
         }
         self.model = Some(fitted.model);
         Ok(())
@@ -199,8 +193,8 @@ impl Calibration {
 
     /// A past rollout, simulated with the fitted model.
     fn prediction(&mut self, inputs: &CalibrationInputs) -> Result<(), LoadError> {
-        let asked = inputs.predicted();
-        if asked == Predict::Nothing {
+        let others = &inputs.predict_events;
+        if inputs.predict.is_none() && others.is_empty() {
             return Ok(());
         }
         let without = |message: &str| {
@@ -212,30 +206,24 @@ impl Calibration {
         };
         let (before, after) = (self.sorted("scheduled_to_pulling"), self.sorted("pulled_to_started"));
         let source = self.record.sources.first().map(|source| source.file.clone()).unwrap_or_default();
-        let predicted = match &asked {
-            Predict::Nothing => return Ok(()),
-            Predict::Experiment(path) => {
-                let experiment = load(path, &Overrides::default())?;
-                let start_overhead = self.sorted("start_overhead");
-                let settings = CalibratedNode { model: Some(model), start_overhead };
-                predict::of_experiment(&self.starts, &experiment, &settings, inputs.seed)
-                    .map_err(|message| without(&message))?
-                    .map(|record| (record, source, true))
-            }
-            Predict::SameEvents | Predict::Events(_) => {
-                let (starts, source, is_in_sample) = match &asked {
-                    Predict::Events(paths) => {
-                        let mut tally = events::Tally::default();
-                        let starts = self.containers(paths, inputs.only.as_deref(), &mut tally).map_err(refused)?;
-                        (starts, names(paths), false)
-                    }
-                    _ => (self.starts.clone(), source, true),
-                };
-                let latencies = Latencies { before: &before, after: &after };
-                let ratio = inputs.compression_ratio;
-                predict::of_events(&starts, &self.images, ratio, &model, latencies, inputs.seed)
-                    .map(|record| (record, source, is_in_sample))
-            }
+        let predicted = if let Some(Some(path)) = &inputs.predict {
+            let experiment = load(path, &Overrides::default())?;
+            let settings = CalibratedNode { model, start_overhead: self.sorted("start_overhead") };
+            predict::of_experiment(&self.starts, &experiment, &settings, inputs.seed)
+                .map_err(|message| without(&message))?
+                .map(|record| (record, source, true))
+        } else {
+            let (starts, source, is_in_sample) = if others.is_empty() {
+                (self.starts.clone(), source, true)
+            } else {
+                let mut tally = events::Tally::default();
+                let starts = self.containers(others, inputs.only.as_deref(), &mut tally).map_err(refused)?;
+                (starts, names(others), false)
+            };
+            let latencies = Latencies { before: &before, after: &after };
+            let ratio = inputs.compression_ratio;
+            predict::of_events(&starts, &self.images, ratio, &model, latencies, inputs.seed)
+                .map(|record| (record, source, is_in_sample))
         };
         let Some((mut record, source, is_in_sample)) = predicted else {
             return Err(without("the events have no pod whose schedule, image and start are known"));
@@ -259,10 +247,11 @@ impl Calibration {
         let mut tally = events::Tally::default();
         for (kind, path) in &inputs.prometheus {
             let mut stream = JsonStream::open(path, SERIES)?;
-            let (has, load) = metrics::read(*kind, &mut stream, &mut tally)?;
-            self.digests.push(stream.digest());
-            self.source(stream.name(), "prometheus", has);
-            self.loads.push(load);
+            let load = prometheus::load(&mut stream, &mut tally)?;
+            let OpenInput { name, .. } = &stream.input;
+            self.digests.push(stream.input.digest());
+            self.source(name, "prometheus", format!("{} samples of a load", load.values.len()));
+            self.loads.push(metrics::value_of(*kind, &load, short(name)));
         }
         self.left_out("prometheus", &tally);
         let mut tally = events::Tally::default();
@@ -270,7 +259,7 @@ impl Calibration {
             let input = self.read(&wanted.file)?;
             let quantity = columns::read(&input, &wanted.column, wanted.setting.as_deref(), &mut tally)?;
             let values = counted(quantity.values.len(), "value");
-            self.source(input.name(), "durations", format!("{values} of {}", wanted.column));
+            self.source(&input.source.name, "durations", format!("{values} of {}", wanted.column));
             self.merge(quantity);
         }
         self.left_out("durations", &tally);

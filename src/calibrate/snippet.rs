@@ -2,25 +2,20 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools;
+
 use crate::document::yaml::in_lines;
 use crate::results::CalibratedValue;
 
 /// The snippet; empty without a value that has a setting.
 pub(super) fn of_values(values: &[CalibratedValue]) -> String {
     let mut text = String::new();
-    let mut sections: Vec<&str> = Vec::new();
     let pasted = |value: &&CalibratedValue| !value.setting.is_empty() && !value.setting.contains('[');
-    for value in values.iter().filter(pasted) {
-        let (section, _) = value.setting.split_once('.').unwrap_or((&value.setting, ""));
-        if !sections.contains(&section) {
-            sections.push(section);
-        }
-    }
-    for section in sections {
+    let sections = values.iter().filter(pasted).map(|value| value.setting.split('.').next().unwrap_or_default());
+    for section in sections.unique() {
         let _ = writeln!(text, "{section}:");
         for value in values.iter().filter(pasted) {
-            let Some((of, key)) = value.setting.split_once('.').filter(|(of, _)| *of == section) else { continue };
-            debug_assert_eq!(of, section);
+            let Some((_, key)) = value.setting.split_once('.').filter(|(of, _)| *of == section) else { continue };
             for line in comment(value) {
                 let _ = writeln!(text, "  # {line}");
             }

@@ -7,6 +7,7 @@ use fleetsim::scenario::load_plan;
 use fleetsim::units::counted;
 
 use super::output::grouped;
+use super::precision::measures;
 use super::{ExperimentArgs, Failure, output};
 
 #[derive(Args, Debug)]
@@ -32,8 +33,7 @@ pub(super) fn check(CheckArgs { experiment: args, all }: &CheckArgs) -> Result<(
     let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);
     let most = experiment.precision.as_ref().map_or(experiment.replicates, |precision| precision.max);
     let until = experiment.precision.as_ref().map_or_else(String::new, |precision| {
-        let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
-        format!(" (until {} are known to ±{})", measures.join(" and "), precision.to)
+        format!(" (until {} are known to ±{})", measures(precision), precision.to)
     });
     let variants = experiment.variants.len() as u64;
     output::out(&format!(

@@ -3,19 +3,18 @@
 //! A version is an experiment, a folder of results, or `REVISION:PATH` of a git repository. Nothing is written but the
 //! JUnit report that is asked for.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use fleetsim::io::read_below;
 use fleetsim::report::{self, Results, Review, ReviewSide, review_markdown, review_text};
-use fleetsim::results::{PROVENANCE_FILE, RESOLVED_FILE, Tables, to_json};
+use fleetsim::results::{FileDigest, PROVENANCE_FILE, RESOLVED_FILE, Tables, to_json};
 use fleetsim::scenario::{Experiment, load_with};
 use fleetsim::study;
 use indicatif::ProgressBar;
 
 use super::simulation::{Simulation, described};
-use super::{ExperimentArgs, Failure, output, progress, revision};
+use super::{Again, ExperimentArgs, Failure, output, progress, revision};
 
 #[derive(Args, Debug)]
 pub(super) struct CompareArgs {
@@ -31,12 +30,8 @@ pub(super) struct CompareArgs {
     /// Seed for all random numbers [default: from the new experiment]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Number of threads; does not affect results [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// Allow strategies to start the commands that the experiments name
-    #[arg(long)]
-    allow_commands: bool,
+    #[command(flatten)]
+    again: Again,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -87,7 +82,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
 
 /// A version as it was found.
 enum Version {
-    Experiment(PathBuf, Box<Experiment>),
+    Experiment(ExperimentArgs, Box<Experiment>),
     Results(Box<ReviewSide>),
 }
 
@@ -101,39 +96,32 @@ impl CompareArgs {
             experiment: place.to_owned(),
             seed: self.seed.or(seed),
             replicates: self.replicates,
-            set: Vec::new(),
-            allow_commands: self.allow_commands,
+            allow_commands: self.again.allow_commands,
+            ..ExperimentArgs::default()
         };
         let experiment = match revision::experiment(place) {
             Some(file) => load_with(revision::open, &file, &asked.overrides())?,
             None => asked.load()?,
         };
         asked.allow_commands(&experiment)?;
-        Ok(Version::Experiment(place.to_owned(), Box::new(experiment)))
+        Ok(Version::Experiment(asked, Box::new(experiment)))
     }
 
     /// The runs of a version.
     fn simulate(&self, version: Version, replicates: Option<u32>) -> Result<ReviewSide, Failure> {
-        let (place, experiment) = match version {
+        let (asked, experiment) = match version {
             Version::Results(side) => return Ok(*side),
-            Version::Experiment(place, experiment) => (place, experiment),
+            Version::Experiment(asked, experiment) => (asked, experiment),
         };
         let replicates = replicates.unwrap_or(experiment.replicates);
         let runs = u64::from(replicates) * experiment.variants.len() as u64;
-        let name = place.display().to_string();
+        let name = asked.experiment.display().to_string();
         let bar = ProgressBar::new(runs).with_message(name.clone());
         let bar = progress::bar(bar, "simulating {msg} {wide_bar} {pos}/{len} runs, {eta} left");
         let ended = || bar.inc(1);
-        let variants = Simulation::behind(&bar, self.threads, |stop| {
+        let variants = Simulation::behind(&bar, self.again.threads, |stop| {
             study::simulate_plainly(&experiment, replicates, ended, stop)
         })?;
-        let asked = ExperimentArgs {
-            experiment: place,
-            seed: self.seed,
-            replicates: self.replicates,
-            set: Vec::new(),
-            allow_commands: self.allow_commands,
-        };
         let provenance = described(&experiment, "compare", &asked, &[]);
         // Without what decides nothing, which may be secret.
         let files = experiment.inputs.iter().map(|input| (input.path.clone(), input.copy().0.to_vec())).collect();
@@ -147,11 +135,7 @@ fn recorded(folder: &Path) -> Result<ReviewSide, Failure> {
     let results = Results::read(folder)?;
     let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
     let resolved = String::from_utf8_lossy(&resolved).into_owned();
-    let files = results
-        .provenance
-        .inputs
-        .iter()
-        .filter_map(|input| Some((input.path.clone(), read_below(folder, &input.copy()?).ok()?)));
-    let files: BTreeMap<String, Vec<u8>> = files.collect();
+    let copy = |input: &FileDigest| Some((input.path.clone(), read_below(folder, &input.copy()?).ok()?));
+    let files = results.provenance.inputs.iter().filter_map(copy).collect();
     Ok(ReviewSide { name: folder.display().to_string(), resolved, files, results })
 }

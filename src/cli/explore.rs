@@ -37,13 +37,8 @@ pub(super) struct ExploreArgs {
 
 pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
     let ExploreArgs { experiment, seed, set, threads, page, engine } = args;
-    let asked = ExperimentArgs {
-        experiment: experiment.clone(),
-        seed: *seed,
-        replicates: None,
-        set: set.clone(),
-        allow_commands: false,
-    };
+    let (experiment, set) = (experiment.clone(), set.clone());
+    let asked = ExperimentArgs { experiment, seed: *seed, set, ..ExperimentArgs::default() };
     let loaded = asked.load()?;
     let inputs = output::inputs(&asked.experiment, &loaded);
     let explorer = Explorer::new(loaded, asked.overrides()).map_err(Failure::Usage)?;

@@ -40,13 +40,9 @@ enum ExportFormat {
 
 /// Seconds since 1970.
 fn time(text: &str) -> Result<f64, String> {
-    let seconds = match text.parse::<f64>() {
-        Ok(seconds) => seconds,
-        Err(_) => match text.parse::<jiff::Timestamp>() {
-            Ok(time) => time.as_nanosecond() as f64 / 1e9,
-            Err(_) => return Err("write a time such as `2026-03-02T08:00:00Z`, or seconds since 1970".to_owned()),
-        },
-    };
+    let time = || text.parse().ok().map(|time: jiff::Timestamp| time.as_nanosecond() as f64 / 1e9);
+    let seconds: f64 =
+        text.parse().ok().or_else(time).ok_or("write a time such as `2026-03-02T08:00:00Z`, or seconds since 1970")?;
     if seconds.is_finite() && seconds >= 0.0 { Ok(seconds) } else { Err("must not be before 1970".to_owned()) }
 }
 

@@ -7,12 +7,11 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use fleetsim::forecast::{ForecastInputs, Forecaster};
 use fleetsim::report::forecast_text;
-use fleetsim::results::to_json;
 use fleetsim::scenario::VariedExperiment;
 use indicatif::ProgressBar;
 
 use super::simulation::Simulation;
-use super::{ExperimentArgs, Failure, output, progress};
+use super::{ExperimentArgs, Failure, OutputFormat, output, progress};
 
 /// Time between two looks at watched files.
 const LOOK: Duration = Duration::from_millis(500);
@@ -60,13 +59,8 @@ pub(super) struct ForecastArgs {
 }
 
 pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
-    let asked = ExperimentArgs {
-        experiment: args.experiment.clone(),
-        seed: args.seed,
-        replicates: None,
-        set: args.set.clone(),
-        allow_commands: false,
-    };
+    let (experiment, set) = (args.experiment.clone(), args.set.clone());
+    let asked = ExperimentArgs { experiment, seed: args.seed, set, ..ExperimentArgs::default() };
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(varied.base())?;
     let variant = args.variant(&varied)?;
@@ -119,11 +113,8 @@ impl ForecastArgs {
         let bar = progress::bar(ProgressBar::new(forecaster.runs()), "forecasting {wide_bar} {pos}/{len} runs");
         let work = |stop: &AtomicBool| forecaster.forecast(|| bar.inc(1), stop);
         let record = Simulation::behind(&bar, self.threads, work)?;
-        output::out(&if self.json {
-            String::from_utf8_lossy(&to_json(&record)).into_owned()
-        } else {
-            forecast_text(&record, output::width())
-        })
+        let format = if self.json { OutputFormat::Json } else { OutputFormat::Text };
+        output::out(&format.record(&record, forecast_text))
     }
 }
 

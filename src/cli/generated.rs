@@ -3,6 +3,7 @@
 
 use clap::{CommandFactory, Error, error::ErrorKind};
 use clap_complete::Shell;
+use fleetsim::results::to_json;
 
 use super::{Cli, Failure, output};
 
@@ -31,9 +32,7 @@ pub(super) fn man(name: Option<&str>) -> Result<(), Failure> {
 }
 
 pub(super) fn schema() -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(&fleetsim::scenario::schema()).expect("a schema is JSON");
-    text.push('\n');
-    output::out(&text)
+    print(&to_json(&fleetsim::scenario::schema()))
 }
 
 fn unknown(program: &mut clap::Command, name: &str) -> Error {
@@ -43,6 +42,6 @@ fn unknown(program: &mut clap::Command, name: &str) -> Error {
 }
 
 fn print(bytes: &[u8]) -> Result<(), Failure> {
-    let text = std::str::from_utf8(bytes).expect("clap generates text");
+    let text = std::str::from_utf8(bytes).expect("it is text");
     output::out(text)
 }

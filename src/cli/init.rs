@@ -11,7 +11,7 @@ use std::io::{BufRead, IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use fleetsim::scenario::{LoadError, Overrides, load};
+use fleetsim::scenario::{Overrides, load};
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration, WithUnit};
 use fleetsim::world::{RateModel, SiteKind};
 use itertools::Itertools;
@@ -98,22 +98,16 @@ fn free(folder: &Path) -> Result<(), Failure> {
 fn write(folder: &Path, text: &str) -> Result<(), Failure> {
     let existed = folder.exists();
     let place = folder.join("experiment.yaml");
-    let discard = || {
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&place, text));
+    let written = written.map_err(|error| Failure::Machine(format!("cannot write {}: {error}", folder.display())));
+    let checked = written.and_then(|()| load(folder, &Overrides::default()).map_err(Failure::Input));
+    if checked.is_err() {
         let _ = std::fs::remove_file(&place);
         if !existed {
             let _ = std::fs::remove_dir(folder);
         }
-    };
-    let failed = |error: std::io::Error| {
-        discard();
-        Failure::Machine(format!("cannot write {}: {error}", folder.display()))
-    };
-    std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&place, text)).map_err(failed)?;
-    let invalid = |error: LoadError| {
-        discard();
-        Failure::Input(error)
-    };
-    load(folder, &Overrides::default()).map(|_| ()).map_err(invalid)
+    }
+    checked.map(|_| ())
 }
 
 /// Asks one question after the other.
@@ -148,37 +142,37 @@ impl Interview {
         }
     }
 
+    /// The choice of an option, or else by its name or number in a menu.
+    fn choose<C: ValueEnum>(
+        &mut self,
+        given: Option<C>,
+        (option, question, proposed): (&str, &str, &str),
+    ) -> Result<C, Failure> {
+        let names = C::value_variants().iter().filter_map(C::to_possible_value);
+        let names: Vec<String> = names.map(|value| value.get_name().to_owned()).collect();
+        let menu = (1..).zip(&names).map(|(number, name)| format!("{number} {name}")).join(", ");
+        let question = (option, &*format!("{question} {menu}"), proposed);
+        given.map_or_else(|| self.ask(None, question, |answer| chosen(answer, &names)), Ok)
+    }
+
     /// The next line of the input; after its end nothing is asked any more.
     fn line(&mut self, prompt: &str) -> Result<Option<String>, Failure> {
         output::err(prompt);
         let mut line = String::new();
         let read = stdin().lock().read_line(&mut line);
-        match read.map_err(|error| Failure::Machine(format!("cannot read standard input: {error}")))? {
-            0 => {
-                output::err("\n");
-                self.silent = true;
-                Ok(None)
-            }
-            _ => {
-                if !self.at_terminal {
-                    output::err("\n");
-                }
-                Ok(Some(line))
-            }
+        let read = read.map_err(|error| Failure::Machine(format!("cannot read standard input: {error}")))?;
+        if read == 0 || !self.at_terminal {
+            output::err("\n");
         }
+        self.silent |= read == 0;
+        Ok((read > 0).then_some(line))
     }
 }
 
 fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     let mut interview = Interview { silent: args.yes, at_terminal: stdin().is_terminal() };
-    let names = ProductChoice::ALL.map(ProductChoice::name);
-    let menu: Vec<String> = (1..).zip(&names).map(|(number, name)| format!("{number} {name}")).collect();
-    let given = args.product.map(ProductChoice::name);
-    let product: ProductChoice = interview.ask(
-        given.as_deref(),
-        ("product", &format!("Which product rolls releases out? {}", menu.join(", ")), "rancher-fleet"),
-        |answer| chosen(answer, &names),
-    )?;
+    let product = ("product", "Which product rolls releases out?", "rancher-fleet");
+    let product = interview.choose(args.product, product)?;
     let whole = |most: u64| {
         move |answer: &str| match answer.replace(['_', ','], "").parse::<u64>() {
             Ok(number) if (1..=most).contains(&number) => Ok(number),
@@ -196,22 +190,10 @@ fn answers(args: &InitArgs, name: String) -> Result<InitAnswers, Failure> {
     };
     let rate = |answer: &str| BytesPerSec::parse(answer).map(|_| answer.to_owned()).map_err(|error| error.to_string());
     let span = |answer: &str| SimDuration::parse(answer).map(|_| answer.to_owned()).map_err(|error| error.to_string());
-    let kinds: Vec<String> = SiteKind::value_variants().iter().map(|kind| kind.name()).collect();
-    let menu: Vec<String> = (1..).zip(&kinds).map(|(number, name)| format!("{number} {name}")).collect();
     let is_known = args.downlink.is_some() && args.rtt.is_some();
-    let site = match (args.site, is_known) {
-        (Some(site), _) => site,
-        (None, true) => SiteKind::default(),
-        (None, false) => interview.ask(
-            None,
-            (
-                "site",
-                &format!("Where are the clusters? {}", menu.join(", ")),
-                if is_app { "data-centre" } else { "branch" },
-            ),
-            |answer| chosen(answer, &kinds),
-        )?,
-    };
+    let site = args.site.or_else(|| is_known.then(SiteKind::default));
+    let proposed = if is_app { "data-centre" } else { "branch" };
+    let site = interview.choose(site, ("site", "Where are the clusters?", proposed))?;
     let link = site.link();
     let usual = [link.downlink.typical().to_string(), link.rtt.typical().to_string()];
     let downlink = ("downlink", "How fast is the downlink of a site?", usual[0].as_str());

@@ -121,7 +121,7 @@ enum Command {
 }
 
 /// The experiment, with values that replace its own.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 struct ExperimentArgs {
     /// Folder of the experiment, or its experiment.yaml
     #[arg(value_name = "EXPERIMENT")]
@@ -170,7 +170,8 @@ struct SimulateArgs {
     recorded: Vec<String>,
 }
 
-/// The options that a repeated run takes from the command line, and not from the recorded command.
+/// The options of the machine, which also a repeated run takes from the command line, and not from the recorded
+/// command.
 #[derive(Args, Debug)]
 struct Again {
     /// Number of threads; does not affect results [default: all cores]
@@ -343,19 +344,17 @@ impl ExperimentArgs {
 
     /// Refuses to simulate an experiment that starts commands which were not allowed, or do not exist.
     fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
-        let mut commands = experiment.variants.iter().filter_map(|variant| variant.scenario.strategy.command());
-        match commands.next() {
-            Some(command) if !self.allow_commands => Err(Failure::Usage(format!(
+        let command = experiment.variants.iter().find_map(|variant| variant.scenario.strategy.command());
+        if let Some(command) = command.filter(|_| !self.allow_commands) {
+            return Err(Failure::Usage(format!(
                 "this experiment starts a command for every run: {command}\n  if you trust it, add --allow-commands"
-            ))),
-            _ => {
-                let missing = experiment.variants.iter().find_map(|variant| {
-                    let missing = variant.scenario.strategy.missing_program()?;
-                    Some(Failure::Machine(format!("{}: {missing}", variant.strategy)))
-                });
-                missing.map_or(Ok(()), Err)
-            }
+            )));
         }
+        let missing = experiment.variants.iter().find_map(|variant| {
+            let missing = variant.scenario.strategy.missing_program()?;
+            Some(Failure::Machine(format!("{}: {missing}", variant.strategy)))
+        });
+        missing.map_or(Ok(()), Err)
     }
 }
 

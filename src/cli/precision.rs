@@ -31,9 +31,13 @@ pub(super) fn found(precision: &Precision, variants: &[VariantRecord], seed: u64
     (found, text)
 }
 
+/// The measures that are to be precise, in words.
+pub(super) fn measures(precision: &Precision) -> String {
+    precision.of.iter().map(|measure| measure.name).join(" and ")
+}
+
 fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
     let runs = || found.iter().map(|found| found.runs);
-    let measures: Vec<&str> = precision.of.iter().map(|measure| measure.name).collect();
     let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
     let each = if least == most { least.to_string() } else { format!("{least}–{most}") };
     format!(
@@ -41,7 +45,7 @@ fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
         found.iter().filter(|found| found.reached).count(),
         found.len(),
         precision.to,
-        measures.join(" and "),
+        measures(precision),
     )
 }
 

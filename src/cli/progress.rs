@@ -13,6 +13,7 @@ use fleetsim::stats::MOST_RESAMPLED;
 use fleetsim::study::{Job, StudyObserver};
 use fleetsim::units::Bytes;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use itertools::izip;
 
 use super::output::{self, grouped};
 
@@ -105,11 +106,8 @@ impl StudyProgress {
 impl StudyObserver for StudyProgress {
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]) {
         let line = self.update(|state| {
-            for (variant, again) in state.variants.iter_mut().zip(again) {
-                variant.has_details = !again;
-            }
-            for (variant, (&at_hand, &wanted)) in state.variants.iter_mut().zip(at_hand.iter().zip(wanted)) {
-                (variant.at_hand, variant.wanted) = (at_hand, wanted);
+            for (variant, (&at_hand, &wanted, again)) in state.variants.iter_mut().zip(izip!(at_hand, wanted, again)) {
+                (variant.at_hand, variant.wanted, variant.has_details) = (at_hand, wanted, !again);
             }
             for (variant, first) in state.variants.iter_mut().zip(firsts) {
                 variant.events = first.run.events;

@@ -11,7 +11,7 @@ use fleetsim::{report, study};
 use indicatif::ProgressBar;
 
 use super::progress::StudyProgress;
-use super::simulation::{Recording, Simulation, described};
+use super::simulation::{Recording, Simulation, described, starts_commands};
 use super::{Failure, OutputFormat, SimulateArgs, output, precision, progress};
 
 #[derive(Args, Debug)]
@@ -133,9 +133,8 @@ const MANY: u32 = 10;
 
 /// Whether links that nobody stated decide the answer, in sentences.
 fn deciding_links(args: &RunArgs, experiment: &Experiment, journal: &Journal) -> Result<Vec<String>, Failure> {
-    let starts_commands = experiment.variants.iter().any(|variant| variant.scenario.strategy.command().is_some());
     let is_known = experiment.guesses.is_empty() || experiment.uncertainty.is_some();
-    if is_known || starts_commands || experiment.replicates < MANY {
+    if is_known || starts_commands(experiment) || experiment.replicates < MANY {
         return Ok(Vec::new());
     }
     let asked = &args.simulate.experiment;

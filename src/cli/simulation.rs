@@ -8,7 +8,7 @@ use fleetsim::results::{
     FileDigest, Journal, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId, RunRecord,
     SHARD_RUNS_FILE, ShardSet, is_shard_complete,
 };
-use fleetsim::scenario::{Assertion, Experiment, InputFile, Variant};
+use fleetsim::scenario::{Experiment, InputFile};
 use fleetsim::study::StudyError;
 use fleetsim::units::counted;
 use indicatif::ProgressBar;
@@ -271,16 +271,12 @@ pub(super) fn described(
     recorded: &[String],
 ) -> Provenance {
     let horizons = experiment.variants.iter().map(|variant| variant.scenario.horizon.as_secs_f64());
-    let planned = experiment.plan.iter().filter(|_| experiment.assertions.is_empty());
     Provenance {
         set: args.set.clone(),
-        aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
         horizon_s: horizons.fold(0.0, f64::max),
         command: reproduce(command, args, recorded, starts_commands(experiment)),
         inputs: experiment.inputs.iter().map(digest).collect(),
-        variants: experiment.variants.iter().map(Variant::info).collect(),
-        limits: experiment.assertions.iter().map(Assertion::info).collect(),
-        ..Provenance::new(&experiment.name, &experiment.question, experiment.seed, experiment.replicates)
+        ..experiment.provenance()
     }
 }
 
@@ -302,7 +298,7 @@ fn reproduce(command: &str, args: &ExperimentArgs, recorded: &[String], starts_c
 }
 
 /// Returns true if a strategy of the experiment starts a command for each run.
-fn starts_commands(experiment: &Experiment) -> bool {
+pub(super) fn starts_commands(experiment: &Experiment) -> bool {
     experiment.variants.iter().any(|variant| variant.scenario.strategy.command().is_some())
 }
 

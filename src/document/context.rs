@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::files::Files;
 use super::path::Path;
-use super::problem::{Problem, Source, nearest, some_of};
+use super::problem::{Problem, Source, did_you_mean, some_of};
 use super::reader::{self, ReadError};
 use super::tree::{self, Node, Value};
 
@@ -40,13 +40,13 @@ impl Context<'_> {
 
     /// The keys of the map at `path`; none where there is no map.
     pub(crate) fn keys(&self, path: &Path) -> Vec<String> {
-        let Some(Value::Map(entries)) = self.tree.get(path).map(|node| &node.value) else { return Vec::new() };
+        let entries = self.tree.get(path).map(Node::entries).unwrap_or_default();
         entries.iter().map(|(key, _)| key.text.clone()).collect()
     }
 
     /// Whether nothing at or below `path` was left out. If something was, a missing value there is not an error.
     pub(crate) fn is_untouched(&self, path: &Path) -> bool {
-        !self.struck.iter().any(|struck| struck.starts_with(path) || path.starts_with(struck))
+        !self.struck.iter().any(|struck| struck.overlaps(path))
     }
 
     /// Whether no entry of the list at `list` was left out, whatever happened inside its entries.
@@ -73,29 +73,17 @@ impl Context<'_> {
 
     /// The text of the file that the value at `path` names. A file that cannot be read is reported there.
     pub(crate) fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
-        match self.files.read(name) {
-            Ok(source) => Some(source),
-            Err(message) => {
-                let problem = self
-                    .at(path, format!("cannot read `{name}`: {message}"))
-                    .with_help("paths are relative to the folder of the experiment file");
-                self.problems.push(problem);
-                None
-            }
-        }
+        let help = "paths are relative to the folder of the experiment file";
+        let read = self.files.read(name);
+        read.map_err(|message| self.report(path, format!("cannot read `{name}`: {message}"), help)).ok()
     }
 
     /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in
     /// it.
     pub(crate) fn document(&mut self, name: &str, path: &Path) -> Option<Document> {
         let source = self.file(name, path)?;
-        match tree::parse(&source) {
-            Ok(tree) => Some(Document { source, tree }),
-            Err(problem) => {
-                self.problems.push(*problem);
-                None
-            }
-        }
+        let tree = tree::parse(&source).map_err(|problem| self.problems.push(*problem)).ok()?;
+        Some(Document { source, tree })
     }
 
     /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their places in it,
@@ -120,11 +108,8 @@ impl Context<'_> {
     pub(crate) fn lookup(&mut self, path: &Path, name: &str, list: &Path, known: &[String]) -> Option<usize> {
         let found = known.iter().position(|candidate| candidate == name);
         if found.is_none() && self.is_whole(list) {
-            let help = match nearest(name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if known.is_empty() => format!("`{list}` has no entries"),
-                None => format!("`{list}` has {}", some_of(known)),
-            };
+            let of_list = if known.is_empty() { "no entries".to_owned() } else { some_of(known) };
+            let help = did_you_mean(name, known.iter().map(String::as_str), || format!("`{list}` has {of_list}"));
             self.report(path, format!("there is no `{name}` in `{list}`"), &help);
         }
         found

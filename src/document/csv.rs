@@ -1,5 +1,9 @@
 //! CSV before it is read: a reader takes all that follows an unclosed quote for one cell, and says nothing.
 
+use std::sync::Arc;
+
+use super::problem::{OrProblem, Problem, Source};
+
 /// An error for [`unclosed_quote`].
 pub(crate) const UNCLOSED_QUOTE: &str = "a quote that opens a cell must be closed";
 /// Its fix.
@@ -22,6 +26,30 @@ pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
         is_begin = matches!(letter, ',' | '\n' | '\r') || is_begin && letter == ' ';
     }
     opened
+}
+
+/// A reader of a table. Its cells have no spaces around them.
+///
+/// # Errors
+/// When a quote is not closed.
+pub(crate) fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
+    if let Some(byte) = unclosed_quote(&source.text) {
+        return Err(Box::new(source.at(byte..byte, "", UNCLOSED_QUOTE).with_help(CLOSE_QUOTE)));
+    }
+    Ok(csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes()))
+}
+
+/// The problem with a row that the reader refuses.
+pub(crate) fn broken(source: &Arc<Source>, help: &str) -> impl Fn(csv::Error) -> Box<Problem> {
+    move |error| {
+        let byte = source.text.floor_char_boundary(byte_of(error.position()));
+        Box::new(source.at(byte..byte, "", format!("not CSV: {error}")).with_help(help))
+    }
+}
+
+/// The byte of a row at this position.
+pub(crate) fn byte_of(position: Option<&csv::Position>) -> usize {
+    position.map_or(0, |position| position.byte() as usize)
 }
 
 /// The byte of a cell of the row that begins at a byte, or after blank lines there. The row itself where it has fewer.

@@ -159,9 +159,7 @@ fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     }
     let source = Source { name: name.to_owned(), text: text_of(bytes)?.to_owned() };
     let tree = tree::parse(&Arc::new(source)).ok()?;
-    let mut hash = Sha256::new();
-    tree.value.write_to(&mut hash);
-    Some(hex(&hash.finalize()))
+    Some(sha256(&serde_json::to_vec(&tree).ok()?))
 }
 
 /// SHA-256 of bytes, in hexadecimal.

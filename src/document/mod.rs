@@ -5,7 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `context` | a document while it is checked: problems at its values, and the documents it names |
-//! | `csv` | quotes in CSV that nothing closes |
+//! | `csv` | reads CSV, with the places of errors, and quotes that nothing closes |
 //! | `described` | types that the JSON Schema describes |
 //! | `files` | the files of one experiment, each read once, with their hashes |
 //! | `kept` | the part of a file that is copied |

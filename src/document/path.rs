@@ -42,6 +42,11 @@ impl Path {
         self.0.starts_with(&other.0)
     }
 
+    /// Returns true if one of two paths leads into the value of the other.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.starts_with(other) || other.starts_with(self)
+    }
+
     /// The last key on the way, or the whole way where there is none.
     pub(crate) fn last_key(&self) -> String {
         match self.0.last() {

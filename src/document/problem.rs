@@ -64,16 +64,14 @@ impl Source {
     /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a
     /// character.
     pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
-        let start = self.offset(line, 1);
-        let end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
-        self.text.floor_char_boundary((start + column.saturating_sub(1)).min(end))
+        let line = self.line_at(self.offset(line, 1));
+        self.text.floor_char_boundary((line.start + column.saturating_sub(1)).min(line.end))
     }
 
-    /// The bytes of the occurrence number `nth` (0-based) of a JSON string with this content; the whole text's start
-    /// when there is none.
-    pub(crate) fn find_json_string(&self, content: &str, nth: usize) -> Range<usize> {
+    /// The bytes of the first JSON string with this content; the whole text's start when there is none.
+    pub(crate) fn find_json_string(&self, content: &str) -> Range<usize> {
         let quoted = format!("\"{content}\"");
-        self.text.match_indices(&quoted).nth(nth).map_or(0..0, |(at, found)| at..at + found.len())
+        self.text.find(&quoted).map_or(0..0, |at| at..at + quoted.len())
     }
 
     /// The byte range of the line that `offset` is on, without its end.
@@ -109,7 +107,7 @@ impl Place {
 }
 
 /// One thing that is wrong with an experiment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Problem {
     /// The file it is in, as it is found from where the program was started.
     pub file: String,
@@ -127,14 +125,7 @@ pub struct Problem {
 impl Problem {
     /// A problem with a file as a whole.
     pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self {
-            file: file.to_owned(),
-            field: String::new(),
-            message: message.into(),
-            help: None,
-            place: None,
-            before: (0, 0),
-        }
+        Self { file: file.to_owned(), message: message.into(), ..Self::default() }
     }
 
     /// Its line, 1-based. `None` when the file as a whole is the problem.
@@ -280,12 +271,21 @@ pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str
         .map(|(_, name)| name)
 }
 
+/// The fix for a name that is not known: the known one that is nearest, or else what `other` says.
+pub(crate) fn did_you_mean<'k>(
+    written: &str,
+    known: impl IntoIterator<Item = &'k str>,
+    other: impl FnOnce() -> String,
+) -> String {
+    nearest(written, known).map_or_else(other, |near| format!("did you mean `{near}`?"))
+}
+
 /// Names in words: "`a`, `b` or `c`".
-pub(crate) fn any_of(names: &[&str]) -> String {
+pub(crate) fn any_of<T: AsRef<str>>(names: &[T]) -> String {
     match names {
         [] => "nothing".to_owned(),
-        [one] => format!("`{one}`"),
-        [head @ .., last] => format!("`{}` or `{last}`", head.join("`, `")),
+        [one] => format!("`{}`", one.as_ref()),
+        [head @ .., last] => format!("`{}` or `{}`", head.iter().map(T::as_ref).join("`, `"), last.as_ref()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de;
 
 use super::path::{Path, Step};
-use super::problem::{any_of, nearest};
+use super::problem::{any_of, did_you_mean};
 
 /// An error in one value.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -56,10 +56,9 @@ impl ReadError {
     pub(crate) fn help(&self) -> Option<String> {
         match &self.kind {
             Kind::UnknownField { field: written, known } | Kind::UnknownChoice { written, known } => {
-                Some(match (renamed(written, known), nearest(written, known.iter().copied())) {
-                    (Some(now), _) => format!("`{written}` is now `{now}`"),
-                    (None, Some(near)) => format!("did you mean `{near}`?"),
-                    (None, None) => format!("known here: {}", any_of(known)),
+                Some(match renamed(written, known) {
+                    Some(now) => format!("`{written}` is now `{now}`"),
+                    None => did_you_mean(written, known.iter().copied(), || format!("known here: {}", any_of(known))),
                 })
             }
             Kind::MissingField(_) | Kind::Other(_) => None,

@@ -89,23 +89,6 @@ enum ReadPlace<'de> {
 /// The fields of flattened structs that were read so far.
 type KnownFields = Rc<RefCell<Vec<&'static str>>>;
 
-/// The error of a value that is not a map.
-fn not_a_map(value: &Value, expected: &dyn de::Expected) -> ReadError {
-    let found = match value {
-        Value::Null => Unexpected::Unit,
-        Value::Bool(value) => Unexpected::Bool(*value),
-        Value::Int(value) => match u64::try_from(*value) {
-            Ok(value) => Unexpected::Unsigned(value),
-            Err(_) => Unexpected::Signed(*value as i64),
-        },
-        Value::Float(value) => Unexpected::Float(*value),
-        Value::Text(text) => Unexpected::Str(text),
-        Value::List(_) => Unexpected::Seq,
-        Value::Map(_) => Unexpected::Map,
-    };
-    de::Error::invalid_type(found, expected)
-}
-
 impl<'de> Deserializer<'de> for ReadPlace<'de> {
     type Error = ReadError;
 
@@ -171,11 +154,13 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
             Self::At(node) => match &node.value {
                 Value::Null => &[],
                 Value::Map(entries) => entries.as_slice(),
-                value => return Err(not_a_map(value, &visitor)),
+                // Serde would take its items for the fields in their order.
+                Value::List(_) => return Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
+                _ => return Self::At(node).deserialize_any(visitor),
             },
         };
         let fields = if fields.iter().any(|field| field.starts_with('~')) {
-            AllowedFields::Flattened(fields, Flattened { flat: fields.iter(), known: KnownFields::default() })
+            AllowedFields::Flattened { fields, flat: fields.iter(), known: KnownFields::default() }
         } else {
             AllowedFields::Only(fields)
         };
@@ -244,14 +229,13 @@ enum AllowedFields {
     Only(FieldNames),
     /// Others are somebody else's.
     Among(FieldNames),
-    /// These, and those of flattened structs.
-    Flattened(FieldNames, Flattened),
-}
-
-/// Structs whose fields are written beside the others. They are read last; then it is known which fields nobody knows.
-struct Flattened {
-    flat: slice::Iter<'static, &'static str>,
-    known: KnownFields,
+    /// These, and those of the structs `flat`, whose fields are written beside the others. They are read last; then it
+    /// is known which fields nobody knows.
+    Flattened {
+        fields: FieldNames,
+        flat: slice::Iter<'static, &'static str>,
+        known: KnownFields,
+    },
 }
 
 impl<'de> Entries<'de> {
@@ -267,16 +251,16 @@ impl<'de> Entries<'de> {
                 AllowedFields::Only(fields) if !fields.contains(&&*key.text) => {
                     return Err(under(de::Error::unknown_field(&key.text, fields), &key.text));
                 }
-                AllowedFields::Only(fields) | AllowedFields::Among(fields) | AllowedFields::Flattened(fields, _) => {
-                    fields.contains(&&*key.text)
-                }
+                AllowedFields::Only(fields)
+                | AllowedFields::Among(fields)
+                | AllowedFields::Flattened { fields, .. } => fields.contains(&&*key.text),
             };
             if is_wanted {
                 self.last = Some((Some(key.text.as_str()), ReadPlace::At(value)));
                 return Ok(Some(key.text.as_str()));
             }
         }
-        let AllowedFields::Flattened(fields, Flattened { flat, known }) = &mut self.fields else { return Ok(None) };
+        let AllowedFields::Flattened { fields, flat, known } = &mut self.fields else { return Ok(None) };
         if let Some(field) = flat.find(|field| field.starts_with('~')) {
             self.last = Some((None, ReadPlace::Among { entries: self.entries, known: Rc::clone(known) }));
             return Ok(Some(*field));
@@ -328,7 +312,7 @@ impl<'de> EnumAccess<'de> for Choice<'de> {
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
         match seed.deserialize(named(self.key)) {
             Ok(value) => Ok((value, self)),
-            Err(error) if self.content.is_some() => Err(error.under(Step::Key(self.key.to_owned()))),
+            Err(error) if self.content.is_some() => Err(under(error, self.key)),
             Err(error) => Err(error),
         }
     }
@@ -339,10 +323,6 @@ impl<'de> Choice<'de> {
         self.content
             .map(ReadPlace::At)
             .ok_or_else(|| de::Error::custom(format!("`{0}` wants a map: `{0}: {{}}`", self.key)))
-    }
-
-    fn under(self, error: ReadError) -> ReadError {
-        error.under(Step::Key(self.key.to_owned()))
     }
 }
 
@@ -357,15 +337,15 @@ impl<'de> VariantAccess<'de> for Choice<'de> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
-        seed.deserialize(self.content()?).map_err(|error| self.under(error))
+        seed.deserialize(self.content()?).map_err(|error| under(error, self.key))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {
-        self.content()?.deserialize_any(visitor).map_err(|error| self.under(error))
+        self.content()?.deserialize_any(visitor).map_err(|error| under(error, self.key))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, fields: FieldNames, visitor: V) -> Result<V::Value, ReadError> {
-        self.content()?.deserialize_struct("", fields, visitor).map_err(|error| self.under(error))
+        self.content()?.deserialize_struct("", fields, visitor).map_err(|error| under(error, self.key))
     }
 }
 

@@ -5,14 +5,14 @@
 //! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in
 //! `yaml_error`.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
 use itertools::Itertools;
-use serde::Deserialize;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_saphyr::Spanned;
-use sha2::Digest;
 
 use super::path::{Path, Step};
 use super::problem::{Problem, Source};
@@ -38,34 +38,6 @@ pub(crate) enum Value {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(Key, Node)>),
-}
-
-impl Value {
-    /// Feeds the value to a hash, without the places where it was written.
-    pub(crate) fn write_to(&self, hash: &mut impl Digest) {
-        match self {
-            Self::Null => hash.update([0]),
-            Self::Bool(value) => hash.update([1, u8::from(*value)]),
-            Self::Int(value) => hash.update([[2].as_slice(), &value.to_le_bytes()].concat()),
-            Self::Float(value) => hash.update([[3].as_slice(), &value.to_bits().to_le_bytes()].concat()),
-            Self::Text(text) => write_text(4, text, hash),
-            Self::List(items) => {
-                hash.update([[5].as_slice(), &items.len().to_le_bytes()].concat());
-                items.iter().for_each(|item| item.value.write_to(hash));
-            }
-            Self::Map(entries) => {
-                hash.update([[6].as_slice(), &entries.len().to_le_bytes()].concat());
-                for (key, node) in entries {
-                    write_text(7, &key.text, hash);
-                    node.value.write_to(hash);
-                }
-            }
-        }
-    }
-}
-
-fn write_text(kind: u8, text: &str, hash: &mut impl Digest) {
-    hash.update([[kind].as_slice(), &text.len().to_le_bytes(), text.as_bytes()].concat());
 }
 
 /// A key of a map and where it was written.
@@ -165,25 +137,29 @@ impl<'de> Deserialize<'de> for Raw {
             fn visit_unit<E>(self) -> Result<Raw, E> {
                 Ok(Raw::Scalar(Value::Null))
             }
-            fn visit_none<E>(self) -> Result<Raw, E> {
-                Ok(Raw::Scalar(Value::Null))
-            }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Raw, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = seq.next_element()? {
-                    items.push(item);
-                }
-                Ok(Raw::List(items))
+                iter::from_fn(|| seq.next_element().transpose()).collect::<Result<_, _>>().map(Raw::List)
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Raw::Map(entries))
+                iter::from_fn(|| map.next_entry().transpose()).collect::<Result<_, _>>().map(Raw::Map)
             }
         }
         deserializer.deserialize_any(AnyVisitor)
+    }
+}
+
+/// The value without its place.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Int(value) => serializer.serialize_i128(*value),
+            Value::Float(value) => serializer.serialize_f64(*value),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::List(items) => serializer.collect_seq(items),
+            Value::Map(entries) => serializer.collect_map(entries.iter().map(|(key, node)| (&key.text, node))),
+        }
     }
 }
 
@@ -249,7 +225,7 @@ impl Node {
     }
 
     /// A value as a tree, as if it were written at `at`. Flattened structs stand beside the other fields.
-    pub(crate) fn of_value(value: &impl serde::Serialize, at: &Range<usize>) -> Self {
+    pub(crate) fn of_value(value: &impl Serialize, at: &Range<usize>) -> Self {
         let json = serde_json::to_value(value).expect("settings can be written");
         Self::of_json(json, at)
     }
@@ -285,18 +261,7 @@ impl Node {
 
     /// The value as JSON, without places.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        use serde_json::Value as Json;
-        match &self.value {
-            Value::Null => Json::Null,
-            Value::Bool(value) => Json::Bool(*value),
-            Value::Int(value) => serde_json::Number::from_i128(*value).map_or(Json::Null, Json::Number),
-            Value::Float(value) => serde_json::Number::from_f64(*value).map_or(Json::Null, Json::Number),
-            Value::Text(text) => Json::String(text.clone()),
-            Value::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
-            Value::Map(entries) => {
-                Json::Object(entries.iter().map(|(key, node)| (key.text.clone(), node.to_json())).collect())
-            }
-        }
+        serde_json::to_value(self).expect("numbers fit 64 bits")
     }
 
     /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,

@@ -22,9 +22,7 @@ fn block(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(map) => {
             let rank = |key: &str| FIRST.iter().position(|first| *first == key).unwrap_or(FIRST.len());
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.cmp(b)));
-            for (at, key) in keys.into_iter().enumerate() {
+            for (at, key) in map.keys().sorted_by_key(|key| (rank(key), *key)).enumerate() {
                 // The first key of a list's entry stands behind its dash.
                 let lead = if at == 0 && text.ends_with("- ") { String::new() } else { " ".repeat(indent) };
                 let _ = write!(text, "{lead}{}:", quoted(key));
@@ -102,15 +100,8 @@ pub(crate) fn quoted(text: &str) -> String {
     } else {
         // JSON's quoted text is YAML's, but for characters that YAML does not allow unescaped.
         let is_bare = |c: char| !(c.is_control() || ('\u{2028}'..='\u{2029}').contains(&c) || is_no_character(c));
-        let mut quoted = String::new();
-        for c in Value::String(text.to_owned()).to_string().chars() {
-            if is_bare(c) {
-                quoted.push(c);
-            } else {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-        }
-        quoted
+        let escaped = |c: char| if is_bare(c) { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
+        Value::String(text.to_owned()).to_string().chars().map(escaped).collect()
     }
 }
 

@@ -17,7 +17,6 @@ const MOST_BODY: usize = 512 * 1024;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request.
-#[derive(Debug)]
 pub(super) struct HttpRequest {
     pub(super) method: String,
     pub(super) path: String,

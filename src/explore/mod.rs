@@ -203,14 +203,8 @@ impl Explorer {
             settings: Vec::new(),
             ..variant.info()
         });
-        let Experiment { name, question: asked, seed, replicates, assertions, plan, .. } = experiment;
-        let planned = plan.iter().filter(|_| assertions.is_empty());
-        let provenance = Provenance {
-            aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
-            variants: infos.collect(),
-            limits: assertions.iter().map(crate::scenario::Assertion::info).collect(),
-            ..Provenance::new(name, asked, *seed, *replicates)
-        };
+        let seed = experiment.seed;
+        let provenance = Provenance { variants: infos.collect(), ..experiment.provenance() };
         let record = |name: &str| VariantRecord {
             variant: name.to_owned(),
             strategy: String::new(),
@@ -221,7 +215,7 @@ impl Explorer {
         let mut exploration = Exploration {
             id: question.id,
             variants: [before.clone(), after.clone()],
-            seed: *seed,
+            seed,
             records: EXPLORED.map(record),
             is_same,
             kept_as: before.label.clone(),
@@ -231,7 +225,7 @@ impl Explorer {
             told: 0,
         };
         // Another seed has other random numbers.
-        if *seed == self.experiment.seed {
+        if seed == self.experiment.seed {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             exploration.records[0].runs = kept.get(&before.label).cloned().unwrap_or_default();
         }

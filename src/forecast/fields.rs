@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::object::{KubeObject, OrDefault};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -36,8 +36,7 @@ pub(super) struct ShownSpec {
     #[serde(rename = "stagedDeploymentID")]
     pub(super) staged: Option<String>,
     pub(super) target_cluster: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) paused: bool,
+    pub(super) paused: OrDefault<bool>,
     /// Of an update run.
     pub(super) state: Option<String>,
 }
@@ -48,14 +47,10 @@ pub(super) struct ShownStatus {
     #[serde(rename = "appliedDeploymentID")]
     pub(super) applied: Option<String>,
     pub(super) ready: bool,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) display: DisplayedState,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) conditions: Vec<ShownCondition>,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) application_status: Vec<SetRow>,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) stages_status: Vec<StageShown>,
+    pub(super) display: OrDefault<DisplayedState>,
+    pub(super) conditions: OrDefault<Vec<ShownCondition>>,
+    pub(super) application_status: OrDefault<Vec<SetRow>>,
+    pub(super) stages_status: OrDefault<Vec<StageShown>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -73,38 +68,30 @@ pub(super) struct SetRow {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct StageShown {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) clusters: Vec<StageCluster>,
+    pub(super) clusters: OrDefault<Vec<StageCluster>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct StageCluster {
     pub(super) cluster_name: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) conditions: Vec<ShownCondition>,
+    pub(super) conditions: OrDefault<Vec<ShownCondition>>,
 }
 
 /// A Bundle with the dates that `KubeObject` leaves out: those of the last writes, which are large.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ShownBundle {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) metadata: ManagedMetadata,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) spec: ShownSpec,
+    pub(super) metadata: OrDefault<ManagedMetadata>,
+    pub(super) spec: OrDefault<ShownSpec>,
 }
 
 /// A deployment of Cloud Foundry.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ShownDeployment {
     pub(super) created_at: Option<String>,
     pub(super) updated_at: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) status: DeploymentStatus,
+    pub(super) status: OrDefault<DeploymentStatus>,
 }
 
 #[derive(Default, Deserialize)]
@@ -112,15 +99,12 @@ pub(super) struct ShownDeployment {
 pub(super) struct DeploymentStatus {
     pub(super) value: String,
     pub(super) reason: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) canary: ShownCanary,
+    pub(super) canary: OrDefault<ShownCanary>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ShownCanary {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) steps: ShownSteps,
+    pub(super) steps: OrDefault<ShownSteps>,
 }
 
 #[derive(Default, Deserialize)]
@@ -134,8 +118,7 @@ pub(super) struct ShownSteps {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ManagedMetadata {
     pub(super) name: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) managed_fields: Vec<ManagedField>,
+    pub(super) managed_fields: OrDefault<Vec<ManagedField>>,
 }
 
 #[derive(Default, Deserialize)]

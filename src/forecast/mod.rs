@@ -344,9 +344,6 @@ fn estimate(values: impl Iterator<Item = f64>) -> ForecastEstimate {
     by_size.sort_by(f64::total_cmp);
     let median = quantile_of_sorted(&by_size, 0.5).unwrap_or(f64::INFINITY);
     let range = prediction_interval(&values, LEVEL);
-    ForecastEstimate {
-        median,
-        low: range.map_or(median, |range| range.low),
-        high: range.map_or(median, |range| range.high),
-    }
+    let (low, high) = range.map_or((median, median), |range| (range.low, range.high));
+    ForecastEstimate { median, low, high }
 }

@@ -35,6 +35,7 @@ use super::fields::{
 };
 use crate::calibrate::time::{Nanos, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
+use crate::scenario::import::object::OrDefault;
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
@@ -88,39 +89,30 @@ pub(super) struct ShownRollout {
 pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
     let (mut shown, mut problems, mut others) = (ShownRollout::default(), Vec::new(), Vec::new());
     for source in sources {
-        match objects(source) {
-            Ok(found) => {
-                for object in &found {
-                    match shown.object(object) {
-                        Ok(None) => {}
-                        Ok(Some(kind)) if !others.contains(&kind) => others.push(kind),
-                        Ok(Some(_)) => {}
-                        Err(more) => problems.extend(more),
-                    }
-                }
-            }
-            Err(more) => problems.extend(more),
+        let found = objects(source).map_err(|more| problems.extend(more)).unwrap_or_default();
+        for object in &found {
+            others.extend(shown.object(object).map_err(|more| problems.extend(more)).ok().flatten());
         }
     }
     problems.truncate(20);
-    if problems.is_empty() && shown.targets.is_empty() {
-        problems.extend(shown.empty.take());
+    if !problems.is_empty() {
+        return Err(problems);
     }
-    if problems.is_empty() && shown.targets.is_empty() {
-        let name = sources.first().map_or("", |source| source.name.as_str());
+    let name = sources.first().map_or("", |source| source.name.as_str());
+    let nothing = || {
+        let others: Vec<String> = others.into_iter().unique().collect();
         let found =
             if others.is_empty() { "there is none".to_owned() } else { format!("there are {}", some_of(&others)) };
         let message = format!("no object shows a rollout; {found}");
         let help = "export BundleDeployments, an ApplicationSet, a staged update run or bindings with `-o json`, or \
                     the deployment and `cf curl /v3/processes/GUID/stats`";
-        problems.push(Problem::of_file(name, message).with_help(help));
-    }
-    if problems.is_empty()
-        && let Some(problem) = shown.mixture(sources.first().map_or("", |source| source.name.as_str()))
-    {
-        problems.push(problem);
-    }
-    if problems.is_empty() { Ok(shown) } else { Err(problems) }
+        Problem::of_file(name, message).with_help(help)
+    };
+    let problem = match shown.targets.is_empty() {
+        true => Some(shown.empty.take().unwrap_or_else(nothing)),
+        false => shown.mixture(name),
+    };
+    problem.map_or(Ok(shown), |problem| Err(vec![problem]))
 }
 
 impl ShownRollout {
@@ -159,8 +151,8 @@ impl ShownRollout {
     fn time(&mut self, object: &ExportObject<'_>, field: &str, text: Option<&str>) -> OrProblems<Option<Nanos>> {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
         let Some((at, is_exact)) = rfc3339(text) else {
-            let problem = object.problem(field, format!("`{text}` is not a time"));
-            return Err(vec![problem.with_help("write e.g. `2026-03-01T15:04:05Z`")]);
+            let message = format!("`{text}` is not a time");
+            return Err(refused(object, field, &message, "write e.g. `2026-03-01T15:04:05Z`"));
         };
         // Kubernetes cuts fractions of a second off.
         let at = if is_exact { at } else { at + HALF_A_SECOND };
@@ -199,7 +191,7 @@ impl ShownRollout {
         if read.metadata.name.starts_with(OF_AGENT) {
             return Ok(());
         }
-        if read.spec.paused {
+        if *read.spec.paused {
             let help = "resume it, with `paused: false` in the GitRepo or the Bundle, and export again";
             return Err(refused(object, "spec.paused", "the bundle is paused, so no other cluster is updated", help));
         }
@@ -217,8 +209,8 @@ impl ShownRollout {
         let read: ShownObject = object.read()?;
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
         let Some(name) = label.cloned() else {
-            let problem = object.problem("metadata.labels", "the label `fleet.cattle.io/cluster` is missing");
-            return Err(vec![problem.with_help(format!("export it with its labels: `{COMMAND}`"))]);
+            let (message, help) = ("the label `fleet.cattle.io/cluster` is missing", "export it with its labels: ");
+            return Err(refused(object, "metadata.labels", message, &format!("{help}`{COMMAND}`")));
         };
         if let Some(bundle) = read.metadata.labels.get("fleet.cattle.io/bundle-name") {
             if bundle.starts_with(OF_AGENT) {
@@ -226,7 +218,7 @@ impl ShownRollout {
             }
             self.bundles.insert(bundle.clone());
         }
-        let ShownSpec { deployment, staged, paused: is_paused, .. } = read.spec;
+        let ShownSpec { deployment, staged, paused: OrDefault(is_paused), .. } = read.spec.0;
         let status = read.status;
         let ready = self.since(object, ("status.conditions", &status.conditions), ("Ready", "True"))?;
         let is_applied = status.applied.is_some() && status.applied == deployment;
@@ -248,7 +240,7 @@ impl ShownRollout {
         let read: ShownObject = object.read()?;
         let help = "export an ApplicationSet whose strategy is `RollingSync`, once its controller has seen the release";
         self.expect_targets(object, read.status.application_status.len(), ("status.applicationStatus", help));
-        for (at, row) in read.status.application_status.into_iter().enumerate() {
+        for (at, row) in read.status.0.application_status.0.into_iter().enumerate() {
             let field = format!("status.applicationStatus[{at}]");
             let since = self.time(object, &format!("{field}.lastTransitionTime"), row.last_transition_time.as_deref());
             let since = since?;
@@ -256,15 +248,14 @@ impl ShownRollout {
             match row.status.as_str() {
                 "Waiting" => {
                     target.state = SeenState::Waiting;
-                    let earliest = self.released.into_iter().chain(since).min();
-                    self.released = earliest;
+                    self.released = self.released.into_iter().chain(since).min();
                 }
                 "Pending" | "Progressing" => (target.state, target.told) = (SeenState::Updating, since),
                 "Healthy" => (target.state, target.ready) = (SeenState::Ready, since),
                 other => {
-                    let problem = object.problem(&format!("{field}.status"), format!("unknown status `{other}`"));
                     let help = "a row is `Waiting`, `Pending`, `Progressing` or `Healthy`";
-                    return Err(vec![problem.with_help(help)]);
+                    let message = format!("unknown status `{other}`");
+                    return Err(refused(object, &format!("{field}.status"), &message, help));
                 }
             }
             self.targets.push(target);
@@ -279,8 +270,8 @@ impl ShownRollout {
         let clusters = read.status.stages_status.iter().map(|stage| stage.clusters.len()).sum();
         let help = "export the update run again when it is initialized";
         self.expect_targets(object, clusters, ("status.stagesStatus", help));
-        for (nth, stage) in read.status.stages_status.into_iter().enumerate() {
-            for (at, cluster) in stage.clusters.into_iter().enumerate() {
+        for (nth, stage) in read.status.0.stages_status.0.into_iter().enumerate() {
+            for (at, cluster) in stage.clusters.0.into_iter().enumerate() {
                 let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");
                 let conditions = (field.as_str(), cluster.conditions.as_slice());
                 let told = self.since(object, conditions, ("Started", "True"))?;
@@ -306,10 +297,8 @@ impl ShownRollout {
             let is_it = |condition: &ShownCondition| condition.kind == kind && condition.status == status;
             let place = run.status.conditions.iter().position(is_it)?;
             let reason = run.status.conditions[place].reason.as_deref().unwrap_or("no reason");
-            Some((
-                format!("status.conditions[{place}].status"),
-                format!("the update run is over: {kind} is {status} ({reason})"),
-            ))
+            let message = format!("the update run is over: {kind} is {status} ({reason})");
+            Some((format!("status.conditions[{place}].status"), message))
         };
         let another = "create another update run, and export that";
         if let Some((field, message)) = final_at("Succeeded", "False").or_else(|| final_at("Initialized", "False")) {
@@ -339,7 +328,7 @@ impl ShownRollout {
         };
         self.released = self.released.into_iter().chain(waits.flatten()).min();
         let (told, ready) = (told.flatten(), ready.flatten());
-        let name = read.spec.target_cluster;
+        let name = read.spec.0.target_cluster;
         self.targets.push(ShownTarget { name, state, told, ready, ..ShownTarget::default() });
         Ok(())
     }
@@ -347,7 +336,7 @@ impl ShownRollout {
     /// `cf curl /v3/deployments/GUID`.
     fn deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownDeployment = object.read()?;
-        let DeploymentStatus { value, reason, canary: ShownCanary { steps } } = read.status;
+        let DeploymentStatus { value, reason, canary: OrDefault(ShownCanary { steps }) } = read.status.0;
         // A canary that goes on after its last pause stays at its last step.
         let is_last = reason == "DEPLOYING" && steps.current == steps.total;
         self.acts = if is_last { steps.current } else { steps.current.saturating_sub(1) };

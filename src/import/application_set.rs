@@ -19,7 +19,7 @@ use crate::document::problem::{OrProblems, Source};
 use crate::document::tree;
 use crate::document::yaml::to_yaml;
 use crate::rollout::label_selector::LabelSelector;
-use crate::scenario::import::object::{IgnoredPart, KubeObject, or_default};
+use crate::scenario::import::object::{IgnoredPart, KubeObject, OrDefault};
 
 const NEEDS_APPLICATIONS: &str = "name the generated applications: --applications with `argocd app list -o json`";
 
@@ -63,41 +63,31 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
 pub(super) type ApplicationSetFacts = KubeObject<SetSpec, IgnoredPart>;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct SetSpec {
-    #[serde(deserialize_with = "or_default")]
-    generators: Vec<SetGenerator>,
-    #[serde(deserialize_with = "or_default")]
-    template: SetTemplate,
+    generators: OrDefault<Vec<SetGenerator>>,
+    template: OrDefault<SetTemplate>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct SetGenerator {
     clusters: Option<ClusterGenerator>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ClusterGenerator {
     selector: Option<LabelSelector>,
     values: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct SetTemplate {
-    #[serde(deserialize_with = "or_default")]
-    metadata: SetMetadata,
+    metadata: OrDefault<SetMetadata>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct SetMetadata {
-    #[serde(deserialize_with = "or_default")]
-    name: String,
-    #[serde(deserialize_with = "or_default")]
-    labels: BTreeMap<String, String>,
+    name: OrDefault<String>,
+    labels: OrDefault<BTreeMap<String, String>>,
 }
 
 impl ApplicationSetFacts {
@@ -128,7 +118,7 @@ impl ApplicationSetFacts {
             })?;
             for cluster in clusters.iter().filter(|cluster| selector.matches(&cluster.labels)) {
                 let mut own = BTreeMap::new();
-                for (key, text) in &template.labels {
+                for (key, text) in template.labels.iter() {
                     let value = rendered(text, cluster, generator).ok_or_else(|| {
                         let message = format!("the label `{key}: {text}` cannot be computed from clusters");
                         fail("spec.template.metadata.labels", message, NEEDS_APPLICATIONS)
@@ -148,7 +138,7 @@ impl ApplicationSetFacts {
         }
         let Some(names) = names.into_iter().collect::<Option<Vec<String>>>() else {
             if !template.name.is_empty() {
-                let name = &template.name;
+                let name = template.name.as_str();
                 notes.push(format!(
                     "the name `{name}` cannot be computed from clusters: applications have the names, and the order, \
                      of their clusters; {NEEDS_APPLICATIONS}"

@@ -13,24 +13,22 @@ use serde::Deserialize;
 use super::application_set::ApplicationSetFacts;
 use super::argo_clusters::{ArgoCluster, ArgoClusterFacts, clusters};
 use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft};
-use super::fleet::{left_out, object_problems};
+use super::fleet::{check_objects, left_out};
 use super::guess::Guess;
 use super::kinds::{APPLICATION_SET, APPLICATIONS};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
-use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::object::{KubeObject, OrDefault};
 use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
 
 type ApplicationObject = KubeObject<ApplicationSpec, FoundStatus>;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct FoundStatus {
-    #[serde(deserialize_with = "or_default")]
-    health: FoundHealth,
+    health: OrDefault<FoundHealth>,
 }
 
 #[derive(Default, Deserialize)]
@@ -40,19 +38,14 @@ struct FoundHealth {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ApplicationSpec {
-    #[serde(deserialize_with = "or_default")]
-    destination: ApplicationDestination,
+    destination: OrDefault<ApplicationDestination>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ApplicationDestination {
-    #[serde(deserialize_with = "or_default")]
-    server: String,
-    #[serde(deserialize_with = "or_default")]
-    name: String,
+    server: OrDefault<String>,
+    name: OrDefault<String>,
 }
 
 /// Reads Argo CD's exports.
@@ -61,9 +54,7 @@ struct ApplicationDestination {
 /// All that is wrong with them.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let is_set = super::application_set::is_application_set;
-    let set = sources.strategy.as_ref();
-    let set =
-        set.map(|path| strategy::read(path, &APPLICATION_SET, is_set, "applicationset.yaml", texts)).transpose()?;
+    let set = strategy::read(sources.strategy.as_deref(), &APPLICATION_SET, is_set, "applicationset.yaml", texts)?;
     let facts = set.as_ref().map(FoundStrategy::read::<ApplicationSetFacts>).transpose()?;
     let mut read = Vec::new();
     let mut notes = Vec::new();
@@ -138,10 +129,7 @@ impl ApplicationChoice<'_> {
     ) -> OrProblems<(Vec<FleetTarget>, usize)> {
         let no_names = BTreeMap::new();
         let names = known.map_or(&no_names, |known| &known.names);
-        let problems = object_problems(found);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        check_objects(found)?;
         let all: Vec<&ApplicationObject> = found.iter().map(|read| &read.value).collect();
         let in_space: Vec<&ApplicationObject> = all
             .iter()
@@ -158,10 +146,7 @@ impl ApplicationChoice<'_> {
             let problem = Problem::of_file(self.file, "no application is left to roll out to");
             return Err(vec![problem.with_help(format!("applications are in the namespaces {}", some_of(&spaces)))]);
         }
-        let mut per_cluster: BTreeMap<String, usize> = BTreeMap::new();
-        for application in &owned {
-            *per_cluster.entry(destination(application, names)).or_default() += 1;
-        }
+        let per_cluster = owned.iter().map(|application| destination(application, names)).counts();
         let is_unique = owned.iter().map(|application| application.name()).all_unique();
         let target = |application: &&ApplicationObject| {
             let cluster = destination(application, names);
@@ -224,7 +209,7 @@ fn in_words(space: &str, name: &str) -> String {
 
 /// The cluster of an application: its name, or its server where the name is not known.
 fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>) -> String {
-    let ApplicationDestination { server, name } = &application.spec.destination;
+    let ApplicationDestination { server: OrDefault(server), name: OrDefault(name) } = &*application.spec.destination;
     if name.is_empty() { names.get(server).unwrap_or(server).clone() } else { name.clone() }
 }
 

@@ -10,7 +10,7 @@ use super::kinds::ARGO_CLUSTERS;
 use super::sources::Texts;
 use super::target::bad_label;
 use crate::document::problem::{OrProblems, Problem};
-use crate::scenario::import::object::{KubeMetadata, or_default};
+use crate::scenario::import::object::{KubeMetadata, OrDefault};
 use crate::units::counted;
 
 const SECRETS: &str = "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
@@ -48,16 +48,14 @@ impl ArgoClusterFacts {
 #[serde(rename_all = "camelCase")]
 struct ClusterOrSecret {
     kind: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    metadata: KubeMetadata,
+    metadata: OrDefault<KubeMetadata>,
     server: Option<String>,
     name: Option<String>,
     labels: Option<BTreeMap<String, String>>,
     data: Option<SecretData>,
     string_data: Option<SecretData>,
     connection_state: Option<ConnectionState>,
-    #[serde(default, deserialize_with = "or_default")]
-    info: ClusterInfo,
+    info: OrDefault<ClusterInfo>,
 }
 
 #[derive(Default, Deserialize)]
@@ -90,9 +88,9 @@ impl ClusterOrSecret {
             plain.or_else(|| self.data.as_ref().and_then(|data| field(data).as_deref().and_then(decoded)))
         };
         let server = self.server.clone().or_else(|| of_secret(|data| &data.server)).unwrap_or_default();
-        let own = Some(self.metadata.name.clone()).filter(|own| !own.is_empty());
+        let own = Some(self.metadata.name.0.clone()).filter(|own| !own.is_empty());
         let name = self.name.clone().or_else(|| of_secret(|data| &data.name)).filter(|name| !name.is_empty());
-        let labels = self.labels.clone().unwrap_or_else(|| self.metadata.labels.clone());
+        let labels = self.labels.clone().unwrap_or_else(|| self.metadata.labels.0.clone());
         let name = name.or(own).unwrap_or_else(|| server.clone());
         let state = self.connection_state.as_ref().or(self.info.connection_state.as_ref());
         ArgoCluster { name, server, labels, has_failed: state.is_some_and(|state| state.status == "Failed") }
@@ -144,18 +142,11 @@ pub(super) fn clusters(
 
 /// The text of a Secret's data, in base64.
 fn decoded(text: &str) -> Option<String> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();
-    let (mut buffer, mut bits) = (0_u32, 0_u32);
-    for c in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        buffer = (buffer << 6) | u32::from(value);
+    let (mut buffer, mut bits) = (0, 0);
+    for letter in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
+        buffer = (buffer << 6) | DIGITS.iter().position(|digit| *digit == letter)?;
         bits += 6;
         if bits >= 8 {
             bits -= 8;

@@ -16,7 +16,7 @@ use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::rollout::cloud_foundry::DeploymentRequest;
-use crate::scenario::import::object::or_default;
+use crate::scenario::import::object::OrDefault;
 use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
 
@@ -31,17 +31,14 @@ struct ProcessObject {
     #[serde(rename = "type", default)]
     kind: String,
     instances: Option<u64>,
-    #[serde(default, deserialize_with = "or_default")]
-    readiness_health_check: HealthCheck,
+    readiness_health_check: OrDefault<HealthCheck>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct HealthCheck {
     #[serde(rename = "type")]
     kind: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    data: HealthCheckData,
+    data: OrDefault<HealthCheckData>,
 }
 
 #[derive(Default, Deserialize)]
@@ -51,8 +48,7 @@ struct HealthCheckData {
 
 #[derive(Deserialize)]
 struct AppManifest {
-    #[serde(default, deserialize_with = "or_default")]
-    applications: Vec<ManifestApp>,
+    applications: OrDefault<Vec<ManifestApp>>,
 }
 
 /// An app of a manifest, or one of its processes.
@@ -63,8 +59,7 @@ struct ManifestApp {
     #[serde(rename = "type")]
     kind: Option<String>,
     instances: Option<Value>,
-    #[serde(default, deserialize_with = "or_default")]
-    processes: Vec<ManifestApp>,
+    processes: OrDefault<Vec<ManifestApp>>,
     readiness_health_check_type: Option<String>,
     readiness_health_check_interval: Option<u64>,
 }
@@ -89,26 +84,21 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<(
     let manifest = sources.manifest.as_ref();
     let manifest = manifest.map(|path| of_manifest(path, sources.app.as_deref(), texts, &mut read)).transpose()?;
     let process = sources.process.as_ref().map(|path| of_process(path, texts, &mut read, &mut notes)).transpose()?;
-    let path = sources.deployment.as_ref().or(sources.strategy.as_ref());
+    let path = sources.deployment.as_deref().or(sources.strategy.as_deref());
     let is_deployment = |shape: &ExportShape| shape.is_client(ClientObject::CloudFoundryDeployment);
-    let deployment = path.map(|path| strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts));
-    let deployment = deployment.transpose()?;
-    let mut wanted = None;
-    let mut is_canary = false;
-    let strategy = match deployment {
+    let deployment = strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?;
+    let (strategy, wanted) = match deployment {
         Some(found) => {
             read.push(format!("{}: a deployment", found.file.origin));
-            let (draft, instances) = draft(found, &mut notes)?;
-            wanted = instances;
-            // Only a canary deployment needs people who continue it.
-            is_canary = !draft.guesses.is_empty();
-            draft
+            draft(found, &mut notes)?
         }
         None => {
             notes.push("no --deployment: the strategy is a rolling deployment with `max_in_flight` 1".to_owned());
-            StrategyDraft::of("cloudFoundry")
+            (StrategyDraft::of("cloudFoundry"), None)
         }
     };
+    // Only a canary deployment needs people who continue it.
+    let is_canary = !strategy.guesses.is_empty();
     let name = manifest.as_ref().map_or_else(|| "app".to_owned(), |app| app.name.clone());
     let Some(app) = process.or(manifest) else {
         let message = "the number of instances is missing";
@@ -180,7 +170,7 @@ fn of_process(path: &Path, texts: &mut Texts, read: &mut Vec<String>, notes: &mu
     }
     let instances = process.value.instances.unwrap_or(0);
     read.push(format!("{}: a web process with {}", source.name, counted(instances, "instance")));
-    let HealthCheck { kind, data } = &process.value.readiness_health_check;
+    let HealthCheck { kind, data } = &*process.value.readiness_health_check;
     Ok(AppFacts {
         name: "app".to_owned(),
         origin: source.name.clone(),
@@ -226,11 +216,8 @@ fn of_manifest(path: &Path, wanted: Option<&str>, texts: &mut Texts, read: &mut 
         None => 1,
         Some(value) => value.as_u64().ok_or_else(|| {
             let message = format!("`instances` is {value}, which is no number of instances");
-            fail(
-                &format!("applications[{at}].instances"),
-                message,
-                "write the number in place of a variable".to_owned(),
-            )
+            let help = "write the number in place of a variable".to_owned();
+            fail(&format!("applications[{at}].instances"), message, help)
         })?,
     };
     let name = app.name.clone().unwrap_or_else(|| "app".to_owned());
@@ -257,11 +244,7 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<(StrategyD
     let text = serde_json::to_string_pretty(&Value::Object(request)).expect("values can be written") + "\n";
     let is_request = instances.is_none() && body.keys().all(|key| DeploymentRequest::FIELDS.contains(&key.as_str()));
     let own = found.file;
-    draft.file = Some(if is_request {
-        own
-    } else {
-        StrategyFile { name: "deployment.json".to_owned(), origin: own.origin, text }
-    });
+    draft.file = Some(if is_request { own } else { StrategyFile { name: "deployment.json".to_owned(), text, ..own } });
     Ok((draft, instances))
 }
 

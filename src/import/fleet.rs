@@ -20,6 +20,7 @@ use crate::document::files::Files;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::document::tree;
 use crate::products::FleetGroup;
+use crate::results::to_json;
 use crate::scenario::import::git_repo::GitRepo;
 use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster};
 use crate::scenario::import::object::KubeObject;
@@ -48,9 +49,8 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let repo = repo.transpose().map_err(&mut keep).ok().flatten();
     let is_fleet_yaml =
         |shape: &ExportShape| shape.is_client(ClientObject::FleetYaml) || matches!(shape, ExportShape::Unknown);
-    let file =
-        sources.strategy.as_ref().map(|path| strategy::read(path, &FLEET_YAML, is_fleet_yaml, "fleet.yaml", texts));
-    let file = file.transpose().map_err(&mut keep).ok().flatten();
+    let file = strategy::read(sources.strategy.as_deref(), &FLEET_YAML, is_fleet_yaml, "fleet.yaml", texts);
+    let file = file.map_err(&mut keep).ok().flatten();
     let Some((source, clusters, others)) = clusters.filter(|_| problems.is_empty()) else { return Err(problems) };
 
     let all = (clusters.len(), groups.as_ref().map_or(0, Vec::len));
@@ -69,9 +69,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         format!("the cluster group `{name}` of the GitRepo's targets selects nothing: {why}")
     }));
     notes.extend(without_update(&targets, is_paused));
-    if !others.is_empty() {
-        notes.push(format!("left out: objects of other kinds in {origin}: {}", some_of(&others)));
-    }
+    notes.extend(others);
     if let Some(path) = &sources.cluster_groups {
         read.push(format!("{}: {}", path.display(), counted(all.1, "cluster group")));
     }
@@ -102,22 +100,25 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
-fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Vec<String>)> {
+/// The clusters, and the note on other objects in their file.
+fn read_clusters(source: &Arc<Source>) -> OrProblems<(Vec<InventoryCluster>, Option<String>)> {
     let read = FLEET_CLUSTERS.read::<ClusterObject>(source)?;
-    let problems = object_problems(&read.found);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), read.others))
+    check_objects(&read.found)?;
+    let note = read.note_on_others(&source.name);
+    Ok((inventory::of_objects(&read.found.into_iter().map(|found| found.value).collect::<Vec<_>>()), note))
 }
 
-/// The problems with names of objects, and with labels that a table cannot hold.
-pub(super) fn object_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> Vec<Problem> {
+/// Checks the names of objects.
+///
+/// # Errors
+/// The problems with these, and with labels that a table cannot hold.
+pub(super) fn check_objects<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spec, Status>>]) -> OrProblems<()> {
     let of_labels = |read: &ReadObject<'_, KubeObject<Spec, Status>>| {
         let bad = bad_label(&read.value.metadata.labels)?;
         Some(read.object.problem("metadata.labels", format!("`{bad}` is no label of Kubernetes")))
     };
-    name_problems(found).into_iter().chain(found.iter().filter_map(of_labels)).collect()
+    let problems: Vec<Problem> = name_problems(found).into_iter().chain(found.iter().filter_map(of_labels)).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// The part of a workspace that is rolled out to.
@@ -219,10 +220,7 @@ fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
             "spec": { "selector": selector },
         })
     };
-    let list = json!({ "kind": "List", "items": groups.iter().map(item).collect::<Vec<_>>() });
-    let mut bytes = serde_json::to_vec_pretty(&list).expect("values can be written");
-    bytes.push(b'\n');
-    bytes
+    to_json(&json!({ "kind": "List", "items": groups.iter().map(item).collect::<Vec<_>>() }))
 }
 
 /// The note on what is left out; none where that is nothing.

@@ -31,11 +31,11 @@ impl Guess {
         }
     }
 
-    /// A constant of the model, with its default and its range.
-    fn constant(name: &str, setting: &str, replace_with: &str) -> Self {
+    /// A constant of the model, with its default and its range; `at` is the index in its path, if that has one.
+    fn constant(name: &str, at: usize, replace_with: &str) -> Self {
         let constant = constants::all().find(|constant| constant.name() == name).expect("a constant of the model");
         let value = constant.default_text().expect("it has a default");
-        Self::new(setting, &value, &constant.range.join(" to "), replace_with)
+        Self::new(&name.replace('*', &at.to_string()), &value, &constant.range.join(" to "), replace_with)
     }
 
     /// Nodes of every cluster that does not say.
@@ -58,14 +58,13 @@ impl Guess {
     }
 
     pub(super) fn service_time() -> Self {
-        let replace = "the median of the registry's request durations";
-        Self::constant("registry.serviceTime", "registry.serviceTime", replace)
+        Self::constant("registry.serviceTime", 0, "the median of the registry's request durations")
     }
 
     /// The link of a cluster that several targets share.
     pub(super) fn shared_link(at: usize) -> Self {
         let replace = "the bandwidth of each of these clusters";
-        Self::constant("fleet[*].downlink", &format!("regions[{at}].bandwidth"), replace)
+        Self { setting: format!("regions[{at}].bandwidth"), ..Self::constant("fleet[*].downlink", at, replace) }
     }
 
     /// No layer is shared with the version that runs now.
@@ -90,8 +89,7 @@ impl Guess {
 
     pub(super) fn compression_ratio(image: usize) -> Self {
         let replace = "the size that `crictl images` shows, divided by that of the layers in the manifest";
-        let setting = format!("release.images[{image}].compressionRatio");
-        Self::constant("release.images[*].compressionRatio", &setting, replace)
+        Self::constant("release.images[*].compressionRatio", image, replace)
     }
 
     pub(super) fn replicas(workload: usize) -> Self {
@@ -105,14 +103,12 @@ impl Guess {
 
     pub(super) fn start(workload: usize) -> Self {
         let replace = "the time from a container's start to its first successful probe";
-        let setting = format!("release.workloads[{workload}].start");
-        Self::constant("release.workloads[*].start", &setting, replace)
+        Self::constant("release.workloads[*].start", workload, replace)
     }
 
     pub(super) fn readiness(workload: usize) -> Self {
         let replace = "`periodSeconds` of the readiness probe; remove the line where there is none";
-        let setting = format!("release.workloads[{workload}].readiness.period");
-        Self::constant("release.workloads[*].readiness.period", &setting, replace)
+        Self::constant("release.workloads[*].readiness.period", workload, replace)
     }
 
     /// The time until people approve a stage.

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -50,13 +51,7 @@ pub(super) fn images(
     let mut images = Vec::new();
     let mut problems = Vec::new();
     for (at, path) in new.iter().enumerate() {
-        let mut read = |path: &Path| match read_manifest(path, platform, texts) {
-            Ok(file) => Some(file),
-            Err(found) => {
-                problems.extend(found);
-                None
-            }
-        };
+        let mut read = |path: &Path| read_manifest(path, platform, texts).map_err(|found| problems.extend(found)).ok();
         let new = read(path.as_ref());
         let previous = previous.get(at).map(|path| read(path.as_ref()));
         let name = image_name(path.as_ref());
@@ -105,7 +100,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
             return Err(vec![problem.with_help(format!("write it with `{}`", IMAGE.command))]);
         }
         // A bare array has a path in front of each object.
-        [only] if only.path().0.is_empty() && ExportShape::of(only).is_client(ClientObject::ImageManifest) => {
+        [only] if only.path.0.is_empty() && ExportShape::of(only).is_client(ClientObject::ImageManifest) => {
             source.text.clone()
         }
         several => chosen(&source, several, platform)?,
@@ -167,17 +162,11 @@ fn of_index(index: &ExportObject<'_>, all: &[ExportObject<'_>], platform: &str) 
         return Err(vec![index.problem("manifests", message).with_help(help)]);
     };
     let is_it = |object: &&ExportObject<'_>| object.json_text().is_some_and(|text| digest(text) == entry.digest);
-    match all.iter().find(is_it) {
-        Some(object) => Ok(text_of(object)),
-        None => {
-            let message = format!(
-                "this is an index of {}: it lists only the digests of manifests, not their layers",
-                some_of(&names)
-            );
-            let help = format!("write the manifest of {platform}: `crane manifest IMAGE@{}`", entry.digest);
-            Err(vec![index.problem("manifests", message).with_help(help)])
-        }
-    }
+    all.iter().find(is_it).map(text_of).ok_or_else(|| {
+        let (of, only) = (some_of(&names), "it lists only the digests of manifests, not their layers");
+        let help = format!("write the manifest of {platform}: `crane manifest IMAGE@{}`", entry.digest);
+        vec![index.problem("manifests", format!("this is an index of {of}: {only}")).with_help(help)]
+    })
 }
 
 fn digest(text: &str) -> String {
@@ -232,13 +221,8 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
 /// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is there twice counts
 /// once.
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
-    let mut seen = Vec::new();
     let (mut all, mut new) = (0, 0);
-    for ManifestLayer { digest, size, .. } in &image.new.manifest.layers {
-        if seen.contains(&digest) {
-            continue;
-        }
-        seen.push(digest);
+    for ManifestLayer { digest, size, .. } in image.new.manifest.layers.iter().unique_by(|layer| &layer.digest) {
         all += size.get();
         let is_old = |old: &ManifestFile| old.manifest.layers.iter().any(|known| known.digest == *digest);
         if !image.previous.as_ref().is_some_and(is_old) {

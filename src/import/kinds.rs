@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
@@ -136,10 +137,7 @@ impl ExpectedKind {
         for object in all {
             let shape = ExportShape::of(&object);
             if !shape.is_of(self) {
-                let name = shape.name();
-                if !others.contains(&name) {
-                    others.push(name);
-                }
+                others.push(shape.name());
                 wrong.get_or_insert_with(|| self.wrong_kind(&object, &shape));
                 continue;
             }
@@ -154,18 +152,17 @@ impl ExpectedKind {
         match wrong {
             _ if !problems.is_empty() => Err(problems),
             Some(problem) if found.is_empty() => Err(vec![problem]),
-            _ => Ok(ReadObjects { found, others }),
+            _ => Ok(ReadObjects { found, others: others.into_iter().unique().collect() }),
         }
     }
 
-    fn is_expected(&self, kind: Option<&str>, api_version: Option<&str>) -> bool {
-        let is_kind = kind.map_or(self.may_lack_kind, |kind| self.kinds.contains(&kind));
-        is_kind && api_version.is_none_or(|version| is_of_group(version, self.group))
+    fn has(&self, kind: &str, api_version: &str) -> bool {
+        self.kinds.contains(&kind) && is_of_group(api_version, self.group)
     }
 
     /// The problem with an export of another kind.
     pub(super) fn wrong_kind(&self, object: &ExportObject<'_>, shape: &ExportShape) -> Problem {
-        let is_list = !object.path().0.is_empty();
+        let is_list = !object.path.0.is_empty();
         let what = shape.in_words(is_list);
         let message = match shape.option() {
             Some(option) if option != self.option => format!("this is {what}; use {option}"),
@@ -292,10 +289,8 @@ impl ExportShape {
     /// Whether an importer reads it.
     fn is_of(&self, expected: &ExpectedKind) -> bool {
         match self {
-            Self::Kubernetes(kind, version) => {
-                let version = Some(version.as_str()).filter(|version| !version.is_empty());
-                expected.is_expected(Some(kind), version)
-            }
+            Self::Kubernetes(kind, version) if version.is_empty() => expected.kinds.contains(&kind.as_str()),
+            Self::Kubernetes(kind, version) => expected.has(kind, version),
             other => expected.may_lack_kind && other.option() == Some(expected.option),
         }
     }
@@ -304,9 +299,7 @@ impl ExportShape {
     pub(super) fn option(&self) -> Option<&'static str> {
         match self {
             Self::Kubernetes(kind, version) => {
-                let is =
-                    |known: &&ExpectedKind| known.kinds.contains(&kind.as_str()) && is_of_group(version, known.group);
-                KNOWN.iter().find(is).map(|known| known.option)
+                KNOWN.iter().find(|known| known.has(kind, version)).map(|known| known.option)
             }
             Self::Client(found, _) => found.option,
             Self::Unknown => None,

@@ -4,11 +4,12 @@
 //! joined or are leaving are no targets of KubeFleet's scheduler. A property provider reports the number of nodes.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
 
 use super::draft::{ImportedFleet, StrategyDraft};
-use super::fleet::{object_problems, offline};
+use super::fleet::{check_objects, offline};
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
 use super::placement::{ClusterTaint, MemberView, NotPicked, Picked, PickingSpec, PickingStatus};
@@ -17,7 +18,7 @@ use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem};
 use crate::rollout::kubefleet::{ClusterStagedUpdateStrategy, StageTask, parse_duration};
-use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
 use crate::units::{SimDuration, counted};
 
 /// The property with the number of nodes.
@@ -27,29 +28,16 @@ type MemberObject = KubeObject<MemberSpec, MemberStatus>;
 type PlacementObject = KubeObject<PickingSpec, PickingStatus>;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct MemberSpec {
-    #[serde(deserialize_with = "or_default")]
-    taints: Vec<ClusterTaint>,
+    taints: OrDefault<Vec<ClusterTaint>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct MemberStatus {
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<MemberCondition>,
-    #[serde(deserialize_with = "or_default")]
-    agent_status: Vec<MemberAgentStatus>,
-    #[serde(deserialize_with = "or_default")]
-    properties: BTreeMap<String, PropertyValue>,
-}
-
-#[derive(Deserialize)]
-struct MemberCondition {
-    #[serde(rename = "type", default)]
-    kind: String,
-    #[serde(default)]
-    status: String,
+    conditions: OrDefault<Vec<KubeCondition>>,
+    agent_status: OrDefault<Vec<MemberAgentStatus>>,
+    properties: OrDefault<BTreeMap<String, PropertyValue>>,
 }
 
 #[derive(Deserialize)]
@@ -72,10 +60,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let Some(path) = &sources.members else { return Err(Vec::new()) };
     let source = texts.read(path, MEMBERS.command)?;
     let read = MEMBERS.read::<MemberObject>(&source)?;
-    let problems = object_problems(&read.found);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    check_objects(&read.found)?;
     let all = read.found.len();
     let mut notes = Vec::new();
     notes.extend(read.note_on_others(&source.name));
@@ -151,7 +136,7 @@ fn view(member: &MemberObject) -> MemberView {
     MemberView {
         name: member.name().to_owned(),
         labels: member.labels(),
-        taints: member.spec.taints.clone(),
+        taints: member.spec.taints.0.clone(),
         nodes: nodes.filter(|nodes| *nodes > 0),
     }
 }
@@ -162,16 +147,14 @@ type FoundStrategies = (Option<FoundStrategy>, Option<FoundStrategy>);
 fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStrategies> {
     let is_kind = |expected: &'static ExpectedKind| move |shape: &ExportShape| matches!(shape, ExportShape::Kubernetes(kind, _) if expected.kinds.contains(&kind.as_str()));
     let is_placement = is_kind(&PLACEMENT);
-    let placement = sources.placement.as_ref();
-    let placement = placement.map(|path| strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts));
-    let placement = placement.transpose()?;
-    let Some(path) = &sources.strategy else { return Ok((placement, None)) };
+    let placement = |path: Option<&Path>, texts: &mut Texts| {
+        strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts)
+    };
+    let placed = placement(sources.placement.as_deref(), texts)?;
+    let path = sources.strategy.as_deref();
     match strategy::read(path, &STAGES, is_kind(&STAGES), "strategy.yaml", texts) {
-        Ok(staged) => Ok((placement, Some(staged))),
-        Err(problems) if placement.is_none() => {
-            let placement = strategy::read(path, &PLACEMENT, is_placement, "placement.yaml", texts);
-            placement.map(|placement| (Some(placement), None)).map_err(|_| problems)
-        }
+        Ok(staged) => Ok((placed, staged)),
+        Err(problems) if placed.is_none() => placement(path, texts).map(|placed| (placed, None)).map_err(|_| problems),
         Err(problems) => Err(problems),
     }
 }

@@ -77,7 +77,7 @@ pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result
     let staged = ExperimentFolder::begin(folder, replace)?;
     let draft = draft(sources, Texts::default()).map_err(|problems| LoadError::new(problems, ""))?;
     let names = file_names(&draft);
-    let fields = in_place(&draft.fleet.strategy);
+    let fields = in_place(&draft.fleet.strategy).unwrap_or_default();
     let sweep = pace::sweep(draft.fleet.strategy.product, &fields, draft.fleet.targets.len());
     let inline = if sources.inline { fields } else { serde_json::Map::new() };
     let (text, guesses) = page::write(&draft, &experiment_name(folder), &names, &inline, sweep);
@@ -118,17 +118,16 @@ pub fn import(sources: &ImportSources, folder: &FsPath, replace: bool) -> Result
 }
 
 /// The fields of the strategy's file that may stand in the experiment.
-fn in_place(strategy: &StrategyDraft) -> serde_json::Map<String, serde_json::Value> {
-    let Some(file) = &strategy.file else { return serde_json::Map::new() };
+fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_json::Value>> {
+    let file = strategy.file.as_ref()?;
     let source = Arc::new(Source { name: file.origin.clone(), text: file.text.clone() });
-    let (Ok(tree), Some(product)) = (tree::parse(&source), products::find(strategy.product)) else {
-        return serde_json::Map::new();
-    };
+    let tree = tree::parse(&source).ok()?;
+    let product = products::find(strategy.product)?;
     let fields = product.in_file.iter().filter_map(|(in_place, in_file)| {
         let value = tree.get(&Path::parse(in_file).ok()?)?;
         Some(((*in_place).to_owned(), value.to_json()))
     });
-    fields.collect()
+    Some(fields.collect())
 }
 
 /// Writes the part of a file that decides. Returns the names of the fields that are left out.
@@ -204,28 +203,22 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
     let fleet = imported(sources, &mut texts);
     let images = images(&sources.images, &sources.previous, &sources.platform, &mut texts);
     let nodes = sources.nodes.as_ref().map(|path| nodes::import(path, &sources.platform, &mut texts)).transpose();
-    let ((fleet, workload), images, nodes) = match (fleet, images, nodes) {
+    let ((mut fleet, workload), images, nodes) = match (fleet, images, nodes) {
         (Ok(fleet), Ok(images), Ok(nodes)) => (fleet, images, nodes),
         (fleet, images, nodes) => {
             let problems = [fleet.err(), images.err(), nodes.err()];
             return Err(problems.into_iter().flatten().flatten().collect());
         }
     };
-    let mut fleet = fleet;
     fleet.read.extend(images.iter().map(in_words));
-    let nodes = nodes.map(|(facts, lines)| {
-        fleet.read.extend(lines);
-        facts
-    });
+    let (nodes, lines) = nodes.unzip();
+    fleet.read.extend(lines.into_iter().flatten());
     let is_cloud = nodes.as_ref().is_some_and(|nodes: &draft::NodeFacts| nodes.is_cloud);
-    let site = match sources.site {
-        Some(site) => site,
-        None => {
-            let (site, note) = site::find(&mut fleet.targets, is_cloud, workload.is_one_instance);
-            fleet.notes.push(note);
-            site
-        }
-    };
+    let site = sources.site.unwrap_or_else(|| {
+        let (site, note) = site::find(&mut fleet.targets, is_cloud, workload.is_one_instance);
+        fleet.notes.push(note);
+        site
+    });
     Ok(ExperimentDraft { fleet, images, workload, nodes, site })
 }
 
@@ -256,8 +249,7 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
         let new = name(&image.new.file, "new.json");
         (new, image.previous.as_ref().map(|previous| name(&previous.file, "previous.json")))
     });
-    let images = images.collect();
-    FileNames { strategy, images }
+    FileNames { strategy, images: images.collect() }
 }
 
 #[cfg(test)]

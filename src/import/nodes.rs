@@ -1,15 +1,15 @@
 //! The nodes of a typical cluster: how many take pods, and their container runtime.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use itertools::Itertools;
 use serde::Deserialize;
 
 use super::draft::NodeFacts;
 use super::kinds::NODES;
 use super::sources::Texts;
 use crate::document::problem::OrProblems;
-use crate::scenario::import::object::{KubeObject, or_default};
+use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
 use crate::units::counted;
 
 /// Labels of nodes that run the control plane.
@@ -23,8 +23,7 @@ type NodeObject = KubeObject<NodeJsonSpec, NodeJsonStatus>;
 struct NodeJsonSpec {
     #[serde(rename = "providerID")]
     provider_id: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    taints: Vec<NodeTaint>,
+    taints: OrDefault<Vec<NodeTaint>>,
     unschedulable: bool,
 }
 
@@ -35,19 +34,10 @@ struct NodeTaint {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct NodeJsonStatus {
-    #[serde(deserialize_with = "or_default")]
-    node_info: NodeInfo,
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<NodeCondition>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeCondition {
-    r#type: String,
-    status: String,
+    node_info: OrDefault<NodeInfo>,
+    conditions: OrDefault<Vec<KubeCondition>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -85,22 +75,14 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
         counts.filter(|(count, _)| *count > 0).map(|(count, reason)| format!(", {count} {reason}")).collect();
     let mut lines =
         vec![format!("{}: {}, {} of them for pods{others}", source.name, counted(all, "node"), workers.len())];
-    let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in &workers {
-        let version = &node.status.node_info.container_runtime_version;
-        if !version.is_empty() {
-            *versions.entry(version).or_default() += 1;
-        }
-    }
-    let most = versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version);
+    let versions = workers.iter().map(|node| node.status.node_info.container_runtime_version.as_str());
+    let counts = versions.filter(|version| !version.is_empty()).counts().into_iter().sorted();
+    let most = counts.max_by_key(|(_, count)| *count).map(|(version, _)| version);
     let runtime = most.and_then(runtime_of);
-    match (most, runtime) {
-        (Some(version), None) => {
-            lines.push(format!("{}: {version} is not modelled; its runtime is a guess", source.name));
-        }
-        (Some(version), Some(runtime)) => lines.push(format!("{}: {version} is simulated as {runtime}", source.name)),
-        (None, _) => {}
-    }
+    lines.extend(most.map(|version| match runtime {
+        Some(runtime) => format!("{}: {version} is simulated as {runtime}", source.name),
+        None => format!("{}: {version} is not modelled; its runtime is a guess", source.name),
+    }));
     let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
     let is_cloud = workers.iter().any(|node| {
         let provider = node.spec.provider_id.as_deref().unwrap_or_default();
@@ -111,13 +93,13 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
 
 /// Why a node takes no pods of the release: the number of the reason.
 fn unusable(node: &NodeObject, platform: &str) -> Option<usize> {
-    let NodeInfo { operating_system, architecture, .. } = &node.status.node_info;
+    let NodeInfo { operating_system, architecture, .. } = &*node.status.node_info;
     let system = if operating_system.is_empty() { "linux" } else { operating_system };
     let of_node = format!("{system}/{architecture}");
     let is_foreign = !architecture.is_empty() && platform != of_node && !platform.starts_with(&format!("{of_node}/"));
     let reasons = [
         node.spec.unschedulable,
-        node.status.conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status != "True"),
+        node.status.conditions.iter().any(|condition| condition.kind == "Ready" && condition.status != "True"),
         is_foreign,
     ];
     reasons.iter().position(|is_so| *is_so)

@@ -121,16 +121,11 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
          constants that are not listed here are printed by `fleetsim assumptions`, also with their ranges.",
     );
     page.line(0, &format!("name: {}", quoted(name)));
-    let question = match &draft.fleet.strategy.file {
-        Some(_) => format!(
-            "How does the exported strategy roll the release out to {}, and which pace can the registry bear?",
-            draft.fleet.in_words
-        ),
-        None => format!(
-            "How does the default strategy roll the release out to {}, and which pace can the registry bear?",
-            draft.fleet.in_words
-        ),
-    };
+    let which = if draft.fleet.strategy.file.is_some() { "exported" } else { "default" };
+    let question = format!(
+        "How does the {which} strategy roll the release out to {}, and which pace can the registry bear?",
+        draft.fleet.in_words
+    );
     page.line(0, &format!("question: {}", quoted(&question)));
     page.line(0, "seed: 1");
     page.line(0, "replicates: 20");
@@ -292,11 +287,10 @@ fn own_strategy(
         page.line(6, &format!("file: {}", quoted(file)));
     }
     let key = also.and_then(|line| line.split(':').next());
-    let replaced: Map<String, Value> = in_place
-        .iter()
-        .filter(|(name, _)| Some(name.as_str()) != key)
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    let mut replaced = in_place.clone();
+    if let Some(key) = key {
+        replaced.remove(key);
+    }
     if !replaced.is_empty() {
         page.comment(6, "These replace what the file says.");
         to_yaml(&Value::Object(replaced)).lines().for_each(|line| page.line(6, line));

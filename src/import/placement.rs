@@ -10,19 +10,16 @@ use serde::Deserialize;
 
 use super::fleet::left_out;
 use crate::rollout::label_selector::{LabelSelector, Labels};
-use crate::scenario::import::object::or_default;
+use crate::scenario::import::object::OrDefault;
 use crate::units::counted;
 
 const WITH_STATUS: &str = "export the placement with its status, `kubectl get clusterresourceplacement NAME -o yaml`";
 
 /// The part of a placement's specification that picks clusters.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(super) struct PickingSpec {
-    #[serde(deserialize_with = "or_default")]
-    policy: PickingPolicy,
-    #[serde(deserialize_with = "or_default")]
-    strategy: PickingStrategy,
+    policy: OrDefault<PickingPolicy>,
+    strategy: OrDefault<PickingStrategy>,
 }
 
 /// The kind of a placement's update strategy.
@@ -34,29 +31,24 @@ struct PickingStrategy {
 
 /// `spec.policy` of a placement.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct PickingPolicy {
     placement_type: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    cluster_names: Vec<String>,
-    #[serde(deserialize_with = "or_default")]
-    affinity: PlacementAffinity,
-    #[serde(deserialize_with = "or_default")]
-    tolerations: Vec<ClusterToleration>,
+    cluster_names: OrDefault<Vec<String>>,
+    affinity: OrDefault<PlacementAffinity>,
+    tolerations: OrDefault<Vec<ClusterToleration>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct PlacementAffinity {
-    #[serde(deserialize_with = "or_default")]
-    cluster_affinity: ClusterAffinity,
+    cluster_affinity: OrDefault<ClusterAffinity>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct ClusterAffinity {
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", deserialize_with = "or_default")]
-    required: RequiredTerms,
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    required: OrDefault<RequiredTerms>,
 }
 
 #[derive(Default, Deserialize)]
@@ -92,10 +84,10 @@ struct ClusterToleration {
 
 /// The part of a placement's status that names clusters.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct PickingStatus {
-    #[serde(alias = "perClusterPlacementStatuses", deserialize_with = "or_default")]
-    placement_statuses: Vec<PickedCluster>,
+    #[serde(alias = "perClusterPlacementStatuses")]
+    placement_statuses: OrDefault<Vec<PickedCluster>>,
 }
 
 #[derive(Deserialize)]
@@ -121,6 +113,10 @@ pub(super) struct Picked {
 
 /// Why a placement picks nothing: the field, the reason, and the fix.
 pub(super) type NotPicked = (String, String, &'static str);
+
+fn not_picked(field: &str, reason: &str, help: &'static str) -> Vec<NotPicked> {
+    vec![(field.to_owned(), reason.to_owned(), help)]
+}
 
 impl PickingSpec {
     /// Whether staged update runs update the clusters.
@@ -150,7 +146,7 @@ impl PickingSpec {
             Some("PickFixed") => return policy.fixed(members, away),
             Some("PickN") => {
                 let reason = "the placement has no status, so that the picked clusters are not known";
-                return Err(vec![("spec.policy.placementType".to_owned(), reason.to_owned(), WITH_STATUS)]);
+                return Err(not_picked("spec.policy.placementType", reason, WITH_STATUS));
             }
             _ => {}
         }
@@ -160,7 +156,7 @@ impl PickingSpec {
         if tolerated.is_empty() {
             let help = "compare its affinity and tolerations with the labels and taints of the members";
             let reason = "the placement picks none of the joined member clusters";
-            return Err(vec![("spec.policy".to_owned(), reason.to_owned(), help)]);
+            return Err(not_picked("spec.policy", reason, help));
         }
         let unselected = members.len() - selected.len();
         let notes = [
@@ -189,13 +185,12 @@ impl PickingPolicy {
             match members.iter().position(|member| member.name == *name) {
                 Some(index) => picked.push(index),
                 None => {
-                    let (why, help) = match away.iter().find(|(away, _)| away == name) {
-                        Some((_, why)) => (*why, "KubeFleet does not pick it; remove the name from a copy of the file"),
-                        None => (
-                            "is not among the member clusters",
-                            "export all members: `kubectl get memberclusters -o json`",
-                        ),
+                    let away = away.iter().find(|(away, _)| away == name);
+                    let help = match away {
+                        Some(_) => "KubeFleet does not pick it; remove the name from a copy of the file",
+                        None => "export all members: `kubectl get memberclusters -o json`",
                     };
+                    let why = away.map_or("is not among the member clusters", |(_, why)| why);
                     missing.push((format!("spec.policy.clusterNames[{at}]"), format!("`{name}` {why}"), help));
                 }
             }
@@ -207,11 +202,7 @@ impl PickingPolicy {
         picked.dedup();
         if picked.is_empty() {
             let help = "KubeFleet refuses this too; name at least one";
-            return Err(vec![(
-                "spec.policy.clusterNames".to_owned(),
-                "the placement names no clusters".to_owned(),
-                help,
-            )]);
+            return Err(not_picked("spec.policy.clusterNames", "the placement names no clusters", help));
         }
         let note = left_out(members.len() - picked.len(), "member", "not named by the placement");
         Ok(Picked { members: picked, notes: note.into_iter().collect() })

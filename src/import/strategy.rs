@@ -42,17 +42,18 @@ impl FoundStrategy {
     }
 }
 
-/// Reads the file with a strategy. `is_it` selects the object among several documents.
+/// Reads the file with a strategy, if one is named. `is_it` selects the object among several documents.
 ///
 /// # Errors
 /// When the file has no such object.
 pub(super) fn read(
-    path: &Path,
+    path: Option<&Path>,
     expected: &ExpectedKind,
     is_it: impl Fn(&ExportShape) -> bool,
     default_name: &str,
     texts: &mut Texts,
-) -> OrProblems<FoundStrategy> {
+) -> OrProblems<Option<FoundStrategy>> {
+    let Some(path) = path else { return Ok(None) };
     let source = texts.read(path, expected.command)?;
     let all = objects(&source)?;
     let shapes: Vec<ExportShape> = all.iter().map(ExportShape::of).collect();
@@ -71,7 +72,7 @@ pub(super) fn read(
     let (name, text) = text_of(path, default_name, &source, object, all.len());
     let file = StrategyFile { name, origin: source.name.clone(), text };
     let others = shapes.iter().enumerate().filter(|(at, _)| *at != number).map(|(_, shape)| shape.name());
-    Ok(FoundStrategy { file, source: Arc::clone(&source), number, others: others.collect() })
+    Ok(Some(FoundStrategy { file, source: Arc::clone(&source), number, others: others.collect() }))
 }
 
 /// The whole text where it is the object alone, else the object as YAML.
@@ -82,7 +83,7 @@ fn text_of(
     object: &ExportObject<'_>,
     count: usize,
 ) -> (String, String) {
-    let is_whole = count == 1 && object.path().0.is_empty();
+    let is_whole = count == 1 && object.path.0.is_empty();
     let own = path.file_name().map(|name| unpacked_name(&name.to_string_lossy()).to_owned());
     let own = own.filter(|_| !is_stdin(path) && is_whole);
     let text = if is_whole { source.text.clone() } else { to_yaml(&object.to_json()) };

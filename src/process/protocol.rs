@@ -176,16 +176,14 @@ pub(crate) enum StageTargets {
 }
 
 /// The answer to `pass`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct Decided {
     /// In the order in which they are written.
-    #[serde(default)]
     pub(crate) deploy: Vec<Instruction>,
     /// When the process wants another pass, whatever happens.
-    #[serde(default)]
     pub(crate) wake: Option<u64>,
     /// Approvals that the process asks for.
-    #[serde(default)]
     pub(crate) approvals: Vec<Approval>,
 }
 
@@ -204,7 +202,6 @@ pub(crate) struct Advanced {
     #[serde(default)]
     pub(crate) deploy: Vec<Instruction>,
     /// Nothing will happen earlier, unless there is news. `None`: the process does not know.
-    #[serde(default)]
     pub(crate) next: Option<u64>,
     /// Approvals that the process asks for at that time.
     #[serde(default)]
@@ -216,10 +213,8 @@ pub(crate) struct Advanced {
     #[serde(default)]
     pub(crate) conditions: Vec<ProcessCondition>,
     /// The process reports that the rollout of this revision is complete.
-    #[serde(default)]
     pub(crate) completed: Option<u32>,
     /// The process reports that it has ended the rollout without success, with its message.
-    #[serde(default)]
     pub(crate) failed: Option<String>,
 }
 
@@ -246,7 +241,6 @@ pub(crate) struct Held {
 
 /// An answer of which one part is wanted.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 pub(crate) struct Answer<'a> {
     #[serde(borrow)]
     pub(crate) error: Option<&'a RawValue>,

@@ -5,6 +5,7 @@
 //!
 //! Left out: acts that depend on the course of the rollout, and clusters that come back to a rollout.
 
+use itertools::Itertools;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,7 +13,6 @@ use serde::Deserialize;
 use super::check::{CheckedWorld, Checker};
 use crate::control_plane::Change;
 use crate::document::path::Path;
-use crate::document::problem::any_of;
 use crate::products::Strategy;
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::units::SimDuration;
@@ -98,9 +98,7 @@ impl Checker<'_> {
         // A large fleet has many labels, which only changes need.
         let changing = if written.is_empty() { &[][..] } else { &world.world.clusters };
         let mut labels: Vec<Labels> = changing.iter().map(|cluster| (*cluster.labels).clone()).collect();
-        let mut order: Vec<(usize, &ChangeFile)> = written.iter().enumerate().collect();
-        order.sort_by_key(|(_, change)| change.after);
-        for (index, change) in order {
+        for (index, change) in written.iter().enumerate().sorted_by_key(|(_, change)| change.after) {
             if change.strategy.as_ref().is_some_and(|only| only != name) {
                 continue;
             }
@@ -122,11 +120,7 @@ impl Checker<'_> {
     pub(super) fn change_names(&mut self, written: &[ChangeFile], strategies: &[String], horizon: SimDuration) {
         for (index, change) in written.iter().enumerate() {
             let path = Path::of("changes").index(index);
-            if let Some(name) = change.strategy.as_ref().filter(|name| !strategies.contains(name)) {
-                let known: Vec<&str> = strategies.iter().map(String::as_str).collect();
-                let help = format!("the strategies are {}", any_of(&known));
-                self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
-            }
+            self.strategy_name(&path, change.strategy.as_ref(), strategies);
             if change.after >= horizon {
                 let message = format!("the change is at {}, and runs end at {}", change.after, horizon);
                 self.report(&path.key("after"), message, "write an earlier time, or a longer `horizon`");

@@ -1,9 +1,9 @@
 //! `fleet`, `inventory`, `regions` and `clusterGroups`: the clusters, their links and their groups.
 
-use std::collections::BTreeSet;
 use std::path::Path as FsPath;
 use std::sync::Arc;
 
+use itertools::Itertools;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,13 +15,11 @@ use super::import::inventory::{self, InventoryCluster, LinkFields};
 use super::import::table;
 use super::names::MOST_NAMES;
 use crate::document::path::Path;
-use crate::document::problem::Problem;
 use crate::document::text_or::FromText;
 use crate::products::{FleetGroup, selection};
 use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
-use crate::units::Share;
-use crate::world::{ClusterSpec, FactorModel, GapSpec, MOST_NODES, RateModel, RegionSpec};
+use crate::world::{ClusterSpec, FactorModel, GapSpec, MOST_NODES, RegionSpec};
 
 /// The shortest mean of gaps of a link, in seconds: each is an event.
 const SHORTEST_GAP: f64 = 0.01;
@@ -38,7 +36,6 @@ pub(crate) struct InventoryFields {
     /// in `.csv`.
     pub(crate) file: String,
     /// Fleet's workspace whose clusters are targets of the bundle. Default: `fleet-default` if there are several.
-    #[serde(default)]
     pub(crate) namespace: Option<String>,
     /// A GitRepo: its namespace and `spec.targets` decide which clusters are targets.
     pub(crate) git_repo: Option<String>,
@@ -48,7 +45,6 @@ pub(crate) struct InventoryFields {
     #[serde(default)]
     pub(crate) links: Vec<LinkRule>,
     /// Settings of clusters for which no rule sets them.
-    #[serde(default)]
     pub(crate) default: Option<LinkFields>,
 }
 
@@ -87,11 +83,6 @@ impl FromText for InventoryFields {
 }
 
 impl Checker<'_> {
-    pub(super) fn regions(&mut self, written: &[RegionSpec]) -> Vec<RegionSpec> {
-        self.unique(&Path::of("regions"), written.iter().map(|region| region.name.as_str()).enumerate());
-        written.to_vec()
-    }
-
     /// The inventory's clusters in its order, then the groups' in the file's order.
     pub(super) fn clusters(
         &mut self,
@@ -129,9 +120,8 @@ impl Checker<'_> {
 
     fn fleet_limits(&mut self, clusters: &[ClusterSpec]) {
         let path = Path::of("fleet");
-        let mut seen = BTreeSet::new();
-        if let Some(twice) = clusters.iter().find(|cluster| !seen.insert(cluster.name.as_str())) {
-            let message = format!("two clusters have the name `{}`", twice.name);
+        if let Some(twice) = clusters.iter().map(|cluster| &cluster.name).duplicates().next() {
+            let message = format!("two clusters have the name `{twice}`");
             self.report(&path, message, "let the names of groups and inventory differ");
         }
         let nodes: f64 = clusters.iter().map(|cluster| cluster.nodes.mean()).sum();
@@ -139,11 +129,8 @@ impl Checker<'_> {
             let message = format!("the fleet has {} clusters", clusters.len());
             self.report(&path, message, &format!("at most {MOST_NAMES} are simulated"));
         } else if nodes > MOST_NODES_IN_ALL {
-            self.report(
-                &path,
-                format!("the fleet has {nodes:.0} nodes"),
-                &format!("at most {MOST_NODES_IN_ALL} are simulated"),
-            );
+            let help = format!("at most {MOST_NODES_IN_ALL} are simulated");
+            self.report(&path, format!("the fleet has {nodes:.0} nodes"), &help);
         }
     }
 
@@ -151,55 +138,26 @@ impl Checker<'_> {
         if group.name.is_empty() {
             self.report(&path.key("name"), "the name is empty", "write e.g. `store-{001..900}`");
         }
+        let is_set = |field: &str| self.is_set(&path.key(field));
+        let written = LinkFields {
+            nodes: Some(group.nodes.clone()),
+            site: group.site,
+            downlink: is_set("downlink").then(|| group.downlink.clone()),
+            rtt: is_set("rtt").then(|| group.rtt.clone()),
+            loss: is_set("loss").then_some(group.loss),
+            gaps: group.gaps.clone(),
+            region: group.region_name.clone(),
+            region_index: None,
+        };
         let mut one = ClusterSpec { clusters: None, group: group.name.clone(), ..group.clone() };
-        if let Some(site) = group.site {
-            one.take_links_of(site);
-            let is_set = |field: &str| self.is_set(&path.key(field));
-            let written = LinkFields {
-                downlink: is_set("downlink").then(|| group.downlink.clone()),
-                rtt: is_set("rtt").then(|| group.rtt.clone()),
-                loss: is_set("loss").then_some(group.loss),
-                gaps: group.gaps.clone(),
-                ..LinkFields::default()
-            };
-            written.apply(&mut one);
-        }
-        self.resolve(&path.key("nodes"), &mut one.nodes);
-        self.resolve(&path.key("downlink"), &mut one.downlink);
-        self.resolve(&path.key("rtt"), &mut one.rtt);
-        if let Some(gaps) = &mut one.gaps {
-            self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
-        }
-        self.link(path, Some(&one.nodes), Some(&one.downlink), Some(one.loss));
-        self.gaps(path, one.gaps.as_ref());
-        one.region = self.region(path, one.region_name.as_deref(), regions);
+        self.link_fields(path, &written, regions).apply(&mut one);
         names.into_iter().map(|name| ClusterSpec { name, ..one.clone() }).collect()
     }
 
-    /// Checks what a cluster is made of.
-    fn link(&mut self, path: &Path, nodes: Option<&FactorModel>, downlink: Option<&RateModel>, loss: Option<Share>) {
-        let is_wrong = |nodes: &&FactorModel| match nodes {
-            FactorModel::Constant(count) if count.get().fract() != 0.0 => true,
-            nodes => !(1.0..=f64::from(MOST_NODES)).contains(&nodes.mean()),
-        };
-        if let Some(nodes) = nodes.filter(is_wrong) {
-            let message = format!("not a number of nodes: {nodes}");
-            let help = format!("write a whole number from 1 to {MOST_NODES}, or a distribution whose mean is");
-            self.report(&path.key("nodes"), message, &help);
-        }
-        if let Some(downlink) = downlink {
-            self.positive_rate(&path.key("downlink"), downlink);
-        }
-        if loss.is_some_and(|loss| loss.get() >= 1.0) {
-            let help = "to cut clusters off, use `faults: {offline: {share: …}}`";
-            self.report(&path.key("loss"), "must be less than 100%", help);
-        }
-    }
-
     /// Checks the gaps of a link.
-    fn gaps(&mut self, path: &Path, gaps: Option<&GapSpec>) {
-        let Some(gaps) = gaps else { return };
+    fn gaps(&mut self, path: &Path, gaps: &mut GapSpec) {
         let path = path.key("gaps");
+        self.resolve(&path.key("length"), &mut gaps.length);
         if gaps.share.get() >= 1.0 {
             self.report(&path.key("share"), "must be less than 100%", "to cut clusters off, use `faults.offline`");
         }
@@ -237,28 +195,37 @@ impl Checker<'_> {
         .collect()
     }
 
-    fn region(&mut self, path: &Path, name: Option<&str>, regions: &[String]) -> Option<usize> {
-        self.lookup(&path.key("region"), name?, &Path::of("regions"), regions)
-    }
-
-    /// Checks the settings for clusters of an inventory.
+    /// Checks the settings for clusters of a group or an inventory.
     fn link_fields(&mut self, path: &Path, fields: &LinkFields, regions: &[String]) -> LinkFields {
         let mut fields = fields.clone();
+        let is_wrong = |nodes: &FactorModel| match nodes {
+            FactorModel::Constant(count) if count.get().fract() != 0.0 => true,
+            nodes => !(1.0..=f64::from(MOST_NODES)).contains(&nodes.mean()),
+        };
         if let Some(nodes) = &mut fields.nodes {
             self.resolve(&path.key("nodes"), nodes);
+            if is_wrong(nodes) {
+                let help = format!("write a whole number from 1 to {MOST_NODES}, or a distribution whose mean is");
+                self.report(&path.key("nodes"), format!("not a number of nodes: {nodes}"), &help);
+            }
         }
         if let Some(downlink) = &mut fields.downlink {
             self.resolve(&path.key("downlink"), downlink);
+            self.positive_rate(&path.key("downlink"), downlink);
         }
         if let Some(rtt) = &mut fields.rtt {
             self.resolve(&path.key("rtt"), rtt);
         }
-        self.link(path, fields.nodes.as_ref(), fields.downlink.as_ref(), fields.loss);
-        if let Some(gaps) = &mut fields.gaps {
-            self.resolve(&path.key("gaps").key("length"), &mut gaps.length);
+        if fields.loss.is_some_and(|loss| loss.get() >= 1.0) {
+            let help = "to cut clusters off, use `faults: {offline: {share: …}}`";
+            self.report(&path.key("loss"), "must be less than 100%", help);
         }
-        self.gaps(path, fields.gaps.as_ref());
-        fields.region_index = self.region(path, fields.region.as_deref(), regions);
+        if let Some(gaps) = &mut fields.gaps {
+            self.gaps(path, gaps);
+        }
+        let region = fields.region.as_deref();
+        fields.region_index =
+            region.and_then(|name| self.lookup(&path.key("region"), name, &Path::of("regions"), regions));
         fields
     }
 
@@ -344,17 +311,10 @@ impl Checker<'_> {
         let path = if self.tree.get(&path.key("file")).is_some() { path.key("file") } else { path };
         let source = self.file(name, &path)?;
         let is_table = FsPath::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-        match if is_table { table::clusters(&source) } else { inventory::clusters(&source) } {
-            Ok(clusters) => {
-                let clusters = Arc::new(clusters);
-                self.inventories.insert(name.to_owned(), Arc::clone(&clusters));
-                Some(clusters)
-            }
-            Err(problems) => {
-                self.problems.extend(problems);
-                None
-            }
-        }
+        let read = if is_table { table::clusters(&source) } else { inventory::clusters(&source) };
+        let clusters = Arc::new(read.map_err(|problems| self.problems.extend(problems)).ok()?);
+        self.inventories.insert(name.to_owned(), Arc::clone(&clusters));
+        Some(clusters)
     }
 
     /// A selector that is right and selects at least one of the clusters.
@@ -364,20 +324,13 @@ impl Checker<'_> {
         selector: &LabelSelector,
         clusters: &[&Labels],
     ) -> Option<CheckedSelector> {
-        match selector.check() {
-            Err(error) => {
-                let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
-                self.report(path, error.to_string(), help);
-                None
-            }
-            Ok(checked) => {
-                if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
-                    let help = selection::why_none(selector, clusters);
-                    self.report(path, "the selector matches no cluster of the fleet", &help);
-                }
-                Some(checked)
-            }
+        let help = "write it as in a Kubernetes object, e.g. `{matchLabels: {env: prod}}`";
+        let checked = selector.check().map_err(|error| self.report(path, error.to_string(), help)).ok()?;
+        if !clusters.is_empty() && !clusters.iter().any(|labels| checked.matches(labels)) {
+            let help = selection::why_none(selector, clusters);
+            self.report(path, "the selector matches no cluster of the fleet", &help);
         }
+        Some(checked)
     }
 
     /// Groups of the file, then of the inventory.
@@ -410,16 +363,14 @@ impl Checker<'_> {
                 Err(problems) => self.problems.extend(problems),
             }
         }
-        for (group, selector) in &groups {
-            if let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) {
-                let known = |problem: &Problem| problem.message == error.to_string();
-                if !self.problems.iter().any(known) {
-                    let message = format!("the selector of the cluster group `{}` is refused: {error}", group.name);
-                    self.report(&Path::of("inventory"), message, "Kubernetes would refuse it too");
-                }
+        groups.retain(|(group, selector)| {
+            let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else { return true };
+            if !self.problems.iter().any(|problem| problem.message == error.to_string()) {
+                let message = format!("the selector of the cluster group `{}` is refused: {error}", group.name);
+                self.report(&Path::of("inventory"), message, "Kubernetes would refuse it too");
             }
-        }
-        groups.retain(|(_, selector)| selector.as_ref().is_none_or(|selector| selector.check().is_ok()));
+            false
+        });
         groups
     }
 }

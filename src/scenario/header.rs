@@ -5,7 +5,6 @@ use std::path::Path as FsPath;
 
 use super::check::Checker;
 use super::clock::clocked_limit;
-use super::constants::SettingsInForce;
 use super::file::ExperimentFile;
 use super::precision::FEWEST_RUNS;
 use super::sweep::{Axis, MOST_VARIANTS};
@@ -47,6 +46,14 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks that the strategy that a setting names is there.
+    pub(super) fn strategy_name(&mut self, path: &Path, name: Option<&String>, strategies: &[String]) {
+        if let Some(name) = name.filter(|name| !strategies.contains(name)) {
+            let help = format!("the strategies are {}", any_of(strategies));
+            self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
+        }
+    }
+
     /// Everything about the experiment as a whole. `is_search`: its variants are the candidates of a plan.
     pub(super) fn header(
         &mut self,
@@ -81,15 +88,11 @@ impl Checker<'_> {
             seed: overrides.seed.unwrap_or(file.seed),
             replicates,
             precision: file.precision.as_ref().and_then(|TextOr(written)| self.precision(written, replicates)),
-            variants: Vec::new(),
             assertions: self.assertions(file, strategies),
             uncertainty: file.uncertainty.as_ref().map(|TextOr(written)| self.uncertainty(written)),
             plan: (is_search || file.plan.is_some()).then(|| self.plan(file, overrides.replicates, is_search)),
             target: products::ANY_TARGET,
-            guesses: Vec::new(),
-            settings: SettingsInForce::default(),
-            set_yaml: String::new(),
-            inputs: Vec::new(),
+            ..Experiment::default()
         }
     }
 
@@ -121,11 +124,7 @@ impl Checker<'_> {
         let mut assertions = Vec::new();
         for (index, TextOr(written)) in file.assert.iter().flatten().enumerate() {
             let path = Path::of("assert").index(index);
-            if let Some(name) = written.strategy.as_ref().filter(|name| !strategies.contains(name)) {
-                let known: Vec<&str> = strategies.iter().map(String::as_str).collect();
-                let help = format!("the strategies are {}", any_of(&known));
-                self.report(&path.key("strategy"), format!("there is no strategy `{name}`"), &help);
-            }
+            self.strategy_name(&path, written.strategy.as_ref(), strategies);
             let at = self.place(path.key("limit"), &path);
             let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at));
             assertions.extend(limit.map(|limit| Assertion { limit, strategy: written.strategy.clone() }));

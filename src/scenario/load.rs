@@ -15,7 +15,7 @@ use crate::document::problem::LoadError;
 /// # Errors
 /// All problems, with places and fixes.
 pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
-    begin(Purpose::Run, path, overrides)?.finish()
+    begin(Purpose::Run, None, path, overrides)?.finish()
 }
 
 /// As [`load`], for the file of an experiment that `open` finds at `path`, with all files that it refers to.
@@ -23,7 +23,7 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
 /// # Errors
 /// As [`load`].
 pub fn load_with(open: OpenFile, path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
-    begin_at(Purpose::Run, Some(open), path, overrides)?.finish()
+    begin(Purpose::Run, Some(open), path, overrides)?.finish()
 }
 
 /// Reads and checks an experiment again with other `overrides`: from the files that it was read from before, of which
@@ -43,27 +43,21 @@ pub fn load_again(name: &str, inputs: &[InputFile], overrides: &Overrides) -> Re
 /// # Errors
 /// All problems, with places and fixes; also when there is nothing to choose from.
 pub fn load_plan(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
-    begin(Purpose::Plan, path, overrides)?.finish()
+    begin(Purpose::Plan, None, path, overrides)?.finish()
 }
 
 /// Reads the file of an experiment. Returns it with its folder, and the name to report errors under.
-pub(super) fn begin(purpose: Purpose, path: &FsPath, overrides: &Overrides) -> Result<Loader, LoadError> {
-    let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
-    begin_at(purpose, None, &file_path, overrides)
-}
-
-fn begin_at(
+pub(super) fn begin(
     purpose: Purpose,
     open: Option<OpenFile>,
-    file_path: &FsPath,
+    path: &FsPath,
     overrides: &Overrides,
 ) -> Result<Loader, LoadError> {
-    let folder = match file_path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
+    let file_path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+    let parent = file_path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = parent.unwrap_or(FsPath::new(".")).to_owned();
     let shown = file_path.display().to_string();
     // For provenance the file is known by its name, so that results do not depend on where the program was started.
     let name = file_path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-    Loader::of(purpose, Files::opened_by(open, folder), (&name, file_path), overrides)
+    Loader::of(purpose, Files::opened_by(open, folder), (&name, &file_path), overrides)
 }

@@ -1,7 +1,5 @@
 //! The part of reading an experiment that is about its `plan`.
 
-use std::collections::BTreeMap;
-
 use itertools::Itertools;
 
 use super::check::Checker;
@@ -11,7 +9,7 @@ use super::file_plan::PlanFile;
 use super::loader::Loader;
 use super::plan::{FIRST_RUNS, with_candidates};
 use super::sweep::Axis;
-use super::{Experiment, Plan};
+use super::{Experiment, Plan, Variant};
 use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::results::{MeasureError, Objective, Setting};
@@ -173,13 +171,11 @@ impl Checker<'_> {
         if let Some(objective) = objective {
             self.order_of_values(objective, axes);
         }
-        let mut worlds: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-        for variant in &experiment.variants {
-            let is_of_world = |setting: &&Setting| !objective.is_some_and(|objective| objective.is_setting(setting));
-            let world = Setting::of_world(&variant.settings).filter(is_of_world);
-            let world = world.map(|setting| setting.value.as_str()).collect();
-            *worlds.entry(world).or_default() += 1;
-        }
+        let is_of_world = |setting: &&Setting| !objective.is_some_and(|objective| objective.is_setting(setting));
+        let world = |variant: &Variant| -> Vec<String> {
+            Setting::of_world(&variant.settings).filter(is_of_world).map(|setting| setting.value.clone()).collect()
+        };
+        let worlds = experiment.variants.iter().map(world).counts();
         let has_choice = axes.iter().any(|axis| axis.strategy().is_some_and(|_| axis.values.len() > 1));
         if !has_choice && worlds.values().all(|&candidates| candidates < 2) && is_complete {
             let message = "the plan has only one candidate: one strategy without a setting to search";

@@ -25,7 +25,7 @@ use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
 use crate::document::problem::{LoadError, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
-use crate::document::tree::{self, Node, Value};
+use crate::document::tree::{self, Node};
 use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
 use crate::results::Setting;
 use crate::world::{AgentSpec, PlatformSpec};
@@ -88,31 +88,21 @@ impl Loader {
     ) -> Result<Self, LoadError> {
         let shown = file_path.display().to_string();
         let folder = files.folder().to_owned();
-        let fail = |problems| Err(LoadError::new(problems, &shown));
-        let source = match files.read_as(name, file_path) {
-            Ok(source) => source,
-            Err(message) => {
-                // Of a file that is there, the message has the fix.
-                let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
-                let help = (!file_path.is_file()).then_some(help);
-                return fail(vec![Problem::of_file(&shown, message).with_optional_help(help)]);
-            }
-        };
+        let failed = |problem: Problem| LoadError::new(vec![problem], &shown);
+        let source = files.read_as(name, file_path).map_err(|message| {
+            // Of a file that is there, the message has the fix.
+            let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
+            failed(Problem::of_file(&shown, message).with_optional_help((!file_path.is_file()).then_some(help)))
+        })?;
         files.copy_whole(name);
-        let tree = match tree::parse(&source) {
-            Ok(tree) if matches!(tree.value, Value::Null) => {
-                let help = "docs/experiment-format.md has an example to begin with";
-                return fail(vec![source.at(0..0, "", "the file is empty").with_help(help)]);
-            }
-            Ok(tree) => tree,
-            Err(problem) => return fail(vec![*problem]),
-        };
+        let tree = tree::parse(&source).map_err(|problem| failed(*problem))?;
+        if tree.is_empty() {
+            let help = "docs/experiment-format.md has an example to begin with";
+            return Err(failed(source.at(0..0, "", "the file is empty").with_help(help)));
+        }
         let file_ends = source.text.len();
         let source = set::with_arguments(&source, &overrides.set);
-        let values = match set::values(&source, file_ends) {
-            Ok(values) => values,
-            Err(problem) => return fail(vec![problem.of_argument(file_ends)]),
-        };
+        let values = set::values(&source, file_ends).map_err(|problem| failed(problem.of_argument(file_ends)))?;
         let mut loader = Self {
             purpose,
             folder,
@@ -287,7 +277,7 @@ impl Loader {
         let (axes, problems) = sweep::axes(&self.tree, at_key);
         self.problems.extend(problems);
         for value in &self.set {
-            if axes.iter().any(|axis| set::overlap(&axis.path, &value.path)) {
+            if axes.iter().any(|axis| axis.path.overlaps(&value.path)) {
                 let message = format!("`{}` has values of its own in the file's sweep or search", value.path);
                 let problem = self.source.at(value.key_at.clone(), value.path.to_string(), message);
                 self.problems.push(problem.with_help("take `--set` away, or take the path out of the file"));
@@ -359,27 +349,18 @@ impl Loader {
         worlds: &mut BTreeMap<Point, CheckedWorld>,
         base_errors: &[String],
     ) -> Option<Scenario> {
-        let mut tree = match sweep::apply(&self.tree, axes, point) {
-            Ok(tree) => tree,
-            Err((axis, part)) => {
-                let Axis { path, at, .. } = &axes[axis];
-                self.problems.push(self.no_setting(path, &part, at, "sweep"));
-                return None;
-            }
-        };
+        let applied = sweep::apply(&self.tree, axes, point).map_err(|(axis, part)| {
+            let Axis { path, at, .. } = &axes[axis];
+            self.problems.push(self.no_setting(path, &part, at, "sweep"));
+        });
+        let mut tree = applied.ok()?;
         lay_all(&mut tree, strategy, &self.levels, &self.ranges);
         let swept: Vec<&Axis> = point.iter().map(|&(axis, _)| &axes[axis]).collect();
         let mut known = base_errors.to_vec();
         let reading = self.read(tree, &swept, &mut known)?;
         let world_point: Point = point.iter().copied().filter(|&(axis, _)| axes[axis].strategy().is_none()).collect();
-        let world = match worlds.get(&world_point) {
-            Some(world) => world.clone(),
-            None => {
-                let world = self.check(&reading, |checker| checker.world(&reading.file));
-                worlds.insert(world_point, world.clone());
-                world
-            }
-        };
+        let new_world = || self.check(&reading, |checker| checker.world(&reading.file));
+        let world = worlds.entry(world_point).or_insert_with(new_world).clone();
         let is_bound = reading.strategies.get(strategy)?.product.is_bound;
         let product = product_of(&reading.tree, strategy)?;
         let name = strategy;

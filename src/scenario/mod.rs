@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use crate::control_plane::{Change, ControlLoop};
 use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
-use crate::results::{Setting, VariantInfo};
+use crate::results::{Provenance, Setting, VariantInfo};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{PlatformSpec, WorldSpec};
 
@@ -57,7 +57,7 @@ pub use uncertainty::Uncertainty;
 pub use vary::{VariedConstant, VariedExperiment, VariedValue};
 
 /// A whole experiment: every variant of every strategy, ready to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Experiment {
     /// Short name, also of the results folder.
     pub name: String,
@@ -94,6 +94,18 @@ impl Experiment {
     #[must_use]
     pub fn resolved(&self) -> String {
         self.settings.to_yaml()
+    }
+
+    /// The provenance of its results, still without horizon, command and inputs.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        let planned = self.plan.iter().filter(|_| self.assertions.is_empty());
+        Provenance {
+            aims: planned.flat_map(|plan| &plan.limits).map(ToString::to_string).collect(),
+            variants: self.variants.iter().map(Variant::info).collect(),
+            limits: self.assertions.iter().map(Assertion::info).collect(),
+            ..Provenance::new(&self.name, &self.question, self.seed, self.replicates)
+        }
     }
 }
 

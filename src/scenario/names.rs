@@ -4,20 +4,14 @@
 /// Most names that one text may stand for.
 pub(crate) const MOST_NAMES: u64 = 1_000_000;
 
-/// A part of a name.
-enum Part<'t> {
-    Text(&'t str),
-    /// From, to (inclusive), and digits to fill up to.
-    Range(u64, u64, usize),
-}
-
 /// All names that `text` stands for, in order, the last range running fastest. As in a shell, a range whose bounds are
 /// written with leading zeros gives names of that many digits.
 ///
 /// # Errors
 /// When a range is no range, runs backwards, or there would be more than [`MOST_NAMES`]; in words.
 pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
-    let mut parts = Vec::new();
+    // The text before a range, and the range: from, to (inclusive), and digits to fill up to.
+    let mut ranges = Vec::new();
     let mut rest = text;
     while let Some(open) = rest.find('{') {
         let close = rest[open..].find('}').map(|at| open + at);
@@ -29,30 +23,22 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
         if from > to {
             return Err(format!("the range `{{{}}}` runs backwards", inside.unwrap_or_default()));
         }
-        parts.push(Part::Text(&rest[..open]));
-        parts.push(Part::Range(from, to, digits));
+        ranges.push((&rest[..open], from, to, digits));
         rest = &rest[close + 1..];
     }
-    parts.push(Part::Text(rest));
 
-    let counts = parts.iter().map(|part| match part {
-        Part::Text(_) => 1,
-        Part::Range(from, to, _) => (to - from).saturating_add(1),
-    });
+    let counts = ranges.iter().map(|(_, from, to, _)| (to - from).saturating_add(1));
     let total = counts.fold(1_u64, u64::saturating_mul);
     if total > MOST_NAMES {
         return Err(format!("`{text}` stands for {total} clusters; a fleet has at most {MOST_NAMES}"));
     }
     let mut names = vec![String::new()];
-    for part in parts {
-        names = match part {
-            Part::Text(text) => names.into_iter().map(|name| name + text).collect(),
-            Part::Range(from, to, digits) => names
-                .iter()
-                .flat_map(|name| (from..=to).map(move |number| format!("{name}{number:0digits$}")))
-                .collect(),
-        };
+    for (text, from, to, digits) in ranges {
+        let numbered =
+            names.iter().flat_map(|name| (from..=to).map(move |number| format!("{name}{text}{number:0digits$}")));
+        names = numbered.collect();
     }
+    names.iter_mut().for_each(|name| name.push_str(rest));
     Ok(names)
 }
 

@@ -44,10 +44,8 @@ impl Loader {
             let (key, node) = entry;
             match self.space(&key.text) {
                 Ok(space) => {
-                    let own = space.into_iter().filter(|(path, _)| {
-                        !by_hand.iter().any(|other| path.starts_with(other) || other.starts_with(path))
-                    });
-                    let own: Space = own.collect();
+                    let is_auto = |path: &Path| !by_hand.iter().any(|other| path.overlaps(other));
+                    let own: Space = space.into_iter().filter(|(path, _)| is_auto(path)).collect();
                     let most = values_of_each(&own);
                     entries.extend(own.into_iter().map(|(path, values)| {
                         (Key { at: key.at.clone(), text: path.to_string() }, list(&thinned(values, most), &node.at))

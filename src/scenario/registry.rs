@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::check::Checker;
-use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, cell_at, unclosed_quote};
+use crate::document::csv::{broken, byte_of, cell_at, reader};
 use crate::document::path::Path;
 use crate::document::problem::{OrProblem, Source, some_of};
 use crate::units::{BytesPerSec, SimDuration};
@@ -109,13 +109,9 @@ impl Checker<'_> {
             Some(OtherLoad::Series(series)) => {
                 let path = path.key("series");
                 let Some(source) = self.context.file(&series.file, &path.key("file")) else { return };
-                match read_series(&source, series.column.as_deref()) {
-                    Ok(steps) => series.steps = steps,
-                    Err(problem) => {
-                        self.context.problems.push(*problem);
-                        return;
-                    }
-                }
+                let read = read_series(&source, series.column.as_deref());
+                let Ok(steps) = read.map_err(|problem| self.context.problems.push(*problem)) else { return };
+                series.steps = steps;
                 ("series", path.key("file"))
             }
         };
@@ -163,15 +159,11 @@ impl Checker<'_> {
 fn read_series(source: &Arc<Source>, column: Option<&str>) -> OrProblem<Vec<(SimDuration, BytesPerSec)>> {
     let text = source.text.as_str();
     let at = |byte: usize, field: &str, message: String, help: &str| {
-        let byte = byte.min(text.len());
         Box::new(source.at(byte..byte, field, message).with_help(help))
     };
-    let broken = |error: csv::Error| at(row_of(error.position()), "", format!("not CSV: {error}"), SERIES_HELP);
-    if let Some(byte) = unclosed_quote(text) {
-        return Err(at(byte, "", UNCLOSED_QUOTE.to_owned(), CLOSE_QUOTE));
-    }
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-    let names: Vec<String> = reader.headers().map_err(broken)?.iter().map(str::to_owned).collect();
+    let broken = broken(source, SERIES_HELP);
+    let mut reader = reader(source)?;
+    let names: Vec<String> = reader.headers().map_err(&broken)?.iter().map(str::to_owned).collect();
     let found = column.map_or(Some(1), |column| names.iter().position(|name| name == column));
     let Some((index, name)) = found.and_then(|index| Some((index, names.get(index)?))) else {
         let name = column.map_or_else(|| "of rates".to_owned(), |column| format!("`{column}`"));
@@ -180,9 +172,9 @@ fn read_series(source: &Arc<Source>, column: Option<&str>) -> OrProblem<Vec<(Sim
     let mut steps: Vec<(SimDuration, BytesPerSec)> = Vec::new();
     let mut start = None;
     for record in reader.records() {
-        let record = record.map_err(broken)?;
+        let record = record.map_err(&broken)?;
         let wrong = |index: usize, message: String| {
-            Err(at(cell_at(text, row_of(record.position()), index), &names[index], message, SERIES_HELP))
+            Err(at(cell_at(text, byte_of(record.position()), index), &names[index], message, SERIES_HELP))
         };
         let time = record.get(0).and_then(|time| time.parse::<f64>().ok()).filter(|time| time.is_finite());
         let Some(time) = time else { return wrong(0, "a row must begin with a time in seconds".to_owned()) };
@@ -197,11 +189,6 @@ fn read_series(source: &Arc<Source>, column: Option<&str>) -> OrProblem<Vec<(Sim
         steps.push((SimDuration::from_secs_f64(since), rate));
     }
     if steps.is_empty() { Err(at(0, "", "the file has no rates".to_owned(), SERIES_HELP)) } else { Ok(steps) }
-}
-
-/// The byte of a row.
-fn row_of(position: Option<&csv::Position>) -> usize {
-    position.map_or(0, |position| position.byte() as usize)
 }
 
 /// A rate with a unit, or in bytes per second.

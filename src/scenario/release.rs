@@ -163,33 +163,25 @@ impl Checker<'_> {
         own: &str,
         ratio: f64,
     ) -> (SizeModel, Vec<LayerSpec>) {
-        let Some(name) = &manifest.file else { return self.inline_manifest(path, manifest, own, ratio) };
-        let read = self.file(name, path).map(|source| manifest::read(&source));
-        let layer = |layer: ManifestLayer| LayerSpec {
-            digest: layer.digest,
-            compressed: layer.size.into(),
-            uncompressed: Uncompressed::Ratio(ratio),
-        };
-        match read {
-            Some(Ok(read)) => return (read.config.into(), read.layers.into_iter().map(layer).collect()),
-            Some(Err(problems)) => self.problems.extend(problems),
-            None => {}
+        if let Some(name) = &manifest.file {
+            let read = self.file(name, path).map(|source| manifest::read(&source));
+            let layer = |layer: ManifestLayer| LayerSpec {
+                digest: layer.digest,
+                compressed: layer.size.into(),
+                uncompressed: Uncompressed::Ratio(ratio),
+            };
+            match read {
+                Some(Ok(read)) => return (read.config.into(), read.layers.into_iter().map(layer).collect()),
+                Some(Err(problems)) => self.problems.extend(problems),
+                None => {}
+            }
+            return (default::CONFIG_SIZE.into(), Vec::new());
         }
-        (default::CONFIG_SIZE.into(), Vec::new())
-    }
-
-    fn inline_manifest(
-        &mut self,
-        path: &Path,
-        inline: &InlineManifest,
-        own: &str,
-        ratio: f64,
-    ) -> (SizeModel, Vec<LayerSpec>) {
-        if inline.layers.is_empty() && self.is_whole(&path.key("layers")) {
+        if manifest.layers.is_empty() && self.is_whole(&path.key("layers")) {
             self.report(&path.key("layers"), "the image has no layers", "write e.g. `layers: [{size: 30 MB}]`");
         }
         let mut layers = Vec::new();
-        for (index, layer) in inline.layers.iter().enumerate() {
+        for (index, layer) in manifest.layers.iter().enumerate() {
             let path = path.key("layers").index(index);
             let compressed = self.layer_size(&path.key("size"), &layer.size);
             let on_disk = layer.uncompressed.as_ref().map(|size| self.layer_size(&path.key("uncompressed"), size));
@@ -199,7 +191,7 @@ impl Checker<'_> {
                 uncompressed: on_disk.map_or(Uncompressed::Ratio(ratio), Uncompressed::Size),
             });
         }
-        let mut config = inline.config.clone();
+        let mut config = manifest.config.clone();
         self.resolve(&path.key("config"), &mut config);
         (config, layers)
     }

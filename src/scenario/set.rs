@@ -53,7 +53,7 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
         {
             return Err(refuse(format!("`{top}` cannot be set here: write it in the file")));
         }
-        if let Some(other) = values.iter().find(|other| overlap(&other.path, &path)) {
+        if let Some(other) = values.iter().find(|other| other.path.overlaps(&path)) {
             return Err(refuse(format!("`{}` is set, too: keep one of the two", other.path)));
         }
         let alone = Arc::new(Source { name: source.name.clone(), text: value.to_owned() });
@@ -82,9 +82,4 @@ pub(super) fn to_yaml(values: &[Arc<SetValue>], tree: &Node) -> String {
         }
     }
     if values.is_empty() { String::new() } else { yaml::to_yaml(&file.to_json()) }
-}
-
-/// Whether one of two paths leads into the value of the other.
-pub(super) fn overlap(one: &Path, other: &Path) -> bool {
-    one.starts_with(other) || other.starts_with(one)
 }

@@ -5,9 +5,11 @@
 
 use std::ops::Range;
 
+use itertools::Itertools;
+
 use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
-use crate::document::problem::{Problem, any_of, nearest};
+use crate::document::problem::{Problem, any_of, did_you_mean};
 use crate::document::tree::{Key, Node, Value};
 use crate::results::Setting;
 
@@ -64,10 +66,8 @@ pub(crate) fn axes(tree: &Node, problem: impl Fn(&Path, String) -> Problem) -> (
 /// One entry of a sweep beside the axes before it, or a message and the fix.
 fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, (String, String)> {
     let refused = |message: String, help: &str| Err((message, help.to_owned()));
-    let path = match Path::parse(&key.text) {
-        Ok(path) => path,
-        Err(message) => return refused(message, "write e.g. `registry.egress` or `fleet[0].downlink`"),
-    };
+    let help = "write e.g. `registry.egress` or `fleet[0].downlink`";
+    let path = Path::parse(&key.text).map_err(|message| (message, help.to_owned()))?;
     let axis = Axis { path, at: key.at.clone(), values: node.items().to_vec(), name: String::new() };
     if let Some(Step::Key(top)) = axis.path.0.first()
         && ["name", "question", "seed", "replicates", "precision", "uncertainty", "sweep", "plan"]
@@ -81,8 +81,7 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
         return refused("a strategy as a whole cannot be swept".to_owned(), help);
     }
     if let Some(strategy) = axis.strategy().filter(|strategy| !strategies.contains(strategy)) {
-        let near = nearest(strategy, strategies.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        let help = near.unwrap_or_else(|| match strategies.is_empty() {
+        let help = did_you_mean(strategy, strategies.iter().copied(), || match strategies.is_empty() {
             true => "write a strategy below `strategies` first".to_owned(),
             false => format!("there are {}", any_of(strategies)),
         });
@@ -92,14 +91,11 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
         let help = "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`";
         return refused(format!("`{}` has no values to take", key.text), help);
     }
-    let mut texts: Vec<String> = axis.values.iter().map(Node::label).collect();
-    texts.sort_unstable();
-    if let Some(twice) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
-        let message = format!("the value `{}` is there twice", twice[0]);
+    if let Some(twice) = axis.values.iter().map(Node::label).sorted().duplicates().next() {
+        let message = format!("the value `{twice}` is there twice");
         return refused(message, "keep one; equal settings have equal results");
     }
-    let overlaps = |other: &&Axis| other.path.starts_with(&axis.path) || axis.path.starts_with(&other.path);
-    match axes.iter().find(overlaps) {
+    match axes.iter().find(|other| other.path.overlaps(&axis.path)) {
         Some(other) => refused(format!("`{}` is swept by `{}` too", key.text, other.path), "keep one of the two"),
         None => Ok(axis),
     }

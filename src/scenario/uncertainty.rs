@@ -4,7 +4,7 @@ use super::check::Checker;
 use super::constants::{self, StatedRanges};
 use super::file_uncertainty::{UncertainRange, UncertaintyFields};
 use crate::document::path::Path;
-use crate::document::problem::nearest;
+use crate::document::problem::did_you_mean;
 
 /// Constants that are unknown.
 #[derive(Clone, Debug, Default)]
@@ -57,10 +57,7 @@ impl Checker<'_> {
         let found = constants::factor(name);
         if found.is_none() {
             let names = constants::factors().iter().map(|factor| factor.name.as_str());
-            let help = match nearest(name, names) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "`fleetsim assumptions` lists the constants".to_owned(),
-            };
+            let help = did_you_mean(name, names, || "`fleetsim assumptions` lists the constants".to_owned());
             self.report(at, format!("there is no constant `{name}`"), &help);
         }
         found

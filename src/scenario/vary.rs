@@ -4,12 +4,11 @@ use std::path::Path as FsPath;
 
 use itertools::Itertools;
 
-use super::constants::{self, Basis, Constant, LaidValue, Level, lay};
+use super::constants::{self, Basis, Constant, Level, lay};
 use super::load::begin;
 use super::loader::{Loader, Purpose};
 use super::{Experiment, Overrides};
 use crate::document::problem::LoadError;
-use crate::products::ProductEntry;
 
 /// An experiment that can be checked again with other constants, without reading its files again.
 #[derive(Debug)]
@@ -108,7 +107,7 @@ impl VariedExperiment {
     /// # Errors
     /// All problems, with places and fixes.
     pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Self, LoadError> {
-        let loader = begin(Purpose::Run, path, overrides)?;
+        let loader = begin(Purpose::Run, None, path, overrides)?;
         let base = loader.clone().finish()?;
         let uncertainty = base.uncertainty.clone().unwrap_or_default();
         let mut varied = Self { base, loader, constants: Vec::new() };
@@ -156,7 +155,9 @@ impl VariedExperiment {
                 for laid in lay(&mut tree.clone(), (strategy, product), factor, Level::Toward(1.0), &self.loader.ranges)
                 {
                     places.push(laid.place);
-                    let value = of_laid(&laid, product);
+                    let product = (!laid.constant.products.is_empty()).then_some(product.key);
+                    let ([low, high], value) = (laid.ends, laid.from);
+                    let value = VariedValue { constant: laid.constant, product, value, low, high };
                     if value.low < value.high && !values.iter().any(|known| known.is_like(&value)) {
                         values.push(value);
                     }
@@ -168,16 +169,5 @@ impl VariedExperiment {
             }
         }
         all
-    }
-}
-
-fn of_laid(laid: &LaidValue, product: &ProductEntry) -> VariedValue {
-    let of_products = !laid.constant.products.is_empty();
-    VariedValue {
-        constant: laid.constant,
-        product: of_products.then_some(product.key),
-        value: laid.from,
-        low: laid.ends[0],
-        high: laid.ends[1],
     }
 }

@@ -13,7 +13,8 @@ use crate::world::{ReleaseKind, WorldSpec};
 impl Checker<'_> {
     /// Everything but the strategy.
     pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
-        let regions = self.regions(&file.regions);
+        let regions = file.regions.clone();
+        self.unique(&Path::of("regions"), regions.iter().map(|region| region.name.as_str()).enumerate());
         let inventory = file.inventory.as_ref().map(|TextOr(written)| written);
         let clusters = self.clusters(file.fleet.as_deref(), file.clusters, inventory, &regions);
         let groups = self.groups(file.cluster_groups.as_deref(), inventory, &clusters);

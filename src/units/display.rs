@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use itertools::Itertools;
+
 use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 
 /// A number of things, with thousands separators: `1 cluster`, `1,200 clusters`.
@@ -13,14 +15,7 @@ pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
 
 /// Digits with a comma between thousands.
 pub(crate) fn in_thousands(digits: &str) -> String {
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).expect("digits are text")).join(",")
 }
 
 impl fmt::Display for Bytes {
@@ -107,15 +102,10 @@ fn print_duration(span: SimDuration) -> String {
         print_scaled(span.as_nanos() as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
     } else {
         let whole = secs.round() as u64;
-        let (unit, sub_unit, size) = match whole {
-            ..3600 => ("min", "s", 60),
-            3600..86_400 => ("h", "min", 3600),
-            _ => ("d", "h", 86_400),
-        };
-        let sub_size = match size {
-            60 => 1,
-            3600 => 60,
-            _ => 3600,
+        let ((size, unit), (sub_size, sub_unit)) = match whole {
+            ..3600 => ((60, "min"), (1, "s")),
+            3600..86_400 => ((3600, "h"), (60, "min")),
+            _ => ((86_400, "d"), (3600, "h")),
         };
         format!("{} {unit} {:02} {sub_unit}", whole / size, whole % size / sub_size)
     }

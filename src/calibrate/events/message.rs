@@ -11,19 +11,19 @@ use crate::units::{SimDuration, WithUnit};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ImageMessage {
     /// The kubelet queues a pull.
-    Pulling { image: String },
-    /// A pull has ended.
+    Pulling,
+    /// A pull has ended, or none was needed.
     Pulled(PulledMessage),
-    /// No pull was needed.
-    Present { image: String },
     /// A pull failed, or waits after a failure.
-    Failed { image: String },
+    Failed,
 }
 
-/// The kubelet's message about a pull that has ended.
+/// The kubelet's message about an image that is there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PulledMessage {
     pub(super) image: String,
+    /// No pull was needed.
+    pub(super) was_present: bool,
     /// Duration of the pull. Kubelets that print no waiting time include it here.
     pub(super) took_s: Option<f64>,
     /// Duration from the kubelet's request, with the wait for other pulls of the node.
@@ -36,17 +36,18 @@ pub(super) struct PulledMessage {
 pub(super) fn read(message: &str) -> Option<ImageMessage> {
     let message = message.trim();
     if let Some(rest) = strip_any(message, &["Pulling image ", "pulling image "]) {
-        return Some(ImageMessage::Pulling { image: quoted(rest)?.0.to_owned() });
+        return quoted(rest).map(|_| ImageMessage::Pulling);
     }
     if let Some(rest) = strip_any(message, &["Successfully pulled image ", "successfully pulled image "]) {
         return pulled(rest).map(ImageMessage::Pulled);
     }
     if let Some(rest) = strip_any(message, &["Container image ", "container image "]) {
         let (image, rest) = quoted(rest)?;
-        return rest.contains("already present").then(|| ImageMessage::Present { image: image.to_owned() });
+        let present = PulledMessage { image: image.to_owned(), was_present: true, ..PulledMessage::default() };
+        return rest.contains("already present").then_some(ImageMessage::Pulled(present));
     }
     let rest = strip_any(message, &["Failed to pull image ", "Back-off pulling image "])?;
-    Some(ImageMessage::Failed { image: quoted(rest)?.0.to_owned() })
+    quoted(rest).map(|_| ImageMessage::Failed)
 }
 
 fn pulled(rest: &str) -> Option<PulledMessage> {
@@ -84,8 +85,10 @@ mod tests {
     #[test]
     fn messages_of_all_versions_are_read() {
         let pulled = |took_s, with_waiting_s, size| {
-            Some(ImageMessage::Pulled(PulledMessage { image: "a/b:1".to_owned(), took_s, with_waiting_s, size }))
+            let (image, was_present) = ("a/b:1".to_owned(), false);
+            Some(ImageMessage::Pulled(PulledMessage { image, was_present, took_s, with_waiting_s, size }))
         };
+        let present = PulledMessage { image: "a/b:1".to_owned(), was_present: true, ..PulledMessage::default() };
         for (message, expected, version) in [
             ("Successfully pulled image \"a/b:1\"", pulled(None, None, None), "1.18"),
             ("Successfully pulled image \"a/b:1\" in 1m2.5s", pulled(Some(62.5), None, None), "1.26"),
@@ -104,15 +107,11 @@ mod tests {
                 pulled(Some(0.000_350_5), Some(1.0), None),
                 "a size of 0 is unknown",
             ),
-            ("pulling image \"a/b:1\"", Some(ImageMessage::Pulling { image: "a/b:1".to_owned() }), "1.13"),
-            (
-                "Container image \"a/b:1\" already present on machine",
-                Some(ImageMessage::Present { image: "a/b:1".to_owned() }),
-                "all",
-            ),
+            ("pulling image \"a/b:1\"", Some(ImageMessage::Pulling), "1.13"),
+            ("Container image \"a/b:1\" already present on machine", Some(ImageMessage::Pulled(present)), "all"),
             (
                 "Failed to pull image \"a/b:1\": rpc error: code = Unknown desc = in 5s",
-                Some(ImageMessage::Failed { image: "a/b:1".to_owned() }),
+                Some(ImageMessage::Failed),
                 "all",
             ),
             ("Created container: shop", None, "another message"),

@@ -70,8 +70,9 @@ impl ContainerStart {
 struct Open {
     pod: String,
     node: String,
-    pulling: Option<(Stamp, String, u64)>,
-    pulled: Option<(Stamp, PulledMessage, bool)>,
+    /// When the first attempt began, and the number of attempts.
+    pulling: Option<(Stamp, u64)>,
+    pulled: Option<(Stamp, PulledMessage)>,
     started: Option<Stamp>,
     failures: u64,
 }
@@ -84,8 +85,8 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
     let mut open: BTreeMap<(String, String), Open> = BTreeMap::new();
     for event in events {
         let stamp = Stamp { at: event.at, is_exact: event.is_exact };
-        if let Happening::Scheduled { node } = &event.happening {
-            scheduled.entry(event.pod_id).or_insert_with(|| (stamp, node.clone()));
+        if event.happening == Happening::Scheduled {
+            scheduled.entry(event.pod_id).or_insert((stamp, event.node));
             continue;
         }
         let container = open.entry((event.pod_id.clone(), event.container.clone())).or_default();
@@ -139,20 +140,13 @@ fn take(container: &mut Open, event: PodEvent, stamp: Stamp, tally: &mut Tally) 
         container.node.clone_from(&event.node);
     }
     match event.happening {
-        Happening::Image(ImageMessage::Pulling { image }) if container.pulled.is_none() => {
-            let (first, pulling, count) = match container.pulling.take() {
-                Some((first, image, count)) => (first, image, count + event.count),
-                None => (stamp, image, event.count),
-            };
-            container.pulling = Some((first, pulling, count));
+        Happening::Image(ImageMessage::Pulling) if container.pulled.is_none() => {
+            container.pulling.get_or_insert((stamp, 0)).1 += event.count;
         }
         Happening::Image(ImageMessage::Pulled(pulled)) if container.pulled.is_none() => {
-            container.pulled = Some((stamp, pulled, false));
+            container.pulled = Some((stamp, pulled));
         }
-        Happening::Image(ImageMessage::Present { image }) if container.pulled.is_none() => {
-            container.pulled = Some((stamp, PulledMessage { image, ..PulledMessage::default() }, true));
-        }
-        Happening::Image(ImageMessage::Failed { .. }) => container.failures += event.count,
+        Happening::Image(ImageMessage::Failed) => container.failures += event.count,
         Happening::Started if container.started.is_none() => container.started = Some(stamp),
         _ => tally.add("event of a container that had started before (a restart)"),
     }
@@ -166,14 +160,14 @@ fn closed(
     scheduled: Option<&(Stamp, String)>,
     tally: &mut Tally,
 ) -> Option<ContainerStart> {
-    let Some((pulled, message, was_present)) = found.pulled else {
+    let Some((pulled, message)) = found.pulled else {
         return tally.skip(match (&found.pulling, found.failures) {
             (_, 1..) => "container whose pull had not succeeded",
             (Some(_), 0) => "container whose pull had not ended",
             (None, 0) => "container whose pull is not in the events (discarded, or before they begin)",
         });
     };
-    let attempts = found.pulling.as_ref().map_or(1, |(_, _, count)| *count);
+    let attempts = found.pulling.map_or(1, |(_, count)| count);
     let retried = found.failures > 0 || attempts > 1;
     let mut start = ContainerStart {
         pod: found.pod,
@@ -186,11 +180,11 @@ fn closed(
         },
         image: message.image.clone(),
         scheduled: scheduled.map(|(stamp, _)| *stamp),
-        pulling: found.pulling.as_ref().map(|(stamp, ..)| *stamp),
+        pulling: found.pulling.map(|(stamp, _)| stamp),
         pulled: Some(pulled),
         started: found.started.filter(|started| started.at >= pulled.at || !started.is_exact),
         is_first: false,
-        was_present,
+        was_present: message.was_present,
         failures: found.failures,
         pull_s: None,
         with_waiting_s: message.with_waiting_s,
@@ -198,7 +192,7 @@ fn closed(
         size: message.size,
         unused: None,
     };
-    if was_present {
+    if message.was_present {
         tally.add("container whose image was already present (no pull)");
         return Some(start);
     }

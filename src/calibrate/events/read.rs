@@ -13,6 +13,7 @@ use super::tally::Tally;
 use crate::calibrate::json_stream::{JsonStream, Piece};
 use crate::calibrate::time::{Nanos, of_event_name, rfc3339};
 use crate::document::problem::{OrProblem, Problem};
+use crate::scenario::import::object::OrDefault;
 
 /// The command that writes the events of a cluster.
 const COMMAND: &str = "write the file with `kubectl get events -A -o json`, or name the log of an event exporter";
@@ -25,15 +26,15 @@ const NAME_TOLERANCE: Nanos = 60_000_000_000;
 
 /// An object of the file. Where the newer form of the API has another name for a field, it is an alias.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 struct ObjectJson {
     kind: Option<String>,
-    metadata: Option<MetadataJson>,
+    metadata: OrDefault<NamedJson>,
     reason: Option<String>,
     #[serde(alias = "note")]
     message: Option<String>,
     #[serde(alias = "deprecatedSource")]
-    source: Option<SourceJson>,
+    source: OrDefault<SourceJson>,
     reporting_instance: Option<String>,
     #[serde(alias = "deprecatedFirstTimestamp")]
     first_timestamp: Option<String>,
@@ -41,9 +42,9 @@ struct ObjectJson {
     event_time: Option<String>,
     #[serde(alias = "deprecatedCount")]
     count: Option<u64>,
-    series: Option<SeriesJson>,
+    series: OrDefault<SeriesJson>,
     #[serde(alias = "regarding")]
-    involved_object: Option<InvolvedJson>,
+    involved_object: Option<NamedJson>,
     /// Of a list, whose items come before.
     items: Option<IgnoredAny>,
     /// Of a watch: the event with the type of its change. Of an event router: the event.
@@ -53,42 +54,33 @@ struct ObjectJson {
     data: Option<IgnoredAny>,
 }
 
+/// The metadata of an object, or a reference to one.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct MetadataJson {
-    name: Option<String>,
+#[serde(rename_all = "camelCase")]
+struct NamedJson {
+    kind: Option<String>,
     namespace: Option<String>,
+    name: Option<String>,
     uid: Option<String>,
     creation_timestamp: Option<String>,
+    field_path: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct SourceJson {
     host: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct SeriesJson {
     count: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct InvolvedJson {
-    kind: Option<String>,
-    namespace: Option<String>,
-    name: Option<String>,
-    uid: Option<String>,
-    field_path: Option<String>,
 }
 
 /// An event of a pod or of one of its containers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Happening {
-    /// The scheduler has chosen this node.
-    Scheduled { node: String },
+    /// The scheduler has chosen the node.
+    Scheduled,
     /// Something about its image.
     Image(ImageMessage),
     /// Its process runs.
@@ -104,7 +96,7 @@ pub(super) struct PodEvent {
     pub(super) pod: String,
     /// `spec.containers{shop}`; empty for the pod itself.
     pub(super) container: String,
-    /// The kubelet's node; empty for the scheduler.
+    /// The chosen node, or the kubelet's.
     pub(super) node: String,
     /// The first occurrence.
     pub(super) at: Nanos,
@@ -208,20 +200,20 @@ fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
 fn no_objects(stream: &JsonStream) -> Box<Problem> {
     let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
-        return stream.whole("this is the table that kubectl prints for people", "add `-o json` to the command");
+        return stream.input.whole("this is the table that kubectl prints for people", "add `-o json` to the command");
     }
     if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") {
-        return stream.whole("this is YAML; events are read as JSON", "write the file again with `-o json`");
+        return stream.input.whole("this is YAML; events are read as JSON", "write the file again with `-o json`");
     }
-    stream.whole("the file has no JSON object, so no Kubernetes events", COMMAND)
+    stream.input.whole("the file has no JSON object, so no Kubernetes events", COMMAND)
 }
 
 /// Identifies an event. An event that is updated keeps it.
 fn identity(object: &ObjectJson) -> String {
-    let Some(metadata) = &object.metadata else { return String::new() };
-    match (&metadata.uid, &metadata.name) {
+    let NamedJson { uid, name, namespace, .. } = &*object.metadata;
+    match (uid, name) {
         (Some(uid), _) => uid.clone(),
-        (None, Some(name)) => format!("{}/{name}", metadata.namespace.as_deref().unwrap_or_default()),
+        (None, Some(name)) => format!("{}/{name}", namespace.as_deref().unwrap_or_default()),
         (None, None) => String::new(),
     }
 }
@@ -234,10 +226,12 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         return tally.skip("event of an object other than a pod");
     }
     let message = object.message.as_deref().unwrap_or_default();
+    let host = object.source.host.clone().filter(|host| !host.is_empty());
+    let mut node = host.or_else(|| object.reporting_instance.clone()).unwrap_or_default();
     let happening = match reason.as_str() {
         "Scheduled" => {
-            let node = message.rsplit_once(" to ").map(|(_, node)| node.trim().to_owned()).unwrap_or_default();
-            Happening::Scheduled { node }
+            node = message.rsplit_once(" to ").map(|(_, node)| node.trim().to_owned()).unwrap_or_default();
+            Happening::Scheduled
         }
         "Started" => Happening::Started,
         "Pulling" | "Pulled" | "Failed" | "BackOff" => match message::read(message) {
@@ -248,17 +242,8 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         _ => return tally.skip(UNUSED),
     };
     let Some((at, is_exact)) = time_of(object) else { return tally.skip("event without a time") };
-    let pod = format!(
-        "{}/{}",
-        involved.namespace.as_deref().unwrap_or("default"),
-        involved.name.as_deref().unwrap_or_default()
-    );
-    let host = object.source.as_ref().and_then(|source| source.host.clone()).filter(|host| !host.is_empty());
-    let node = match &happening {
-        Happening::Scheduled { node } => node.clone(),
-        _ => host.or_else(|| object.reporting_instance.clone()).unwrap_or_default(),
-    };
-    let series = object.series.as_ref().and_then(|series| series.count);
+    let space = involved.namespace.as_deref().unwrap_or("default");
+    let pod = format!("{space}/{}", involved.name.as_deref().unwrap_or_default());
     Some(PodEvent {
         pod_id: involved.uid.clone().filter(|uid| !uid.is_empty()).unwrap_or_else(|| pod.clone()),
         pod,
@@ -266,20 +251,19 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
         node,
         at,
         is_exact,
-        count: object.count.or(series).unwrap_or(1).max(1),
+        count: object.count.or(object.series.count).unwrap_or(1).max(1),
         happening,
     })
 }
 
 /// The time of the first occurrence: from the event's name if it agrees with the timestamps, which have no fraction.
 fn time_of(object: &ObjectJson) -> Option<(Nanos, bool)> {
-    let metadata = object.metadata.as_ref();
     let read = |text: &Option<String>| text.as_deref().and_then(rfc3339);
     let first = read(&object.first_timestamp);
     let event_time = read(&object.event_time);
-    let created = metadata.and_then(|metadata| read(&metadata.creation_timestamp));
+    let created = read(&object.metadata.creation_timestamp);
     let stamped = first.or(event_time).or(created).or_else(|| read(&object.last_timestamp));
-    let named = metadata.and_then(|metadata| of_event_name(metadata.name.as_deref()?));
+    let named = object.metadata.name.as_deref().and_then(of_event_name);
     match (named, stamped) {
         (Some(named), Some((stamped, _))) if (named - stamped).abs() <= NAME_TOLERANCE => Some((named, true)),
         (Some(named), None) => Some((named, true)),

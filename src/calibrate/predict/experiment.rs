@@ -12,9 +12,9 @@ use crate::units::{SimDuration, SimTime};
 use crate::world::{Distribution, Event, NodeSpec, RegistrySpec, WorkloadEvent};
 
 /// The calibrated settings of nodes and registry.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(in crate::calibrate) struct CalibratedNode {
-    pub(in crate::calibrate) model: Option<PullModel>,
+    pub(in crate::calibrate) model: PullModel,
     /// Measured times of `node.startOverhead`.
     pub(in crate::calibrate) start_overhead: Vec<f64>,
 }
@@ -22,9 +22,7 @@ pub(in crate::calibrate) struct CalibratedNode {
 impl CalibratedNode {
     /// Replaces the settings that were calibrated.
     fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
-        if let Some(model) = &self.model {
-            model.apply(node, registry);
-        }
+        self.model.apply(node, registry);
         if !self.start_overhead.is_empty() {
             let values: Vec<SimDuration> =
                 stats::sorted(&self.start_overhead).into_iter().map(SimDuration::from_secs_f64).collect();

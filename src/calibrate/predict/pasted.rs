@@ -12,8 +12,8 @@ use super::replay;
 use crate::calibrate::rates::{LayerBytes, PullModel};
 use crate::document::problem::Source;
 use crate::document::{reader, tree};
-use crate::units::{Bytes, BytesPerSec, SimDuration};
-use crate::world::{ImageSpec, LayerSpec, NodeSpec, RegistrySpec, Uncompressed};
+use crate::units::{BytesPerSec, SimDuration};
+use crate::world::{NodeSpec, RegistrySpec};
 
 /// The sections of the text that decide a pull.
 #[derive(Debug, Default, Deserialize)]
@@ -35,7 +35,9 @@ pub(in crate::calibrate) fn seconds(
     let PastedSettings { node, registry } = reading.value.filter(|_| reading.errors.is_empty())?;
     let endless = BytesPerSec::new(1e13);
     let pulled = |layers: &Vec<LayerBytes>| {
-        let mut world = replay::world(1, vec![image(layers)], false, &PullModel::default());
+        let layers = layers.iter().enumerate().map(|(at, layer)| (format!("layer {at}"), *layer));
+        let image = replay::image_of("image", layers.collect());
+        let mut world = replay::world(1, vec![image], false, &PullModel::default());
         world.clusters[0].rtt = rtt.into();
         world.node = NodeSpec { nic: endless.into(), registry_pull_qps: 0, unpack_spread: 0.0, ..node.clone() };
         world.registry = RegistrySpec {
@@ -45,23 +47,6 @@ pub(in crate::calibrate) fn seconds(
         replay::lone_pull(&world)
     };
     Some(images.iter().map(pulled).collect())
-}
-
-fn image(layers: &[LayerBytes]) -> ImageSpec {
-    let bytes = |number: f64| Bytes::new((number.round() as u64).max(1)).into();
-    let layer = |(at, (compressed, uncompressed)): (usize, &LayerBytes)| LayerSpec {
-        digest: format!("layer {at}"),
-        compressed: bytes(*compressed),
-        uncompressed: Uncompressed::Size(bytes(*uncompressed)),
-    };
-    ImageSpec {
-        name: "image".to_owned(),
-        layers: layers.iter().enumerate().map(layer).collect(),
-        previous: Vec::new(),
-        config: Bytes::new(1).into(),
-        registry: 0,
-        index: true,
-    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use super::{RUNS, RealPod, real_pods, record};
 use crate::calibrate::events::ContainerStart;
-use crate::calibrate::images::KnownImages;
-use crate::calibrate::rates::PullModel;
+use crate::calibrate::images::{KnownImages, KnownLayer};
+use crate::calibrate::rates::{LayerBytes, PullModel};
 use crate::calibrate::time::seconds_between;
 use crate::engine::{self, EntityKey, EventQueue, Model, Streams, dist};
 use crate::results::{PredictedPod, PredictionRecord};
@@ -83,7 +83,6 @@ fn rollout<'e>(
     ratio: f64,
     model: &PullModel,
 ) -> Option<RecordedRollout<'e>> {
-    let mut names: Vec<&str> = Vec::new();
     let mut specs: Vec<ImageSpec> = Vec::new();
     let mut nodes: Vec<&str> = Vec::new();
     let mut pulled: BTreeMap<(usize, &str), ()> = BTreeMap::new();
@@ -100,11 +99,10 @@ fn rollout<'e>(
         let image = if was_there {
             None
         } else {
-            let known = names.iter().position(|name| *name == start.image);
+            let known = specs.iter().position(|spec| spec.name == start.image);
             let Some(at) = known.or_else(|| {
                 specs.push(image_spec(start, images, ratio, model)?);
-                names.push(&start.image);
-                Some(names.len() - 1)
+                Some(specs.len() - 1)
             }) else {
                 continue;
             };
@@ -150,31 +148,40 @@ pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
 
 /// The layers of an image: known ones, or one of its size.
 fn image_spec(start: &ContainerStart, images: &KnownImages, ratio: f64, model: &PullModel) -> Option<ImageSpec> {
-    let bytes = |number: f64| Bytes::new((number.round() as u64).max(1));
     let layers = match images.layers(&start.image, start.size) {
-        Some(layers) => layers
-            .iter()
-            .enumerate()
-            .map(|(at, layer)| LayerSpec {
-                digest: layer.digest.clone().unwrap_or_else(|| format!("{}/{at}", start.image)),
-                compressed: bytes(layer.compressed).into(),
-                uncompressed: Uncompressed::Size(bytes(layer.uncompressed.unwrap_or(layer.compressed * ratio)).into()),
-            })
-            .collect(),
+        Some(layers) => {
+            let known = |(at, layer): (usize, &KnownLayer)| {
+                let digest = layer.digest.clone().unwrap_or_else(|| format!("{}/{at}", start.image));
+                (digest, (layer.compressed, layer.uncompressed.unwrap_or(layer.compressed * ratio)))
+            };
+            layers.iter().enumerate().map(known).collect()
+        }
         None => {
             let size = start.size? as f64;
             // With one rate for download and unpacking, nothing is left to unpack.
             let on_disk = if model.unpack_rate.is_some() { size * ratio } else { 1.0 };
-            vec![LayerSpec {
-                digest: start.image.clone(),
-                compressed: bytes(size).into(),
-                uncompressed: Uncompressed::Size(bytes(on_disk).into()),
-            }]
+            vec![(start.image.clone(), (size, on_disk))]
         }
     };
-    let config = Bytes::new(1).into();
-    let name = start.image.clone();
-    Some(ImageSpec { name, layers, previous: Vec::new(), config, registry: 0, index: true })
+    Some(image_of(&start.image, layers))
+}
+
+/// An image with these layers, each with its digest.
+pub(super) fn image_of(name: &str, layers: Vec<(String, LayerBytes)>) -> ImageSpec {
+    let bytes = |number: f64| Bytes::new((number.round() as u64).max(1)).into();
+    let layer = |(digest, (compressed, uncompressed))| LayerSpec {
+        digest,
+        compressed: bytes(compressed),
+        uncompressed: Uncompressed::Size(bytes(uncompressed)),
+    };
+    ImageSpec {
+        name: name.to_owned(),
+        layers: layers.into_iter().map(layer).collect(),
+        previous: Vec::new(),
+        config: bytes(1.0),
+        registry: 0,
+        index: true,
+    }
 }
 
 /// One cluster with these nodes, and nothing that limits pulls but the fitted model.

@@ -126,15 +126,10 @@ pub(super) fn fit(starts: &[ContainerStart], settings: &RateSettings<'_>, source
     if groups.is_empty() {
         return None;
     }
-    let requests = match knowledge {
-        // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and for each blob
-        // two more round trips; the time of an answer is that of the API host.
-        Knowledge::Layers => RequestTimes {
-            of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
-            of_layer: 2.0 * settings.rtt + settings.service,
-        },
-        Knowledge::Sizes => RequestTimes { of_pull: 13.0 * settings.rtt + 6.0 * settings.service, of_layer: 0.0 },
-    };
+    // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and for each blob two
+    // more round trips; the time of an answer is that of the API host.
+    let of_layer = if knowledge == Knowledge::Layers { 2.0 * settings.rtt + settings.service } else { 0.0 };
+    let requests = RequestTimes { of_pull: 13.0 * settings.rtt + 6.0 * settings.service, of_layer };
     let chosen = choose(&groups, requests, knowledge)?;
     Some(report(&groups, &grouped, &chosen, knowledge, source))
 }
@@ -212,15 +207,8 @@ fn report(groups: &[PullGroup], grouped: &Grouped, chosen: &Chosen, knowledge: K
         record.parameters.iter().filter_map(|parameter| value_of(parameter, pulls, source)).collect();
     values.extend(held(chosen, knowledge, pulls, source));
     if chosen.disk().is_none() && !values.is_empty() {
-        values.push(CalibratedValue {
-            setting: "node.disk".to_owned(),
-            quantity: "disk".to_owned(),
-            value: "{class: none}".to_owned(),
-            count: pulls,
-            source: format!("pulls in {source}"),
-            note: "the rates above include it".to_owned(),
-            ..CalibratedValue::default()
-        });
+        let value = "{class: none}".to_owned();
+        values.push(of_pulls("node.disk", "disk", value, "the rates above include it", (pulls, source)));
     }
     if record.median_error > MOST_ERROR || is_streamed(chosen) {
         // Values of a model that does not describe the pulls are reported, and not pasted.
@@ -256,15 +244,9 @@ fn is_streamed(chosen: &Chosen) -> bool {
 /// Values that the pulls do not determine. They are part of the fitted model and are pasted with the rest, because the
 /// model's own defaults would come on top.
 fn held(chosen: &Chosen, knowledge: Knowledge, pulls: u64, source: &str) -> Vec<CalibratedValue> {
-    let value = |setting: &str, quantity: &str, value: String| CalibratedValue {
-        setting: setting.to_owned(),
-        quantity: quantity.to_owned(),
-        value,
-        count: pulls,
-        source: format!("pulls in {source}"),
-        note: "these images do not determine it; the value that the fit used".to_owned(),
-        ..CalibratedValue::default()
-    };
+    let note = "these images do not determine it; the value that the fit used";
+    let value =
+        |setting: &str, quantity: &str, value: String| of_pulls(setting, quantity, value, note, (pulls, source));
     let at = &chosen.solution.at;
     let mut held = Vec::new();
     if !chosen.free[CONSTANT] {
@@ -346,14 +328,18 @@ fn rate(seconds_per_byte: f64) -> Option<f64> {
 
 fn parameters(chosen: &Chosen, knowledge: Knowledge, assumed: bool, spread: Option<f64>) -> Vec<RateParameter> {
     let solution = &chosen.solution;
-    let time = |index: usize, name: &str, setting: &str, note: &str| RateParameter {
+    let parameter = |name: &str, unit: &str, value: Option<f64>, setting: &str, note: &str| RateParameter {
         name: name.to_owned(),
-        unit: "s".to_owned(),
-        value: chosen.free[index].then_some(solution.at[index]),
-        low: solution.intervals[index].map(|(low, _)| low),
-        high: solution.intervals[index].map(|(_, high)| high),
+        unit: unit.to_owned(),
+        value,
         setting: setting.to_owned(),
         note: note.to_owned(),
+        ..RateParameter::default()
+    };
+    let time = |index: usize, name: &str, setting: &str, note: &str| {
+        let value = chosen.free[index].then_some(solution.at[index]);
+        let (low, high) = solution.intervals[index].unzip();
+        RateParameter { low, high, ..parameter(name, "s", value, setting, note) }
     };
     // Fitted as seconds per byte, so the ends change places.
     let speed = |index: usize, name: &str, setting: &str, note: &str| {
@@ -384,23 +370,11 @@ fn parameters(chosen: &Chosen, knowledge: Knowledge, assumed: bool, spread: Opti
         speed(DOWNLOAD, "download rate", "registry.perConnection", download_note),
     ];
     if let Some((disk, buffer)) = chosen.disk() {
-        all.push(RateParameter {
-            name: "disk behind the memory".to_owned(),
-            unit: "bytes/s".to_owned(),
-            value: Some(disk),
-            setting: "node.disk".to_owned(),
-            note: format!("memory in front of it takes {:.1} GB", buffer / 1e9),
-            ..RateParameter::default()
-        });
+        let note = format!("memory in front of it takes {:.1} GB", buffer / 1e9);
+        all.push(parameter("disk behind the memory", "bytes/s", Some(disk), "node.disk", &note));
     }
-    if let Some(spread) = spread {
-        all.push(RateParameter {
-            name: "spread between nodes".to_owned(),
-            value: Some(spread),
-            setting: "node.unpackSpread".to_owned(),
-            note: "sigma of a lognormal factor".to_owned(),
-            ..RateParameter::default()
-        });
+    if spread.is_some() {
+        all.push(parameter("spread between nodes", "", spread, "node.unpackSpread", "sigma of a lognormal factor"));
     }
     all
 }
@@ -421,13 +395,27 @@ fn value_of(parameter: &RateParameter, pulls: u64, source: &str) -> Option<Calib
         _ => written(value),
     };
     Some(CalibratedValue {
-        setting: parameter.setting.clone(),
-        quantity: parameter.name.clone(),
-        value: text,
         low: parameter.low.map(written).unwrap_or_default(),
         high: parameter.high.map(written).unwrap_or_default(),
-        count: pulls,
-        source: format!("pulls in {source}"),
-        note: parameter.note.clone(),
+        ..of_pulls(&parameter.setting, &parameter.name, text, &parameter.note, (pulls, source))
     })
+}
+
+/// A value that so many pulls of a source give.
+pub(super) fn of_pulls(
+    setting: &str,
+    quantity: &str,
+    value: String,
+    note: &str,
+    (count, source): (u64, &str),
+) -> CalibratedValue {
+    CalibratedValue {
+        setting: setting.to_owned(),
+        quantity: quantity.to_owned(),
+        value,
+        count,
+        source: format!("pulls in {source}"),
+        note: note.to_owned(),
+        ..CalibratedValue::default()
+    }
 }

@@ -18,14 +18,6 @@ pub(super) enum ProductChoice {
 }
 
 impl ProductChoice {
-    pub(super) const ALL: [Self; 5] =
-        [Self::RancherFleet, Self::ArgoCd, Self::KubefleetStaged, Self::KubefleetRolling, Self::CloudFoundry];
-
-    /// As an option names it.
-    pub(super) fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
     /// The setting that the experiment compares, and the values that are proposed.
     pub(super) const fn setting(self) -> (&'static str, &'static str) {
         match self {

@@ -8,7 +8,6 @@ use super::product::ProductChoice;
 const CANARY_SHARE: u64 = 20;
 
 /// The answers of a person. Rates and durations are kept as they were written; they have been read once.
-#[derive(Debug)]
 pub(super) struct InitAnswers {
     pub(super) name: String,
     pub(super) product: ProductChoice,

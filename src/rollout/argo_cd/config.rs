@@ -42,12 +42,6 @@ pub struct ApplicationSetSpec {
     pub go_template: bool,
     /// The strategy by which changes are rolled out. Absent: to all applications simultaneously.
     pub strategy: Option<ApplicationSetStrategy>,
-    /// Whether applications of later steps are deleted first.
-    pub fn is_deletion_reversed(&self) -> bool {
-        let is_reverse = |strategy: &ApplicationSetStrategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
-        matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
-    }
-
     /// Permitted changes of applications by the controller.
     pub sync_policy: Option<ApplicationSetSyncPolicy>,
     /// The template of each application.
@@ -279,6 +273,12 @@ impl ApplicationSetSpec {
             Some(RollingSync { steps }) => Ok(Some(steps)),
             None => Ok(None),
         }
+    }
+
+    /// Whether applications of later steps are deleted first.
+    pub fn is_deletion_reversed(&self) -> bool {
+        let is_reverse = |strategy: &ApplicationSetStrategy| strategy.deletion_order.eq_ignore_ascii_case("Reverse");
+        matches!(self.steps(), Ok(Some(_))) && self.strategy.as_ref().is_some_and(is_reverse)
     }
 
     /// Permitted changes of applications by the controller.

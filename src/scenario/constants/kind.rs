@@ -1,7 +1,6 @@
 //! The quantity that a constant measures: how its value is read from a tree, changed, and shown.
 
 use serde::Deserialize;
-use serde_json::Value as Json;
 
 use super::VariedPart;
 use crate::document::reader;
@@ -64,7 +63,7 @@ impl ConstantKind {
     pub(super) fn parse(self, text: &str) -> Option<f64> {
         match self {
             Self::Number | Self::Count => text.trim().parse().ok(),
-            _ => self.location(&Node::of_value(&text, &(0..0))),
+            _ => self.part_of(&Node::of_value(&text, &(0..0)), VariedPart::Location),
         }
     }
 
@@ -81,26 +80,13 @@ impl ConstantKind {
         }
     }
 
-    /// The location or the sigma of a value in a tree. `None`: it has none, or the user measured it.
+    /// The location, the sigma or the shape of a value in a tree. `None`: it has none, or the user measured it.
     pub(super) fn part_of(self, node: &Node, part: VariedPart) -> Option<f64> {
-        match (part, self) {
-            (VariedPart::Location, _) => self.location(node),
-            (VariedPart::Sigma, Self::Duration) => sigma::<SimDuration>(node),
-            (VariedPart::Sigma, Self::Link | Self::Throughput) => sigma::<BytesPerSec>(node),
-            (VariedPart::Shape, Self::Duration) => match reader::read::<Distribution<SimDuration>>(node.clone()).value?
-            {
-                Distribution::Weibull { shape, .. } => Some(shape),
-                _ => None,
-            },
-            (VariedPart::Sigma | VariedPart::Shape, _) => None,
-        }
-    }
-
-    fn location(self, node: &Node) -> Option<f64> {
         match self {
-            Self::Duration => typical::<SimDuration>(node),
-            Self::Link | Self::Throughput => typical::<BytesPerSec>(node),
-            Self::Size => typical::<Bytes>(node),
+            Self::Duration => part_of_drawn::<SimDuration>(node, part),
+            Self::Link | Self::Throughput => part_of_drawn::<BytesPerSec>(node, part),
+            Self::Size => part_of_drawn::<Bytes>(node, part),
+            _ if part != VariedPart::Location => None,
             Self::Share => Share::parse(&node.short_text()).ok().map(Share::get),
             Self::Number | Self::Count => match node.value {
                 Value::Int(number) => Some(number as f64),
@@ -112,35 +98,29 @@ impl ConstantKind {
 
     /// The value in a tree with a part of it changed.
     pub(super) fn changed(self, node: &Node, part: VariedPart, change: ValueChange) -> Option<Node> {
+        let changed = || Some(change.of(self.part_of(node, VariedPart::Location)?));
         match self {
             Self::Duration => drawn::<SimDuration>(node, part, change),
             Self::Link | Self::Throughput => drawn::<BytesPerSec>(node, part, change),
             Self::Size => drawn::<Bytes>(node, part, change),
             Self::Share => {
-                let share = Share::new(change.of(self.location(node)?).clamp(0.0, 1.0));
+                let share = Share::new(changed()?.clamp(0.0, 1.0));
                 Some(Node::of_value(&share, &node.at))
             }
-            Self::Number => Some(Node::of_value(&change.of(self.location(node)?), &node.at)),
-            Self::Count => {
-                let count = change.of(self.location(node)?).round().max(1.0) as u64;
-                Some(Node::of_value(&Json::from(count), &node.at))
-            }
+            Self::Number => Some(Node::of_value(&changed()?, &node.at)),
+            Self::Count => Some(Node::of_value(&(changed()?.round().max(1.0) as u64), &node.at)),
         }
     }
 }
 
-fn typical<Q: Quantity>(node: &Node) -> Option<f64> {
-    match reader::read::<Distribution<Q>>(node.clone()).value? {
+fn part_of_drawn<Q: Quantity>(node: &Node, part: VariedPart) -> Option<f64> {
+    match (part, reader::read::<Distribution<Q>>(node.clone()).value?) {
         // What the user measured is no guess.
-        Distribution::Unread(_) | Distribution::Empirical(_) => None,
-        model => Some(model.typical().to_number()),
-    }
-}
-
-fn sigma<Q: Quantity>(node: &Node) -> Option<f64> {
-    match reader::read::<Distribution<Q>>(node.clone()).value? {
-        Distribution::LogNormal { sigma, .. } => Some(sigma),
-        _ => None,
+        (VariedPart::Location, Distribution::Unread(_) | Distribution::Empirical(_)) => None,
+        (VariedPart::Location, model) => Some(model.typical().to_number()),
+        (VariedPart::Sigma, Distribution::LogNormal { sigma, .. }) => Some(sigma),
+        (VariedPart::Shape, Distribution::Weibull { shape, .. }) => Some(shape),
+        (VariedPart::Sigma | VariedPart::Shape, _) => None,
     }
 }
 

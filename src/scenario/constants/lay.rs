@@ -87,10 +87,7 @@ fn one(
             .or_else(|| places::default_of(&constant.places[0], product))?,
     };
     let from = constant.kind.part_of(&node, constant.part)?;
-    let ends = match stated {
-        Some(ends) => ends,
-        None => ends_around(constant, from)?,
-    };
+    let ends = stated.or_else(|| ends_around(constant, from))?;
     let ends = [ends[0].min(from), ends[1].max(from)];
     let to = level.of(constant.shape, from, ends);
     let change = if from > 0.0 { ValueChange::Factor(to / from) } else { ValueChange::Value(to) };

@@ -32,7 +32,7 @@ pub use in_force::{SettingInForce, SettingsInForce};
 pub use kind::ConstantKind;
 pub(super) use kind::short;
 pub use lay::Level;
-pub(crate) use lay::{LaidValue, StatedRanges, lay, lay_all, product_of};
+pub(crate) use lay::{StatedRanges, lay, lay_all, product_of};
 pub(crate) use places::is_setting;
 
 /// One constant of the model, for all products or for some: an entry of `constants.yaml`, which explains the fields.

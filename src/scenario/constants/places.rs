@@ -2,14 +2,16 @@
 
 use std::sync::LazyLock;
 
-use serde_json::Value as Json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
 
 use crate::document::path::{Path, Step};
 use crate::document::reader;
 use crate::document::tree::{Node, Value};
 use crate::products::ProductEntry;
 use crate::scenario::schema::schema;
-use crate::world::{DiskClass, RegistryPreset, RegistrySpec, RuntimeVersion, SiteKind, SiteLink};
+use crate::world::{DiskClass, RegistryPreset, RuntimeVersion, SiteKind, SiteLink};
 
 /// A place without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
@@ -90,42 +92,40 @@ pub(super) fn unwritten(tree: &Node, place: &str, path: &Path, product: &Product
     let key = path.last_key();
     let owner = owner(path);
     let beside = |name: &str| tree.get(&owner.key(name));
-    let is_registry = owner.last_key() == "registry";
     if is_absent(tree, path) {
         return None;
     }
     if LINK.contains(&&*key)
         && let Some(site) = beside("site")
     {
-        let site: SiteKind = reader::read(site.clone()).value?;
-        let SiteLink { downlink, rtt, loss, .. } = site.link();
-        return Some(match &*key {
-            "downlink" => Node::of_value(&downlink, &(0..0)),
-            "rtt" => Node::of_value(&rtt, &(0..0)),
-            _ => Node::of_value(&loss, &(0..0)),
-        });
+        let link = |site: SiteKind| {
+            let SiteLink { downlink, rtt, loss, .. } = site.link();
+            json!({ "downlink": downlink, "rtt": rtt, "loss": loss })
+        };
+        return of_choice(site, link, &key);
     }
     if owner.last_key() == "node"
-        && let Some(runtime) = beside("runtime")
+        && let Some(value) = beside("runtime").and_then(|runtime| of_choice(runtime, RuntimeVersion::spec, &key))
     {
-        let runtime: RuntimeVersion = reader::read(runtime.clone()).value?;
-        let spec = Node::of_value(&runtime.spec(), &(0..0));
-        if let Some(value) = spec.get(&Path::of(&key)) {
-            return Some(value.clone());
-        }
+        return Some(value);
     }
     if owner == Path::of("node").key("disk")
         && let Some(class) = beside("class")
     {
-        let class: DiskClass = reader::read(class.clone()).value?;
-        return Node::of_value(&class.spec(), &(0..0)).get(&Path::of(&key)).cloned();
+        return of_choice(class, DiskClass::spec, &key);
     }
-    if is_registry && let Some(preset) = beside("preset") {
-        let preset: RegistryPreset = reader::read(preset.clone()).value?;
-        let spec: RegistrySpec = preset.spec();
-        return Node::of_value(&spec, &(0..0)).get(&Path::of(&key)).cloned();
+    if owner.last_key() == "registry"
+        && let Some(preset) = beside("preset")
+    {
+        return of_choice(preset, RegistryPreset::spec, &key);
     }
     default_of(place, product)
+}
+
+/// The value of a setting where another one chooses all of a kind.
+fn of_choice<C: DeserializeOwned, S: Serialize>(choice: &Node, spec: impl Fn(C) -> S, key: &str) -> Option<Node> {
+    let spec = Node::of_value(&spec(reader::read(choice.clone()).value?), &(0..0));
+    spec.get(&Path::of(key)).cloned()
 }
 
 /// A setting beside an unwritten one takes its place: connections have the rates of a content delivery network, and

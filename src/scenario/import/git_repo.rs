@@ -102,31 +102,22 @@ impl GitRepo {
         };
         let seen: Vec<FleetCluster> = clusters.iter().map(as_fleet).collect();
         let path = Path::of("spec").key("targets");
-        let selected = match selected_by(written.unwrap_or(&all), &seen) {
-            Ok(selected) => selected,
-            Err((entry, error)) => {
-                let problem = self.document.at(&path.index(entry), error.to_string());
-                context.problems.push(problem.with_help("Kubernetes would refuse this selector too"));
-                return None;
-            }
+        let mut report = |path: &Path, message: &str, help: &str| {
+            context.problems.push(self.document.at(path, message).with_help(help));
         };
+        let selected = selected_by(written.unwrap_or(&all), &seen).map_err(|(entry, error)| {
+            report(&path.index(entry), &error.to_string(), "Kubernetes would refuse this selector too");
+        });
+        let selected = selected.ok()?;
         let targets: Vec<_> =
             clusters.into_iter().zip(selected).filter(|(_, is)| *is).map(|(found, _)| found).collect();
         if targets.is_empty() {
-            let (message, help) = match written {
-                Some(_) => (
-                    "the targets select no cluster of the inventory",
-                    match self.unknown_group(groups) {
-                        Some(_) => NAME_GROUPS,
-                        None => "compare the selectors with the labels",
-                    },
-                ),
-                None => (
-                    "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here",
-                    NAME_GROUPS,
-                ),
+            let message = match written {
+                Some(_) => "the targets select no cluster of the inventory",
+                None => "a GitRepo without targets deploys to the cluster group `default`, which has no cluster here",
             };
-            context.problems.push(self.document.at(&path, message).with_help(help));
+            let names_groups = written.is_none() || self.unknown_group(groups).is_some();
+            report(&path, message, if names_groups { NAME_GROUPS } else { "compare the selectors with the labels" });
             return None;
         }
         Some(targets)

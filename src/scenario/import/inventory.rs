@@ -20,7 +20,7 @@ use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
 use crate::world::{ClusterSpec, DurationModel, FactorModel, GapSpec, MOST_NODES, RateModel, SiteKind};
 
-use super::object::{IgnoredPart, KubeObject, or_default};
+use super::object::{IgnoredPart, KubeObject, OrDefault};
 use super::objects::{self, ReadObject, name_problems};
 
 /// Information of an inventory about one cluster.
@@ -49,21 +49,16 @@ pub(crate) type GroupObject = KubeObject<GroupJsonSpec, IgnoredPart>;
 
 /// The part of a cluster's specification that decides something.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(crate) struct ClusterJsonSpec {
-    #[serde(deserialize_with = "or_default")]
-    paused: bool,
+    paused: OrDefault<bool>,
 }
 
 /// The part of a cluster's status that decides something.
 #[derive(Default, Deserialize)]
-#[serde(default)]
 pub(crate) struct ClusterJsonStatus {
-    #[serde(deserialize_with = "or_default")]
-    namespace: String,
+    namespace: OrDefault<String>,
     agent: Option<AgentJson>,
-    #[serde(deserialize_with = "or_default")]
-    display: DisplayJson,
+    display: OrDefault<DisplayJson>,
 }
 
 #[derive(Default, Deserialize)]
@@ -114,7 +109,7 @@ pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec
     let is_in = |own: &str| own.is_empty() || space.is_empty() || own == space;
     let group = |object: GroupObject| {
         let group = ClusterGroup { name: object.name().to_owned(), labels: object.labels() };
-        (Arc::new(group), object.spec.selector)
+        (Arc::new(group), object.spec.0.selector)
     };
     objects.into_iter().filter(|object| is_in(object.namespace())).map(group).collect()
 }
@@ -145,16 +140,14 @@ impl ClusterJsonStatus {
 impl InventoryCluster {
     fn of(object: &ClusterObject, has_agents: bool) -> Self {
         let agent = object.status.agent.as_ref();
-        let nodes = agent.and_then(|agent| match (agent.ready_nodes, agent.non_ready_nodes) {
-            (None, None) => None,
-            (ready, not_ready) => Some(ready.unwrap_or(0).saturating_add(not_ready.unwrap_or(0))),
-        });
-        let nodes = nodes.filter(|nodes| (1..=MOST_NODES).contains(nodes)).map(FactorModel::from);
+        let count =
+            |agent: &AgentJson| agent.ready_nodes.unwrap_or(0).saturating_add(agent.non_ready_nodes.unwrap_or(0));
+        let nodes = agent.map(count).filter(|nodes| (1..=MOST_NODES).contains(nodes)).map(FactorModel::from);
         Self {
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
             labels: object.labels(),
-            paused: object.spec.paused,
+            paused: *object.spec.paused,
             registered: object.status.is_registered(has_agents),
             last_seen: agent.and_then(|agent| agent.last_seen.clone()),
             link: LinkFields { nodes, ..LinkFields::default() },
@@ -201,12 +194,8 @@ impl LinkFields {
         set(&mut cluster.downlink, &self.downlink);
         set(&mut cluster.rtt, &self.rtt);
         set(&mut cluster.loss, &self.loss);
-        if self.gaps.is_some() {
-            cluster.gaps.clone_from(&self.gaps);
-        }
-        if self.region_index.is_some() {
-            cluster.region = self.region_index;
-        }
+        cluster.gaps = self.gaps.clone().or(cluster.gaps.take());
+        cluster.region = self.region_index.or(cluster.region);
     }
 }
 

@@ -117,14 +117,13 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         return refused("the image has no layers", "an image has at least one layer");
     }
     let mut problems = Vec::new();
-    let mut size_of = |blob: &BlobJson, field: String| match checked_size(&blob.size) {
-        Ok(size) => Some(size),
-        Err(message) => {
+    let mut size_of = |blob: &BlobJson, field: String| {
+        let refused = |message| {
             let message = format!("{message} for `{}`", blob.digest);
             let help = "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
-            problems.push(source.at(source.find_json_string(&blob.digest, 0), field, message).with_help(help));
-            None
-        }
+            problems.push(source.at(source.find_json_string(&blob.digest), field, message).with_help(help));
+        };
+        checked_size(&blob.size).map_err(refused).ok()
     };
     let config = json.config.as_ref().and_then(|blob| size_of(blob, "config.size".to_owned()));
     let layer = |(at, blob): (usize, &BlobJson)| {
@@ -132,11 +131,8 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
         Some(ManifestLayer { digest: blob.digest.clone(), size, uncompressed: blob.uncompressed })
     };
     let layers: Vec<ManifestLayer> = layers.iter().enumerate().filter_map(layer).collect();
-    if problems.is_empty() {
-        Ok(Manifest { config: config.unwrap_or(crate::world::calibration::CONFIG_SIZE), layers })
-    } else {
-        Err(problems)
-    }
+    let config = config.unwrap_or(crate::world::calibration::CONFIG_SIZE);
+    if problems.is_empty() { Ok(Manifest { config, layers }) } else { Err(problems) }
 }
 
 fn checked_size(written: &serde_json::Value) -> Result<Bytes, String> {

@@ -1,6 +1,7 @@
 //! Objects of the Kubernetes API, as far as every kind has the same fields.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -12,34 +13,40 @@ use serde::{Deserialize, Deserializer};
 pub(crate) struct KubeObject<Spec, Status> {
     pub(crate) api_version: Option<String>,
     pub(crate) kind: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(crate) metadata: KubeMetadata,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(crate) spec: Spec,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(crate) status: Status,
+    pub(crate) metadata: OrDefault<KubeMetadata>,
+    pub(crate) spec: OrDefault<Spec>,
+    pub(crate) status: OrDefault<Status>,
 }
 
-/// Reads a field that may be null, as Go writes what is empty.
-pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(field: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(field)?.unwrap_or_default())
+/// A field that may be null, as Go writes what is empty: then it has its default.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OrDefault<T>(pub(crate) T);
+
+impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for OrDefault<T> {
+    fn deserialize<D: Deserializer<'de>>(field: D) -> Result<Self, D::Error> {
+        Ok(Self(Option::deserialize(field)?.unwrap_or_default()))
+    }
+}
+
+impl<T> Deref for OrDefault<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 /// Name, labels, times and owners of an object.
 #[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct KubeMetadata {
-    #[serde(deserialize_with = "or_default")]
-    pub(crate) name: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(crate) namespace: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) name: OrDefault<String>,
+    pub(crate) namespace: OrDefault<String>,
+    pub(crate) labels: OrDefault<BTreeMap<String, String>>,
     pub(crate) creation_timestamp: Option<String>,
     /// Set while the object is being deleted.
     pub(crate) deletion_timestamp: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub(crate) owner_references: Vec<OwnerReference>,
+    pub(crate) owner_references: OrDefault<Vec<OwnerReference>>,
 }
 
 /// An object that this one belongs to.
@@ -47,6 +54,15 @@ pub(crate) struct KubeMetadata {
 pub(crate) struct OwnerReference {
     pub(crate) kind: Option<String>,
     pub(crate) name: Option<String>,
+}
+
+/// A condition in the status of an object.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct KubeCondition {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) status: String,
 }
 
 /// A part of an object that decides nothing here.
@@ -65,11 +81,11 @@ impl<Spec, Status> KubeObject<Spec, Status> {
 
     /// The labels.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
-        self.metadata.labels.clone()
+        self.metadata.labels.0.clone()
     }
 
     /// Whether it is being deleted.
     pub(crate) const fn is_leaving(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
+        self.metadata.0.deletion_timestamp.is_some()
     }
 }

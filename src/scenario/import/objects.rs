@@ -29,8 +29,8 @@ pub(crate) struct ExportObject<'s> {
     text: Cow<'s, str>,
     /// Its document, if that is YAML.
     yaml: Option<Arc<Node>>,
-    /// Where it is in its document.
-    path: Path,
+    /// Where it is in its document; empty for a document that is the object.
+    pub(crate) path: Path,
 }
 
 /// An object with what was read of it.
@@ -206,11 +206,6 @@ pub(crate) fn name_problems<Spec, Status>(found: &[ReadObject<'_, KubeObject<Spe
 }
 
 impl<'s> ExportObject<'s> {
-    /// Where it is in its document; empty for a document that is the object.
-    pub(crate) const fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Reads the fields that count; others are ignored.
     ///
     /// # Errors

@@ -9,10 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use clap::builder::PossibleValue;
 
-use crate::document::csv::{CLOSE_QUOTE, UNCLOSED_QUOTE, cell_at, unclosed_quote};
-use crate::document::problem::{Problem, Source, any_of, nearest};
+use crate::document::csv::{broken, byte_of, cell_at, reader};
+use crate::document::problem::{Problem, Source, any_of, did_you_mean};
 use crate::units::{BytesPerSec, Share, SimDuration, WithUnit};
 use crate::world::{FactorModel, MOST_NODES, SiteKind};
 
@@ -30,19 +29,12 @@ const MOST_PROBLEMS: usize = 100;
 /// # Errors
 /// All that is wrong with the table.
 pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Vec<Problem>> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source.text.as_bytes());
-    let mut table = Table { source, columns: Vec::new(), names: BTreeSet::new(), problems: Vec::new() };
-    if let Some(byte) = unclosed_quote(&source.text) {
-        table.report(byte as u64, "", UNCLOSED_QUOTE, CLOSE_QUOTE);
-        return Err(table.problems);
-    }
-    match reader.headers() {
-        Ok(headers) => table.columns = headers.iter().map(str::to_owned).collect(),
-        Err(error) => table.broken(&error),
-    }
-    if table.problems.is_empty() {
-        table.check_columns();
-    }
+    let broken = broken(source, "each row needs as many cells as the first line");
+    let mut reader = reader(source).map_err(|problem| vec![*problem])?;
+    let headers = reader.headers().map_err(|error| vec![*broken(error)])?;
+    let columns = headers.iter().map(str::to_owned).collect();
+    let mut table = Table { source, columns, names: BTreeSet::new(), problems: Vec::new() };
+    table.check_columns();
     if !table.problems.is_empty() {
         return Err(table.problems);
     }
@@ -51,7 +43,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
         match record {
             Ok(record) => clusters.push(table.row(&record)),
             Err(error) => {
-                table.broken(&error);
+                table.problems.push(*broken(error));
                 break;
             }
         }
@@ -74,30 +66,21 @@ struct Table<'s> {
 }
 
 impl Table<'_> {
-    fn at(&self, byte: u64, field: &str, message: impl Into<String>) -> Problem {
-        let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(self.source.text.len());
+    fn at(&self, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let index = self.columns.iter().position(|column| column == field);
         let byte = index.map_or(byte, |index| cell_at(&self.source.text, byte, index));
         self.source.at(byte..byte, field, message)
     }
 
-    fn report(&mut self, byte: u64, field: &str, message: impl Into<String>, help: &str) {
+    fn report(&mut self, byte: usize, field: &str, message: impl Into<String>, help: &str) {
         self.problems.push(self.at(byte, field, message).with_help(help));
-    }
-
-    fn broken(&mut self, error: &csv::Error) {
-        let byte = error.position().map_or(0, csv::Position::byte);
-        self.report(byte, "", format!("not CSV: {error}"), "each row needs as many cells as the first line");
     }
 
     fn check_columns(&mut self) {
         let columns = self.columns.clone();
         for (index, column) in columns.iter().enumerate() {
             if !COLUMNS.contains(&column.as_str()) {
-                let help = match nearest(column, COLUMNS) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("columns are {}", any_of(&COLUMNS)),
-                };
+                let help = did_you_mean(column, COLUMNS, || format!("columns are {}", any_of(&COLUMNS)));
                 self.report(0, column, format!("unknown column `{column}`"), &help);
             } else if columns[..index].contains(column) {
                 self.report(0, column, format!("the column `{column}` is there twice"), "keep one of the two");
@@ -110,7 +93,7 @@ impl Table<'_> {
     }
 
     fn row(&mut self, record: &csv::StringRecord) -> InventoryCluster {
-        let at = record.position().map_or(0, csv::Position::byte);
+        let at = byte_of(record.position());
         let name = self.cell(record, "name").unwrap_or_default().to_owned();
         let namespace = self.cell(record, "namespace").unwrap_or_default().to_owned();
         if name.is_empty() {
@@ -161,30 +144,23 @@ impl Table<'_> {
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
         let cell = self.cell(record, column)?;
-        match parse(cell) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let at = record.position().map_or(0, csv::Position::byte);
-                self.problems.push(self.at(at, column, format!("invalid `{column}`: `{cell}`: {error}")));
-                None
-            }
-        }
+        let message = |error: E| format!("invalid `{column}`: `{cell}`: {error}");
+        let at = |error| self.at(byte_of(record.position()), column, message(error));
+        parse(cell).map_err(at).map_err(|problem| self.problems.push(problem)).ok()
     }
 
     fn ranged<T>(
         &mut self,
-        at: u64,
+        at: usize,
         column: &str,
         value: Option<T>,
         is_valid: impl Fn(&T) -> bool,
         message: &str,
     ) -> Option<T> {
-        let value = value?;
-        if is_valid(&value) {
-            return Some(value);
+        if value.as_ref().is_some_and(|value| !is_valid(value)) {
+            self.problems.push(self.at(at, column, message));
         }
-        self.problems.push(self.at(at, column, message));
-        None
+        value
     }
 }
 
@@ -193,9 +169,7 @@ fn yes_or_no(text: &str) -> Result<bool, &'static str> {
 }
 
 fn site_kind(text: &str) -> Result<SiteKind, String> {
-    let kinds = SiteKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    let kinds: Vec<PossibleValue> = kinds.collect();
-    let names: Vec<&str> = kinds.iter().map(PossibleValue::get_name).collect();
+    let names: Vec<String> = SiteKind::value_variants().iter().map(|kind| kind.name()).collect();
     SiteKind::from_str(text, false).map_err(|_| format!("it must be {}", any_of(&names)))
 }
 

@@ -230,7 +230,8 @@ fn a_deleted_set_deletes_the_last_step_first_one_by_one() {
     assert_eq!(deleted(&spec, &[("dev", 1), ("prod", 2), ("lab", 1)]), [1, 2, 0]);
     let both = "{matchExpressions: [{key: env, operator: In, values: [dev, both]}]},
          {matchExpressions: [{key: env, operator: In, values: [prod, both]}]}";
-    let strategy = ApplicationSetStrategy { deletion_order: "Reverse".to_owned(), ..rolling(both).strategy.expect("it has one") };
+    let strategy =
+        ApplicationSetStrategy { deletion_order: "Reverse".to_owned(), ..rolling(both).strategy.expect("it has one") };
     let overlapping = ApplicationSetSpec { strategy: Some(strategy), ..spec.clone() };
     assert_eq!(deleted(&overlapping, &[("dev", 1), ("both", 1), ("prod", 1)]), [2, 0, 1]);
     spec.strategy.as_mut().expect("it has one").deletion_order.clear();
