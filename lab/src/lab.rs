@@ -101,7 +101,7 @@ impl Setup {
             let (registries, slots) = (self.registries(at), self.world.node.runtime.download_slots);
             let folder = |node| self.scratch.join(format!("site-{at}-{node}"));
             let start = |node| Node::start(&namespace, &folder(node), &registries, slots, &self.runtime);
-            let nodes: Vec<Node> = (0..cluster.nodes).map(start).collect::<Result<_, _>>()?;
+            let nodes: Vec<Node> = (0..cluster.nodes.typical().get() as u32).map(start).collect::<Result<_, _>>()?;
             self.nodes.push(nodes);
             if self.nodes.iter().map(Vec::len).sum::<usize>().is_multiple_of(AT_ONCE) {
                 self.nodes[at].iter().try_for_each(|node| node.wait(&self.runtime))?;

@@ -8,8 +8,8 @@ use fleetsim::rollout::Revision;
 use fleetsim::scenario::{Experiment, Variant};
 use fleetsim::units::{Bytes, Share, SimDuration};
 use fleetsim::world::{
-    CachePlace, ClusterSpec, CutKind, DiskClass, DiskSpec, DistributionKind, DurationModel, FaultSpec, HostSpec,
-    ImageSpec, MirrorSpec, NodeSpec, RegionSpec, RegistrySpec, SizeModel, SlotScope, TcpSpec, WorldSpec,
+    CachePlace, ClusterSpec, CutKind, DiskClass, DiskSpec, DistributionKind, DurationModel, FactorModel, FaultSpec,
+    HostSpec, ImageSpec, MirrorSpec, NodeSpec, RegionSpec, RegistrySpec, SizeModel, SlotScope, TcpSpec, WorldSpec,
 };
 
 use crate::error::LabError;
@@ -65,9 +65,16 @@ fn check_variant(variant: &Variant, has_netem: bool, refusals: &mut Refusals) {
 }
 
 fn check_fleet(world: &WorldSpec, has_netem: bool, refusals: &mut Refusals) {
-    let nodes: u32 = world.clusters.iter().map(|cluster| cluster.nodes).sum();
+    let are_fixed = world.clusters.iter().all(|cluster| matches!(cluster.nodes, FactorModel::Constant(_)));
+    refusals.unless(are_fixed, "fleet.nodes", "nodes are not drawn", "write a number");
+    let nodes: f64 = world.clusters.iter().map(|cluster| cluster.nodes.mean()).sum();
     let most = format!("there must be at most {NODES_MAX} nodes, because each is a containerd, not {nodes}");
-    refusals.unless(nodes <= NODES_MAX, "fleet", &most, "take a smaller fleet with proportionally smaller links");
+    refusals.unless(
+        nodes <= f64::from(NODES_MAX),
+        "fleet",
+        &most,
+        "take a smaller fleet with proportionally smaller links",
+    );
     let is_limit = |region: &RegionSpec| region.bandwidth < world.registry.egress;
     let fix = "write a `bandwidth` of at least the registry's egress, or remove them";
     refusals.unless(!world.regions.iter().any(is_limit), "regions", "links of regions are not built", fix);
