@@ -27,9 +27,6 @@
 //!
 //! No method can fix the last row: in a third of such samples the event does not occur at all.
 
-use rand::{Rng, SeedableRng};
-use rand_xoshiro::SplitMix64;
-
 use super::interval::{Interval, assert_level, mean_interval};
 
 /// Most values of a resample. Of more, Student's ratio has the same distribution, but for a part that falls with the
@@ -91,18 +88,23 @@ pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, var
 
 /// Draws of an index: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub struct Indices(SplitMix64);
+pub struct Indices(u64);
 
 impl Indices {
     /// Draws that `seed` decides.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
-        Self(SplitMix64::from_seed(seed.to_le_bytes()))
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
     }
 
     /// Below `count`, each equally likely but for a share of `count` in 2⁶⁴.
     pub fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^= z >> 31;
+        ((u128::from(z) * count as u128) >> 64) as usize
     }
 }
 

@@ -26,8 +26,8 @@ pub(super) fn limits(rules: RuleSet, deployment: &Deployment, routable: u32) -> 
     (u64::from(keep), most.min(u64::from(goal.canary)))
 }
 
-/// Removes `cut` instances from the old processes, from the oldest on, of which each has an assumed number. An unchanged
-/// number is not written.
+/// Removes `cut` instances from the old processes, from the oldest on, of which each has an assumed number. A number
+/// that stays is not written.
 pub(super) fn shrink(draft: &mut Draft<'_>, old: &[(usize, u32)], mut cut: u64) -> Result<(), String> {
     let oldest = draft.oldest();
     for &(index, counted) in old {
