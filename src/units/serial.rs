@@ -161,7 +161,12 @@ impl<'de> Deserialize<'de> for Factor {
 
 impl Serialize for Factor {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.get())
+        let number = self.get();
+        if number.fract() == 0.0 && number < 1e15 {
+            serializer.serialize_u64(number as u64)
+        } else {
+            serializer.serialize_f64(number)
+        }
     }
 }
 

@@ -28,8 +28,11 @@ const MEDIANS: [&str; 14] = [
     "peak_not_ready",
 ];
 
+/// A value of a row.
+type SummaryValue = fn(&SummaryRow) -> Option<f64>;
+
 /// The ends of their ranges: the measure, the name, and the value.
-const ENDS: [(&str, &str, fn(&SummaryRow) -> Option<f64>); 4] = [
+const ENDS: [(&str, &str, SummaryValue); 4] = [
     (READY_TIME, "reachable_ready_median_ci95_low_s", |row| row.median_ci95_low),
     (READY_TIME, "reachable_ready_median_ci95_high_s", |row| row.median_ci95_high),
     ("peak_pulls", "peak_pulls_p5", |row| row.p5),

@@ -135,14 +135,15 @@ impl PlacementSpec {
         for (name, value) in [("maxUnavailable", &rolling.max_unavailable), ("maxSurge", &rolling.max_surge)] {
             let Some(value) = value else { continue };
             let at = || format!("{at}.{name}");
-            match value {
+            let admitted = match value {
                 IntOrString::Int(number) => {
-                    require(*number >= 0, at(), || format!("{name} must be greater than or equal to 0, got `{value}`"))?
+                    require(*number >= 0, at(), || format!("{name} must be greater than or equal to 0, got `{value}`"))
                 }
                 IntOrString::String(text) => require(!text.ends_with('%') || is_percentage(text), at(), || {
                     format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'")
-                })?,
-            }
+                }),
+            };
+            admitted?;
             let invalid = |error| InvalidField { at: at(), reason: format!("{name} `{value}` is invalid: {error}") };
             limit(Some(value), 10, Rounding::Up).map_err(invalid)?;
         }

@@ -48,7 +48,7 @@ pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> Rol
              maxUnavailable",
         ),
     ];
-    let warnings = surprises.into_iter().filter_map(|(holds, text)| holds.then(|| text.to_owned())).collect();
+    let warnings = surprises.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect();
     RollingExplanation { limits, warnings }
 }
 
