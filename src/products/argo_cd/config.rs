@@ -155,9 +155,7 @@ impl Product for ArgoCdConfig {
 impl ArgoCdConfig {
     /// The spec of the file, if there is one, with what is set in place.
     fn spec(&self, mut spec: ApplicationSetSpec) -> ApplicationSetSpec {
-        if let Some(strategy) = &self.strategy {
-            spec.strategy = Some(strategy.clone());
-        }
+        spec.strategy = self.strategy.clone().or(spec.strategy);
         if self.file.is_none() {
             set_auto_sync(&mut spec, true);
         }

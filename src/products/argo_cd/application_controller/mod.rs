@@ -277,12 +277,8 @@ impl ApplicationController {
             ApplicationStep::Again => is_endless(application),
             _ => false,
         };
-        self.agenda.iter().all(is_hopeless)
-            && self
-                .shards
-                .iter()
-                .flat_map(|shard| &shard.operations.waiting)
-                .all(|&application| is_endless(application))
+        let mut waiting = self.shards.iter().flat_map(|shard| &shard.operations.waiting);
+        self.agenda.iter().all(is_hopeless) && waiting.all(|&application| is_endless(application))
     }
 
     /// Has an application compared as soon as a worker is free; requests before that are one.

@@ -186,17 +186,20 @@ impl<'r> ArgoCdController<'r> {
         if unfinished > 0 || matches!(self.scheduler.conditions().rollout, Some(Rollout::Progressing(_))) {
             return false;
         }
-        let is_complete = |index: usize| {
-            let application = &self.view.set[index];
-            let is_settled = self.scheduler.rows()[index].is_some() || application.is_done();
-            let is_gone = application.generated.is_none() && application.live.is_none();
-            is_gone || is_settled && self.application_controller.shown(index) == Some(NEW)
-        };
+        let is_complete = |index: usize| self.is_complete(index, self.scheduler.rows()[index].is_some());
         // The one that was not complete before is asked first.
         let count = self.view.set.len();
         let found = (self.incomplete..count).chain(0..self.incomplete).find(|index| !is_complete(*index));
         self.incomplete = found.unwrap_or(0);
         found.is_none()
+    }
+
+    /// Whether an application is gone, or shows the new release and is done. `has_row`: the row stands for the latter.
+    fn is_complete(&self, index: usize, has_row: bool) -> bool {
+        let application = &self.view.set[index];
+        let is_gone = application.generated.is_none() && application.live.is_none();
+        // Between the write of a spec and the comparison an application still shows what it was.
+        is_gone || self.application_controller.shown(index) == Some(NEW) && (has_row || application.is_done())
     }
 
     fn person(&mut self, change: &Change) {
@@ -268,22 +271,17 @@ impl Controller for ArgoCdController<'_> {
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
+        let is_lost = |cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster);
         self.too_large.is_some()
             || !self.has_failed
                 && !self.view.queue.is_busy()
-                && self
-                    .application_controller
-                    .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
+                && self.application_controller.is_hopeless(&is_lost)
                 && (self.view.set.iter().all(ApplicationView::is_done)
                     || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        let index = cluster.index();
-        // Between the write of a spec and the comparison an application still shows what it was.
-        let application = &self.view.set[index];
-        let is_gone = application.generated.is_none() && application.live.is_none();
-        is_gone || self.application_controller.shown(index) == Some(NEW) && application.is_done()
+        self.is_complete(cluster.index(), false)
     }
 
     /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
