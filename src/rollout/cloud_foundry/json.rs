@@ -63,14 +63,12 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// As Ruby prints it in a message; nested values are printed as JSON.
+    /// As Ruby prints it in a message: null is empty, a text is itself, and all else is as in JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => Ok(()),
-            Self::Bool(value) => write!(f, "{value}"),
-            Self::Number(value) => write!(f, "{value}"),
             Self::Text(text) => f.write_str(text),
-            Self::List(_) | Self::Object(_) => f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?),
+            _ => f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?),
         }
     }
 }

@@ -48,7 +48,7 @@ pub enum DeploymentStrategy {
 pub struct DeploymentRequest(Json);
 
 /// A checked request.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct DeploymentOptions {
     /// The deployment strategy.
     pub strategy: DeploymentStrategy,
