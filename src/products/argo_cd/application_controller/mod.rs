@@ -58,9 +58,7 @@ use crate::world::{ClusterId, ClusterSpec, NEW, OLD, Report};
 pub(super) enum SetStep {
     /// It sees a write of its own that queues a pass.
     Seen,
-    /// A pass begins to write Applications (`createOrUpdateInCluster`).
-    Writes,
-    /// A write of an Application is answered.
+    /// A write of a pass is answered: of the set, before `createOrUpdateInCluster`, or of an Application.
     Answered,
 }
 

@@ -253,7 +253,6 @@ impl Controller for ArgoCdController<'_> {
             ControllerInput::Timer(number) => {
                 match self.view.queue.due(number, plane) {
                     Some(SetStep::Seen) => self.view.queue.add(()),
-                    Some(SetStep::Writes) => self.write_applications(now, plane),
                     Some(SetStep::Answered) => {
                         self.writing.iter_mut().for_each(|pass| pass.in_flight -= 1);
                         self.write_applications(now, plane);
