@@ -136,10 +136,8 @@ impl<'s> FleetController<'s> {
             .judging_wanted(strategy.judges_wanted);
         let world = fleet.world;
         let views = world.clusters.iter().enumerate().map(|(index, spec)| {
-            let runs = match world.installed(index) {
-                Some(old) if spec.registered => ClusterView::settled(old),
-                _ => ClusterView::new(OLD),
-            };
+            let installed = world.installed(index).filter(|_| spec.registered);
+            let runs = installed.map_or_else(|| ClusterView::new(OLD), ClusterView::settled);
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
         });
         let view = BundleView { paused: strategy.paused, clusters: views.collect() };
