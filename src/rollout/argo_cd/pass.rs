@@ -242,7 +242,7 @@ impl SetPass<'_> {
             self.status.open_steps = self.set.allowed_steps;
         }
         // Rows Pending all along; those that have just left it are among those looked at.
-        let open = if self.set.may_update() { self.set.allowed_steps } else { 0 };
+        let open = if self.set.spec.may_update() { self.set.allowed_steps } else { 0 };
         let idle = self.ledger.idle(open).filter(|index| looked_at.binary_search(index).is_err());
         looked.extend(idle.map(|index| (index, true)));
         if self.status.barrier.is_none() {

@@ -121,7 +121,7 @@ impl ArgoCd {
         let revision_changed = row.target_revisions != live.revisions;
         // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
         // compared.
-        let looks_at_spec = self.options.version.sees_spec_changes() && (!keeps_spec || self.may_update());
+        let looks_at_spec = self.options.version.sees_spec_changes() && (!keeps_spec || self.spec.may_update());
         let generated = view.generated.as_ref().filter(|_| looks_at_spec);
         let spec_changed = generated.is_some_and(|generated| self.spec_of(generated) != live.spec);
         if revision_changed || spec_changed {
