@@ -56,12 +56,12 @@ impl StatusLog {
 
     /// These conditions are shown now, and those of other objects are unchanged.
     pub fn show(&mut self, conditions: impl IntoIterator<Item = ObjectCondition>) {
-        let now = self.now;
-        self.show_at(now, conditions);
+        self.show_at(None, conditions);
     }
 
-    /// As [`StatusLog::show`], at a time that is not before the last one of the same condition.
-    pub fn show_at(&mut self, at: SimTime, conditions: impl IntoIterator<Item = ObjectCondition>) {
+    /// As [`StatusLog::show`], at a time that is not before the last one of the same condition. `None`: now.
+    pub fn show_at(&mut self, at: Option<SimTime>, conditions: impl IntoIterator<Item = ObjectCondition>) {
+        let at = at.unwrap_or(self.now);
         for ObjectCondition { object, condition, status, reason, message } in conditions {
             self.changes += 1;
             let change = StatusChange { at, number: self.changes, status, reason, message };
@@ -173,7 +173,7 @@ mod tests {
         log.show([shown("False", "a".to_owned()), field("NotReady")]);
         log.at(at(4));
         log.show([shown("True", String::new()), field("")]);
-        log.show_at(at(3), [ObjectCondition::field("GitRepo/app", "display.state", "NotReady")]);
+        log.show_at(Some(at(3)), [ObjectCondition::field("GitRepo/app", "display.state", "NotReady")]);
         let rows: Vec<(f64, String, String)> = log
             .take()
             .into_iter()

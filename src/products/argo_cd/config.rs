@@ -20,7 +20,7 @@ use crate::document::path::Path;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
 };
-use crate::rollout::argo_cd::proposal::{ProposalError, ProposalFile, ProposalStrategy, ProposedRollingUpdate};
+use crate::rollout::argo_cd::proposal::{ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy, ApplicationsSync,
     ArgoCdVersion, Automated, ControllerOptions, RetryBackoff,
@@ -155,9 +155,7 @@ impl Product for ArgoCdConfig {
 impl ArgoCdConfig {
     /// The spec of the file, if there is one, with what is set in place.
     fn spec(&self, mut spec: ApplicationSetSpec) -> ApplicationSetSpec {
-        if let Some(strategy) = &self.strategy {
-            spec.strategy = Some(strategy.clone());
-        }
+        spec.strategy = self.strategy.clone().or(spec.strategy);
         if self.file.is_none() {
             set_auto_sync(&mut spec, true);
         }
@@ -185,13 +183,7 @@ impl Product for ProposalConfig {
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let strategy = self.strategy.clone().unwrap_or(file.value.spec.strategy);
         if let Err(error) = ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters)) {
-            let field = match &error {
-                ProposalError::MaxUpdate { step, .. } => {
-                    format!("spec.strategy.rollingUpdate.steps[{step}].maxUpdate")
-                }
-                ProposalError::Operator { step, .. } => format!("spec.strategy.rollingUpdate.steps[{step}]"),
-                _ => "spec.strategy.type".to_owned(),
-            };
+            let field = format!("spec.{}", error.field);
             places.report(&field, error.to_string(), "the proposal does not define this", context);
             return None;
         }

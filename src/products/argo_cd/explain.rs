@@ -8,16 +8,15 @@ use crate::products::words::first_names;
 use crate::rollout::argo_cd::explain as explain_set;
 use crate::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::label_selector::Labels;
+use crate::world::ClusterSpec;
 
 /// Steps listed before the rest is counted.
 const STEPS_SHOWN: usize = 12;
 
-pub(super) fn application_set(
-    strategy: &ArgoCdStrategy,
-    applications: &[(String, Arc<Labels>)],
-) -> StrategyExplanation {
+pub(super) fn application_set(strategy: &ArgoCdStrategy, clusters: &[ClusterSpec]) -> StrategyExplanation {
     let ArgoCdStrategy { spec, options, release, .. } = strategy;
-    let explained = explain_set(spec, *options, applications).expect("a checked strategy has steps or is none");
+    let applications = strategy.applications(clusters);
+    let explained = explain_set(spec, *options, &applications).expect("a checked strategy has steps or is none");
     let order = if strategy.is_rolling() { "RollingSync" } else { "all at once" };
     let summary = format!("Argo CD ApplicationSet of {} applications, {order}", applications.len());
     let mut lines: Vec<String> = explained.steps.iter().take(STEPS_SHOWN).cloned().collect();

@@ -86,7 +86,7 @@ impl ArgoCdStrategy {
 
 impl Strategy for ArgoCdStrategy {
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::application_set(self, &self.applications(&fleet.world.clusters))
+        explain::application_set(self, &fleet.world.clusters)
     }
 
     /// In a set that rolls, each application has a row of 264 B, and an entry of 204 B in `status.resources`. That list

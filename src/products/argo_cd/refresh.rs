@@ -18,11 +18,7 @@ use crate::units::{SimDuration, SimTime};
 const WARM_UP: u64 = 20;
 
 /// When an application is refreshed, in seconds; the release is at 0.
-fn refreshes(
-    settings: &ApplicationControllerSettings,
-    luck: &Streams,
-    application: &str,
-) -> impl Iterator<Item = f64> + use<> {
+fn refreshes(settings: &ApplicationControllerSettings, luck: &Streams, application: &str) -> impl Iterator<Item = f64> {
     let (period, jitter) = (settings.app_resync.as_secs_f64(), settings.app_resync_jitter.as_secs_f64());
     let phase = dist::uniform(&mut luck.stream("argocd-application-controller", "resync phase"), 0.0, period);
     let mut delays = luck.stream(application, "refresh jitter");

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::serial::positive;
 use crate::units::{Factor, SimDuration};
 
-/// Keys of a strategy that [`ApplicationControllerSettings::told`] contains.
+/// Keys of a strategy that [`ApplicationControllerSettings::upstream_settings`] contains.
 pub(super) const UPSTREAM_KEYS: &[&str] = &[
     "concurrentApplicationUpdates",
     "applicationController.statusProcessors",

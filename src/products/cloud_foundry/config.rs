@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{CloudFoundryDeployment, RESTARTS};
 use crate::control_plane::ControlLoop;
@@ -100,7 +100,11 @@ impl Product for CloudFoundryConfig {
             ProductFile::read(self.file.as_deref(), path, &[], &Path::default(), context, |_| true)?;
         let mut places = FieldPlaces::new(path, file.document.as_ref(), &IN_PLACE);
         places.marks_names = true;
-        let options = match file.value.overridden_by(self.in_place()).check() {
+        let mut request = file.value;
+        for (value, (_, field)) in [&self.strategy, &self.max_in_flight, &self.canary_steps].into_iter().zip(IN_PLACE) {
+            value.iter().for_each(|value| request.set(field, value));
+        }
+        let options = match request.check() {
             Ok(options) => options,
             Err(errors) => {
                 for error in errors {
@@ -125,10 +129,9 @@ impl Product for CloudFoundryConfig {
             places.report("options.web_instances", message, help, context);
             return None;
         }
-        let supersedes = match self.supersedes {
-            Some(superseded) => Some(check_superseded(&path.key("supersedes"), superseded, fleet, context)?),
-            None => None,
-        };
+        if let Some(superseded) = self.supersedes {
+            check_superseded(&path.key("supersedes"), superseded, fleet, context)?;
+        }
         let upstream_bugs = context.over(&path.key("upstreamBugs"), CloudFoundryBugs::of(self.rules), &[]);
         let mut delay = |key: &str, delay: &Option<UserDelay>| {
             delay.as_ref().and_then(|delay| delay.check(&path.key(key), context))
@@ -136,7 +139,7 @@ impl Product for CloudFoundryConfig {
         let deployment = CloudFoundryDeployment {
             rules: self.rules,
             upstream_bugs,
-            supersedes,
+            supersedes: self.supersedes,
             options,
             quota: self.quota.clone(),
             continue_after: delay("continueAfter", &self.continue_after),
@@ -151,27 +154,8 @@ impl Product for CloudFoundryConfig {
     }
 }
 
-impl CloudFoundryConfig {
-    /// The fields that are set in place, as a request.
-    fn in_place(&self) -> DeploymentRequest {
-        let object = |fields: [(&str, Option<Value>); 2]| {
-            let set = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-            Value::Object(set.collect())
-        };
-        let canary = self.canary_steps.as_ref().map(|steps| json!({ "steps": steps }));
-        let options = object([("max_in_flight", self.max_in_flight.clone()), ("canary", canary)]);
-        let body = object([("strategy", self.strategy.clone()), ("options", Some(options))]);
-        serde_json::from_value(body).expect("any object is a request")
-    }
-}
-
 /// A deployment in progress must be possible in an app of the fleet's size.
-fn check_superseded(
-    path: &Path,
-    superseded: Superseded,
-    fleet: Fleet<'_>,
-    context: &mut Context<'_>,
-) -> Option<Superseded> {
+fn check_superseded(path: &Path, superseded: Superseded, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<()> {
     let clusters = fleet.len() as u32;
     if fleet.world.release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
@@ -188,5 +172,5 @@ fn check_superseded(
         context.report(&path.key("instances"), message, help);
         return None;
     }
-    Some(superseded)
+    Some(())
 }

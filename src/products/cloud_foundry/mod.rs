@@ -87,21 +87,13 @@ impl Strategy for CloudFoundryDeployment {
 /// The body of the request that means these options. `cf push` has them as `--strategy`, `--max-in-flight` and
 /// `--instance-steps`.
 fn request(options: &DeploymentOptions) -> Value {
-    let steps = options.canary_steps.as_ref().map(|steps| {
-        let steps: Vec<Value> = steps.iter().map(|weight| json!({ "instance_weight": weight })).collect();
-        json!({ "steps": steps })
-    });
-    let mut body = json!({
-        "strategy": options.strategy,
-        "options": {
-            "max_in_flight": options.max_in_flight,
-            "web_instances": options.web_instances,
-            "memory_in_mb": options.memory_in_mb,
-            "disk_in_mb": options.disk_in_mb,
-            "log_rate_limit_in_bytes_per_second": options.log_rate_limit_in_bytes_per_second,
-            "canary": steps,
-        },
-    });
+    let mut fields = json!(options);
+    let (strategy, weights) = (fields["strategy"].take(), fields["canary_steps"].take());
+    if let Value::Array(weights) = weights {
+        let steps: Vec<Value> = weights.iter().map(|weight| json!({ "instance_weight": weight })).collect();
+        fields["canary"] = json!({ "steps": steps });
+    }
+    let mut body = json!({ "strategy": strategy, "options": fields });
     remove_null(&mut body);
     body
 }

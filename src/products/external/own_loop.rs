@@ -251,7 +251,7 @@ impl Controller for OwnLoopController<'_> {
     fn show(&mut self, log: &mut StatusLog) {
         for ProcessCondition { at, object, condition, status, reason, message } in self.conditions.drain(..) {
             let shown = ObjectCondition { object, condition, status, reason, message };
-            log.show_at(SimTime::from_nanos(at), [shown]);
+            log.show_at(Some(SimTime::from_nanos(at)), [shown]);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::products::{
 };
 use crate::rollout::RuleSet;
 use crate::rollout::label_selector::Labels;
-use crate::rollout::rancher_fleet::{FleetCluster, Partitioning, RolloutStrategy, StrategyError};
+use crate::rollout::rancher_fleet::{FleetCluster, ManualPartition, Partitioning, RolloutStrategy, StrategyError};
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -107,7 +107,13 @@ impl Product for RancherFleetConfig {
                 let is_in_place = context.is_set(&path.key("partitions")) && !has_partitions;
                 for (index, partition) in plan.partitions.iter().enumerate() {
                     if is_in_place && partition.members.is_empty() && !clusters.is_empty() {
-                        report_empty(&places, &strategy, index, &clusters, context);
+                        let (criterion, hint) = why_empty(&strategy.manual_partitions()[index], &clusters);
+                        let quoted = format!("`{}`", partition.name);
+                        let name = if partition.name.is_empty() { format!("number {index}") } else { quoted };
+                        let message = format!("the partition {name} matches no cluster of the fleet");
+                        let help = format!("{hint}; Fleet would accept this and leave the partition empty");
+                        let field = format!("rolloutStrategy.partitions[{index}]{criterion}");
+                        places.report(&field, message, help, context);
                     }
                 }
             }
@@ -159,29 +165,18 @@ fn other_content(document: &Document) -> Vec<Problem> {
         .collect()
 }
 
-/// Reports a partition that no cluster belongs to.
-fn report_empty(
-    places: &FieldPlaces<'_>,
-    strategy: &RolloutStrategy,
-    index: usize,
-    clusters: &[FleetCluster],
-    context: &mut Context<'_>,
-) {
-    let entry = &strategy.manual_partitions()[index];
-    let mut field = format!("rolloutStrategy.partitions[{index}]");
-    let hint = if let Some(selector) = &entry.cluster_selector {
-        field.push_str(".clusterSelector");
+/// The criterion by which no cluster belongs to a partition, as a place in it, and why.
+fn why_empty(entry: &ManualPartition, clusters: &[FleetCluster]) -> (&'static str, String) {
+    if let Some(selector) = &entry.cluster_selector {
         let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();
-        selection::why_none(selector, &labels)
-    } else if !entry.cluster_name.is_empty() {
+        return (".clusterSelector", selection::why_none(selector, &labels));
+    }
+    let hint = if !entry.cluster_name.is_empty() {
         format!("no cluster is named `{}`", entry.cluster_name)
     } else if entry.cluster_group.is_empty() && entry.cluster_group_selector.is_none() {
         "it has no criterion; `clusterSelector: {}` selects every cluster".to_owned()
     } else {
         "groups are those of `clusterGroups` or of `inventory.clusterGroups`".to_owned()
     };
-    let name = if entry.name.is_empty() { format!("number {index}") } else { format!("`{}`", entry.name) };
-    let message = format!("the partition {name} matches no cluster of the fleet");
-    let help = format!("{hint}; Fleet would accept this and leave the partition empty");
-    places.report(&field, message, help, context);
+    ("", hint)
 }

@@ -136,10 +136,8 @@ impl<'s> FleetController<'s> {
             .judging_wanted(strategy.judges_wanted);
         let world = fleet.world;
         let views = world.clusters.iter().enumerate().map(|(index, spec)| {
-            let runs = match world.installed(index) {
-                Some(old) if spec.registered => ClusterView::settled(old),
-                _ => ClusterView::new(OLD),
-            };
+            let installed = world.installed(index).filter(|_| spec.registered);
+            let runs = installed.map_or_else(|| ClusterView::new(OLD), ClusterView::settled);
             ClusterView { wanted: NEW, registered: spec.registered, paused: spec.paused, ..runs }
         });
         let view = BundleView { paused: strategy.paused, clusters: views.collect() };
@@ -149,7 +147,7 @@ impl<'s> FleetController<'s> {
         let deployments = || view.clusters.iter().map(|cluster| cluster.deployment);
         Self {
             scheduler,
-            unseen: UnseenWrites::new(run.control_loop.watch_delay, world.clusters.len()),
+            unseen: UnseenWrites::new(run.control_loop.watch_delay),
             runtime: Runtime::new(1),
             retries: RateLimiter::controller_default(),
             client: client("API requests"),
@@ -292,7 +290,7 @@ impl<'s> FleetController<'s> {
         let planned = self.plan(now, &pass);
         self.changed.clear();
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
-        let PassWrites { at: end, created, request } = self.write(now, &planned, plane);
+        let PassWrites { at: end, created, request } = self.write(now, planned, plane);
         let has_status = !matches!(request, QueueRequest::After(_));
         if has_status {
             (self.status_writes.began, self.status_writes.ended) = (now, end);

@@ -56,11 +56,8 @@ impl BarrierLedger {
 
     /// A row has, or no longer has, a pending change of this time.
     pub(super) fn change(&mut self, time: SimTime, application: u32, is_pending: bool) {
-        if is_pending {
-            self.changes.insert((time, application));
-        } else {
-            self.changes.remove(&(time, application));
-        }
+        let change = (time, application);
+        _ = if is_pending { self.changes.insert(change) } else { self.changes.remove(&change) };
     }
 
     /// When the last pending change was.

@@ -124,33 +124,5 @@ fn row_condition(object: &str, name: &str, row: Option<&ApplicationStatus>) -> O
     let condition = format!("applicationStatus/{name}");
     let Some(row) = row else { return ObjectCondition::absent(object, &condition) };
     let step = row.step.map_or_else(|| "step -1".to_owned(), |step| format!("step {step}"));
-    ObjectCondition::new(object, &condition, &format!("{:?}", row.status), &step, text(row.message))
-}
-
-const fn text(message: Message) -> &'static str {
-    match message {
-        Message::Empty => "",
-        Message::New => "No Application status found, defaulting status to Waiting",
-        Message::Revision => "Application has pending changes, setting status to Waiting",
-        Message::Spec => "Application has pending changes (spec differs), setting status to Waiting",
-        Message::RevisionAndSpec => {
-            "Application has pending changes (revision and spec differ), setting status to Waiting"
-        }
-        Message::SyncedHealthy => "Application resource has synced, updating status to Healthy",
-        Message::SyncedNotHealthy => "Application resource has synced, updating status to Progressing",
-        Message::Promoted => {
-            "Application moved to Pending status, watching for the Application resource to start Progressing"
-        }
-        Message::OperationRunning => {
-            "Application resource became Progressing, updating status from Pending to Progressing"
-        }
-        Message::OperationSucceeded => {
-            "Application resource completed a sync successfully, updating status from Pending to Progressing"
-        }
-        Message::OperationFailed => {
-            "Application resource completed a sync, updating status from Pending to Progressing"
-        }
-        Message::ApplicationError => "Application resource has error and cannot sync, updating status to Progressing",
-        Message::Arrived => "Application resource became Healthy, updating status from Progressing to Healthy",
-    }
+    ObjectCondition::new(object, &condition, &format!("{:?}", row.status), &step, row.message.to_string())
 }

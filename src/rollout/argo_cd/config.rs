@@ -286,6 +286,11 @@ impl ApplicationSetSpec {
         self.sync_policy.as_ref().and_then(|policy| policy.applications_sync).unwrap_or_default()
     }
 
+    /// Whether existing applications may be written.
+    pub(super) fn may_update(&self) -> bool {
+        matches!(self.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
+    }
+
     /// The template's `syncPolicy.automated`.
     pub fn automated(&self) -> Option<&Automated> {
         self.template.spec.sync_policy.as_ref()?.automated.as_ref()

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::super::label_selector::Labels;
 use super::super::text::{NAMED, count, listed};
 use super::config::{
-    ApplicationSetError, ApplicationSetSpec, ApplicationsSync, Automated, ControllerOptions, MatchExpression,
-    ROLLING_SYNC, RolloutStep,
+    ApplicationSetError, ApplicationSetSpec, Automated, ControllerOptions, MatchExpression, ROLLING_SYNC, RolloutStep,
 };
 use super::limit::{StepLimit, limit};
 use super::steps::Steps;
@@ -60,7 +59,7 @@ pub fn explain(
                 .to_owned(),
         );
     }
-    if matches!(spec.applications_sync(), ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete) {
+    if !spec.may_update() {
         warnings.push(
             "applicationsSync forbids changes of existing applications, so their sync is never requested".to_owned(),
         );

@@ -5,6 +5,8 @@
 //! that is not complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy
 //! rows of applications that are not.
 
+use itertools::Itertools;
+
 use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
 use super::limit::StepBudget;
@@ -87,8 +89,8 @@ impl StalledSet<'_> {
 
     /// The set's policy, if it forbids writing existing applications.
     fn forbidding(&self) -> Option<ApplicationsSync> {
-        let policy = self.set.spec.applications_sync();
-        matches!(policy, ApplicationsSync::CreateOnly | ApplicationsSync::CreateDelete).then_some(policy)
+        let spec = &self.set.spec;
+        (!spec.may_update()).then(|| spec.applications_sync())
     }
 
     /// Existing applications differ from the template, and must not be written.
@@ -194,16 +196,13 @@ impl StalledSet<'_> {
 
     /// Groups of applications with the condition that each group waits for.
     fn reasons(&self, list: &[u32]) -> String {
-        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
-        for &application in list {
-            let reason = self.reason(application);
-            match groups.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, group)) => group.push(application),
-                None => groups.push((reason, vec![application])),
-            }
-        }
-        let text = |(reason, group): &(String, Vec<u32>)| format!("{} {reason}", self.applications(group));
-        groups.iter().map(text).collect::<Vec<_>>().join("; ")
+        let reasons: Vec<String> = list.iter().map(|application| self.reason(*application)).collect();
+        let text = |reason: &String| {
+            let group = list.iter().zip(&reasons).filter(|(_, other)| *other == reason);
+            let group: Vec<u32> = group.map(|(application, _)| *application).collect();
+            format!("{} {reason}", self.applications(&group))
+        };
+        reasons.iter().unique().map(text).join("; ")
     }
 
     /// `Pending, OutOfSync, Degraded, operation Failed`.

@@ -4,10 +4,10 @@
 //! anything changes that it does not follow: spec, labels, stored rows.
 
 use super::super::{TargetSet, cost, places_in, stored};
+use super::ArgoCd;
 use super::barrier::BarrierLedger;
 use super::row::{ApplicationStatus, RolloutStatus};
 use super::status::RowCounts;
-use super::steps::Steps;
 use super::view::ApplicationView;
 
 /// Counts and candidates of one set, with its steps as they are.
@@ -44,18 +44,11 @@ pub(super) struct SetLedger {
 }
 
 impl SetLedger {
-    /// The ledger of these rows and applications, in which every application is still to be looked at. `by_name`: the
-    /// applications in the order of their names.
-    pub(super) fn new(
-        plan: &Steps,
-        by_name: &[u32],
-        rows: &[Option<ApplicationStatus>],
-        views: &[ApplicationView],
-        has_barrier: bool,
-    ) -> Self {
-        let (count, steps) = (rows.len(), plan.lists.len());
+    /// The ledger of the set's rows and these applications, in which every application is still to be looked at.
+    pub(super) fn new(set: &ArgoCd, views: &[ApplicationView]) -> Self {
+        let (plan, count, steps) = (&set.plan, set.rows.len(), set.plan.lists.len());
         let step_of = |application: &u32| plan.counted_in(*application as usize);
-        let mut applications = by_name.to_vec();
+        let mut applications = set.by_name.clone();
         applications.sort_by_key(step_of);
         let first_places =
             (0..=steps).map(|step| applications.partition_point(|other| step_of(other) < step) as u32).collect();
@@ -73,24 +66,19 @@ impl SetLedger {
             complete: TargetSet::new(count),
             incomplete: plan.lists.iter().map(Vec::len).collect(),
             unfinished: Vec::new(),
-            barrier: has_barrier.then(|| BarrierLedger::new(count)),
+            barrier: set.options.version.has_barrier().then(|| BarrierLedger::new(count)),
         };
-        for (application, (row, view)) in (0..).zip(rows.iter().zip(views)) {
-            ledger.row_changes(plan, application, None, row.as_ref());
-            ledger.examine(plan, application, row.as_ref(), view);
+        for (application, view) in (0..).zip(views) {
+            ledger.row_changes(set, application, None);
+            ledger.examine(set, application, view);
         }
         ledger
     }
 
-    /// The row of an application is another one now.
-    pub(super) fn row_changes(
-        &mut self,
-        plan: &Steps,
-        application: u32,
-        old: Option<&ApplicationStatus>,
-        new: Option<&ApplicationStatus>,
-    ) {
+    /// The row of an application is not `old` any more.
+    pub(super) fn row_changes(&mut self, set: &ArgoCd, application: u32, old: Option<&ApplicationStatus>) {
         cost::visit();
+        let (plan, new) = (&set.plan, set.rows[application as usize].as_ref());
         for (row, is_new) in [(old, false), (new, true)] {
             let Some(row) = row else { continue };
             let count = |number: &mut usize| if is_new { *number += 1 } else { *number -= 1 };
@@ -115,15 +103,9 @@ impl SetLedger {
     }
 
     /// Notes what depends on both the object and the row of an application.
-    pub(super) fn examine(
-        &mut self,
-        plan: &Steps,
-        application: u32,
-        row: Option<&ApplicationStatus>,
-        view: &ApplicationView,
-    ) {
+    pub(super) fn examine(&mut self, set: &ArgoCd, application: u32, view: &ApplicationView) {
         cost::visit();
-        let live = view.live.as_ref();
+        let (plan, row, live) = (&set.plan, set.rows[application as usize].as_ref(), view.live.as_ref());
         let is = |status| live.is_some() && row.is_some_and(|row| row.status == status);
         let is_valid = view.generated.as_ref().map(|generated| generated.valid);
         self.invalid.set(application, is_valid == Some(false));

@@ -5,7 +5,7 @@
 
 use super::super::{TargetId, cost};
 use super::pass::SetPass;
-use super::{ApplicationAction, ApplicationsSync, ArgoCd};
+use super::{ApplicationAction, ApplicationsSync};
 
 impl SetPass<'_> {
     /// Creates, changes and deletes the objects of these applications in the order of their names, each with whether
@@ -33,7 +33,7 @@ impl SetPass<'_> {
                 self.act(target, ApplicationAction::Create(target));
                 true
             }
-            Some(_) if !self.set.may_update() => return,
+            Some(_) if !self.set.spec.may_update() => return,
             Some(live) => {
                 if live.spec != self.set.spec_of(generated) || live.labels != generated.labels {
                     self.act(target, ApplicationAction::Stage(target));
@@ -61,12 +61,5 @@ impl SetPass<'_> {
             self.act(target, ApplicationAction::Delete(target));
             self.status.objects_written |= !self.set.has_finalizers();
         }
-    }
-}
-
-impl ArgoCd {
-    /// Whether existing applications may be written.
-    pub(super) fn may_update(&self) -> bool {
-        matches!(self.spec().applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
     }
 }

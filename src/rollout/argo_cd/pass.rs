@@ -11,12 +11,12 @@
 
 use std::sync::Arc;
 
-use super::super::{Pass, TargetId, TargetSet, cost, stored};
+use super::super::{Pass, TargetId, TargetSet, stored};
 use super::barrier::{Barrier, BarrierLedger};
 use super::ledger::SetLedger;
 use super::limit::StepBudget;
 use super::recent::{HiddenWrite, Rows};
-use super::row::{self, ApplicationStatus, Message, RolloutStatus};
+use super::row::{ApplicationStatus, Message, RolloutStatus};
 use super::status::{ErrorOccurred, Rollout, RolloutConfig, RowCounts, SetConditions};
 use super::steps::Steps;
 use super::view::ApplicationView;
@@ -95,14 +95,14 @@ impl ArgoCd {
             answers[answers.len() - 1]
         };
         self.last_pass = now;
-        let ledger = self.take_ledger(view, changed);
         let mut pass = match self.is_rolling() {
             // Without steps a pass does nothing; rows and the rollout's conditions are unchanged.
             Err(_) => {
+                self.ledger = None;
                 self.conditions.error = Some(ErrorOccurred::NoSteps);
                 Pass { actions: Vec::new(), wake_at: None, status: ApplicationSetStatus::default() }
             }
-            Ok(is_rolling) => self.pass(now, view, changed, (ledger, is_rolling), store),
+            Ok(_) => self.pass(now, view, changed, store),
         };
         pass.status.rows = self.row_counts();
         pass.status.conditions = self.conditions;
@@ -159,19 +159,12 @@ impl ArgoCd {
             (self.plan, self.conditions.rollout, self.conditions.config) = (Steps::default(), None, None);
             self.labels = None;
         }
-        let has_barrier = self.options.version.has_barrier();
-        SetLedger::new(&self.plan, &self.by_name, &self.rows, view, has_barrier)
+        SetLedger::new(self, view)
     }
 
-    fn pass(
-        &mut self,
-        now: SimTime,
-        view: &[ApplicationView],
-        changed: &TargetSet,
-        (ledger, is_rolling): (Option<SetLedger>, bool),
-        store: Store<'_>,
-    ) -> SetDecision {
-        let mut status = ApplicationSetStatus::default();
+    fn pass(&mut self, now: SimTime, view: &[ApplicationView], changed: &TargetSet, store: Store<'_>) -> SetDecision {
+        let (is_rolling, mut status) = (self.is_rolling() == Ok(true), ApplicationSetStatus::default());
+        let ledger = self.take_ledger(view, changed);
         let ledger = ledger.unwrap_or_else(|| self.new_ledger(view, is_rolling, &mut status, store));
         let (actions, hidden) = (Vec::new(), Vec::new());
         let mut pass = SetPass { set: self, now, view, ledger, status, actions, store, hidden };
@@ -207,19 +200,6 @@ impl ArgoCd {
 
     fn is_pending(&self, index: u32) -> bool {
         self.rows[index as usize].as_ref().is_some_and(|row| row.status == RolloutStatus::Pending)
-    }
-
-    /// The row of one application after the update. `None`: the application does not exist.
-    fn updated_row(&self, now: SimTime, index: usize, application: &ApplicationView) -> Option<ApplicationStatus> {
-        cost::visit();
-        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
-        // compared.
-        let looks_at_spec =
-            self.options.version.sees_spec_changes() && (!self.options.keep_spec_changes || self.may_update());
-        let generated = application.generated.as_ref().filter(|_| looks_at_spec);
-        let spec = generated.map(|generated| self.spec_of(generated));
-        let (old, step) = (self.rows[index].as_ref(), self.plan.step_of[index].map(|step| step + 1));
-        Some(row::update(old, now, step, application.live.as_ref()?, spec, self.options.keep_spec_changes))
     }
 
     /// Whether an application was in an open step in the last pass.
@@ -262,7 +242,7 @@ impl SetPass<'_> {
             self.status.open_steps = self.set.allowed_steps;
         }
         // Rows Pending all along; those that have just left it are among those looked at.
-        let open = if self.set.may_update() { self.set.allowed_steps } else { 0 };
+        let open = if self.set.spec.may_update() { self.set.allowed_steps } else { 0 };
         let idle = self.ledger.idle(open).filter(|index| looked_at.binary_search(index).is_err());
         looked.extend(idle.map(|index| (index, true)));
         if self.status.barrier.is_none() {
@@ -370,13 +350,11 @@ impl SetPass<'_> {
     /// Puts a row in place of another one, which is returned.
     pub(super) fn replace_row(&mut self, index: u32, row: Option<ApplicationStatus>) -> Option<ApplicationStatus> {
         let old = std::mem::replace(&mut self.set.rows[index as usize], row);
-        let new = self.set.rows[index as usize].as_ref();
-        self.ledger.row_changes(&self.set.plan, index, old.as_ref(), new);
+        self.ledger.row_changes(self.set, index, old.as_ref());
         old
     }
 
     pub(super) fn examine(&mut self, index: u32) {
-        let (row, view) = (self.set.rows[index as usize].as_ref(), &self.view[index as usize]);
-        self.ledger.examine(&self.set.plan, index, row, view);
+        self.ledger.examine(self.set, index, &self.view[index as usize]);
     }
 }

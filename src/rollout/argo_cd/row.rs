@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use super::super::{Revision, stored};
-use super::view::{Application, Health, OperationPhase, Spec, SyncStatus};
+use super::super::{Revision, cost, stored};
+use super::ArgoCd;
+use super::view::{Application, ApplicationView, Health, OperationPhase, SyncStatus};
 use crate::units::SimTime;
 
 /// One row of `status.applicationStatus`.
@@ -42,34 +43,47 @@ impl RolloutStatus {
 }
 
 /// Why a row has its status: one name for each message of the product.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, thiserror::Error)]
 pub enum Message {
     /// No text.
+    #[error("")]
     #[default]
     Empty,
     /// The application has no row yet.
+    #[error("No Application status found, defaulting status to Waiting")]
     New,
     /// It is at other revisions.
+    #[error("Application has pending changes, setting status to Waiting")]
     Revision,
     /// Its spec must change.
+    #[error("Application has pending changes (spec differs), setting status to Waiting")]
     Spec,
     /// Both.
+    #[error("Application has pending changes (revision and spec differ), setting status to Waiting")]
     RevisionAndSpec,
     /// It was already Synced and Healthy before any sync was requested.
+    #[error("Application resource has synced, updating status to Healthy")]
     SyncedHealthy,
     /// It was already Synced, but not Healthy, before any sync was requested.
+    #[error("Application resource has synced, updating status to Progressing")]
     SyncedNotHealthy,
     /// Its step and budget allow its update.
+    #[error("Application moved to Pending status, watching for the Application resource to start Progressing")]
     Promoted,
     /// The requested operation is running.
+    #[error("Application resource became Progressing, updating status from Pending to Progressing")]
     OperationRunning,
     /// The requested operation succeeded.
+    #[error("Application resource completed a sync successfully, updating status from Pending to Progressing")]
     OperationSucceeded,
     /// The requested operation failed.
+    #[error("Application resource completed a sync, updating status from Pending to Progressing")]
     OperationFailed,
     /// It cannot be synced: `InvalidSpecError` or `UnknownError`.
+    #[error("Application resource has error and cannot sync, updating status to Progressing")]
     ApplicationError,
     /// It became Synced and Healthy.
+    #[error("Application resource became Healthy, updating status from Progressing to Healthy")]
     Arrived,
 }
 
@@ -90,53 +104,52 @@ impl ApplicationStatus {
     }
 }
 
-/// The row after the update in a second; `old` is the row before it, if any. `step` counts from 1. `generated`: the
-/// spec, unless it is no longer generated, or ignored. `keeps_spec`:
-/// [`ControllerOptions::keep_spec_changes`](super::ControllerOptions).
-pub(super) fn update(
-    old: Option<&ApplicationStatus>,
-    now: SimTime,
-    step: Option<u32>,
-    live: &Application,
-    generated: Option<Spec>,
-    keeps_spec: bool,
-) -> ApplicationStatus {
-    let mut row = old.cloned().unwrap_or_else(|| ApplicationStatus {
-        status: RolloutStatus::Waiting,
-        step: None,
-        target_revisions: Arc::clone(&live.revisions),
-        last_transition_time: now,
-        message: Message::New,
-    });
-    let was = row.status;
-    row.step = step;
-    let revision_changed = row.target_revisions != live.revisions;
-    let spec_changed = generated.is_some_and(|spec| spec != live.spec);
-    if revision_changed || spec_changed {
-        let message = match (revision_changed, spec_changed) {
-            (true, true) => Message::RevisionAndSpec,
-            (true, false) => Message::Revision,
-            (false, _) => Message::Spec,
-        };
-        row.turn(RolloutStatus::Waiting, message, now);
-        row.target_revisions = Arc::clone(&live.revisions);
-    }
-    if row.status == RolloutStatus::Waiting {
-        if live.sync == SyncStatus::Synced && (!keeps_spec || is_synced_since(&row, live)) {
-            if live.health == Health::Healthy {
-                row.turn(RolloutStatus::Healthy, Message::SyncedHealthy, now);
-            } else {
-                row.turn(RolloutStatus::Progressing, Message::SyncedNotHealthy, now);
+impl ArgoCd {
+    /// The row of an application after the update in a second. `None`: the application does not exist.
+    pub(super) fn updated_row(&self, now: SimTime, index: usize, view: &ApplicationView) -> Option<ApplicationStatus> {
+        cost::visit();
+        let (live, keeps_spec) = (view.live.as_ref()?, self.options.keep_spec_changes);
+        let mut row = self.rows[index].clone().unwrap_or_else(|| ApplicationStatus {
+            status: RolloutStatus::Waiting,
+            step: None,
+            target_revisions: Arc::clone(&live.revisions),
+            last_transition_time: now,
+            message: Message::New,
+        });
+        let was = row.status;
+        row.step = self.plan.step_of[index].map(|step| step + 1);
+        let revision_changed = row.target_revisions != live.revisions;
+        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
+        // compared.
+        let looks_at_spec = self.options.version.sees_spec_changes() && (!keeps_spec || self.spec.may_update());
+        let generated = view.generated.as_ref().filter(|_| looks_at_spec);
+        let spec_changed = generated.is_some_and(|generated| self.spec_of(generated) != live.spec);
+        if revision_changed || spec_changed {
+            let message = match (revision_changed, spec_changed) {
+                (true, true) => Message::RevisionAndSpec,
+                (true, false) => Message::Revision,
+                (false, _) => Message::Spec,
+            };
+            row.turn(RolloutStatus::Waiting, message, now);
+            row.target_revisions = Arc::clone(&live.revisions);
+        }
+        if row.status == RolloutStatus::Waiting {
+            if live.sync == SyncStatus::Synced && (!keeps_spec || is_synced_since(&row, live)) {
+                if live.health == Health::Healthy {
+                    row.turn(RolloutStatus::Healthy, Message::SyncedHealthy, now);
+                } else {
+                    row.turn(RolloutStatus::Progressing, Message::SyncedNotHealthy, now);
+                }
             }
+        } else if was == RolloutStatus::Pending {
+            if let Some(message) = left_pending(&row, live) {
+                row.turn(RolloutStatus::Progressing, message, now);
+            }
+        } else if was == RolloutStatus::Progressing && live.is_synced_and_healthy() {
+            row.turn(RolloutStatus::Healthy, Message::Arrived, now);
         }
-    } else if was == RolloutStatus::Pending {
-        if let Some(message) = left_pending(&row, live) {
-            row.turn(RolloutStatus::Progressing, message, now);
-        }
-    } else if was == RolloutStatus::Progressing && live.is_synced_and_healthy() {
-        row.turn(RolloutStatus::Healthy, Message::Arrived, now);
+        Some(row)
     }
-    row
 }
 
 /// Why a Pending application progresses: only an operation that started after the second of the promotion counts, and

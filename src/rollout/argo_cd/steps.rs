@@ -4,6 +4,7 @@
 //! selectors: only `In` and `NotIn` exist; with any other operator an expression matches applications without the
 //! label and no others.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::label_selector::Labels;
@@ -76,7 +77,7 @@ impl Steps {
     pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {
         let mut lists = vec![Vec::new(); steps.len()];
         let mut step_of = vec![None; labels.len()];
-        let mut issues = Issues::default();
+        let (mut issues, mut operators) = (Issues::default(), BTreeSet::new());
         let mut several = Vec::new();
         for (application, labels) in (0..).zip(labels) {
             let Some(labels) = labels else { continue };
@@ -89,10 +90,7 @@ impl Steps {
                     Some(MatchExpression { key, operator, .. })
                         if !matches!(operator.as_str(), "In" | "NotIn") && labels.contains_key(key) =>
                     {
-                        let issue = (index, operator.clone());
-                        if !issues.operators.contains(&issue) {
-                            issues.operators.push(issue);
-                        }
+                        operators.insert((index, operator.clone()));
                     }
                     Some(_) => {}
                 }
@@ -103,7 +101,7 @@ impl Steps {
                 issues.duplicates.push((application, several.clone()));
             }
         }
-        issues.operators.sort_unstable();
+        issues.operators = operators.into_iter().collect();
         issues.empty_steps = (0..).zip(&lists).filter(|(_, list)| list.is_empty()).map(|(index, _)| index).collect();
         Self { lists, step_of, issues }
     }

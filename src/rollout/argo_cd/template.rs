@@ -54,17 +54,15 @@ impl ClusterParameters<'_> {
             match self.value(expression.trim_matches('-').trim()) {
                 Some(value) => rendered.push_str(value),
                 // The simple notation keeps what it does not find.
-                None if self.is_label(expression) => rendered.push_str(&format!("{{{{{expression}}}}}")),
+                None if !self.is_go && expression.trim().starts_with("metadata.labels.") => {
+                    rendered.push_str(&format!("{{{{{expression}}}}}"))
+                }
                 None => return None,
             }
             rest = after;
         }
         rendered.push_str(rest);
         Some(rendered)
-    }
-
-    fn is_label(&self, expression: &str) -> bool {
-        !self.is_go && expression.trim().starts_with("metadata.labels.")
     }
 
     fn value(&self, expression: &str) -> Option<&str> {

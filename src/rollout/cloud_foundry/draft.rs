@@ -54,6 +54,27 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
+    /// Removes `cut` instances from the old processes, from the oldest on, of which each has an assumed number. An
+    /// unchanged number is not written.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub(super) fn shrink(&mut self, old: &[(usize, u32)], mut cut: u64) -> Result<(), String> {
+        let oldest = self.oldest();
+        for &(index, counted) in old {
+            if cut < u64::from(counted) {
+                return if cut > 0 { self.save(index, counted - cut as u32) } else { Ok(()) };
+            }
+            cut -= u64::from(counted);
+            if oldest == Some(index) {
+                self.save(index, 0)?;
+            } else {
+                self.destroy(index);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn destroy(&mut self, index: usize) {
         if self.rows[index].take().is_some() {
             self.actions.push(ProcessAction::Delete(self.view.processes[index].id));

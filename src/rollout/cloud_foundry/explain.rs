@@ -31,6 +31,59 @@ impl DeploymentExplanation {
         let before = if step == 0 { 0 } else { self.steps[step - 1].canary };
         self.steps[step].canary.saturating_sub(before)
     }
+
+    /// Surprising effects of the deployment's settings, and of a quota.
+    fn warnings(&self, deployment: &Deployment, rules: RuleSet, quota: &AppQuota) -> Vec<String> {
+        let instances = deployment.original_instances;
+        let mut warnings = Vec::new();
+        if deployment.options.strategy == DeploymentStrategy::Canary {
+            self.step_warnings(deployment, rules, &mut warnings);
+        }
+        let max_in_flight = deployment.options.max_in_flight;
+        if max_in_flight > u64::from(instances) {
+            warnings.push(format!(
+                "max_in_flight is {max_in_flight}, more than all {}: all new ones start simultaneously",
+                count(instances as usize, "instance")
+            ));
+        }
+        // The first batch fits, or the deployment would have been rejected.
+        for (limits, kind) in [(&quota.organization, "organization"), (&quota.space, "space")] {
+            let Some(limit) = limits.app_instance_limit else { continue };
+            let room = limit.saturating_sub(limits.other_instances);
+            if self.peak_instances > room {
+                warnings.push(format!(
+                    "{kind} `{}` has room for {} of the app, and {} may be needed: a pass that needs more is rolled \
+                     back, and the deployment can stall indefinitely",
+                    limits.name,
+                    count(room as usize, "instance"),
+                    self.peak_instances
+                ));
+            }
+        }
+        warnings
+    }
+
+    fn step_warnings(&self, deployment: &Deployment, rules: RuleSet, warnings: &mut Vec<String>) {
+        warnings.push(format!("it waits for a user {}, without a time limit", count(self.steps.len(), "time")));
+        let weights = deployment.options.canary_steps.as_deref().unwrap_or_default();
+        for (index, weight) in weights.iter().enumerate().skip(1) {
+            if self.starts(index) == 0 && self.steps[index].original == self.steps[index - 1].original {
+                let number = index + 1;
+                warnings.push(format!(
+                    "step {number} ({weight} %) has as many instances as the one before: it is only a pause"
+                ));
+            }
+        }
+        if rules == RuleSet::Shipped && weights.contains(&100) {
+            warnings.push("the step of 100 % keeps no old instance: its pause is after the whole rollout".to_owned());
+        }
+        let instances = deployment.original_instances;
+        let is_all = |(weight, step): &(&u8, &CanaryStep)| **weight < 100 && step.original <= 1;
+        if let Some((weight, step)) = weights.iter().zip(&self.steps).find(is_all).filter(|_| instances > 1) {
+            let new = step.canary;
+            warnings.push(format!("{weight} % of {instances} instances is rounded to {new}: one old instance is left"));
+        }
+    }
 }
 
 /// Scaling to a number of new instances.
@@ -68,7 +121,7 @@ pub fn explain(options: &DeploymentOptions, rules: RuleSet, instances: u32, quot
             .then(|| phases.iter().map(|phase| phase.passes(options.max_in_flight)).sum()),
         warnings: Vec::new(),
     };
-    explanation.warnings = warnings(&deployment, rules, &explanation, quota);
+    explanation.warnings = explanation.warnings(&deployment, rules, quota);
     explanation
 }
 
@@ -88,63 +141,6 @@ impl ScalePhase {
 
     fn passes(&self, max_in_flight: u64) -> u64 {
         1 + self.new.saturating_sub(self.new_before).div_ceil(max_in_flight.max(1))
-    }
-}
-
-fn warnings(
-    deployment: &Deployment,
-    rules: RuleSet,
-    found: &DeploymentExplanation,
-    AppQuota { organization, space }: &AppQuota,
-) -> Vec<String> {
-    let instances = deployment.original_instances;
-    let mut warnings = Vec::new();
-    if deployment.options.strategy == DeploymentStrategy::Canary {
-        steps(deployment, rules, found, &mut warnings);
-    }
-    let max_in_flight = deployment.options.max_in_flight;
-    if max_in_flight > u64::from(instances) {
-        warnings.push(format!(
-            "max_in_flight is {max_in_flight}, more than all {}: all new ones start simultaneously",
-            count(instances as usize, "instance")
-        ));
-    }
-    // The first batch fits, or the deployment would have been rejected.
-    for (limits, kind) in [(organization, "organization"), (space, "space")] {
-        let Some(limit) = limits.app_instance_limit else { continue };
-        let room = limit.saturating_sub(limits.other_instances);
-        if found.peak_instances > room {
-            warnings.push(format!(
-                "{kind} `{}` has room for {} of the app, and {} may be needed: a pass that needs more is rolled back, \
-                 and the deployment can stall indefinitely",
-                limits.name,
-                count(room as usize, "instance"),
-                found.peak_instances
-            ));
-        }
-    }
-    warnings
-}
-
-fn steps(deployment: &Deployment, rules: RuleSet, found: &DeploymentExplanation, warnings: &mut Vec<String>) {
-    warnings.push(format!("it waits for a user {}, without a time limit", count(found.steps.len(), "time")));
-    let weights = deployment.options.canary_steps.as_deref().unwrap_or_default();
-    for (index, weight) in weights.iter().enumerate().skip(1) {
-        if found.starts(index) == 0 && found.steps[index].original == found.steps[index - 1].original {
-            let number = index + 1;
-            warnings.push(format!(
-                "step {number} ({weight} %) has as many instances as the one before: it is only a pause"
-            ));
-        }
-    }
-    if rules == RuleSet::Shipped && weights.contains(&100) {
-        warnings.push("the step of 100 % keeps no old instance: its pause is after the whole rollout".to_owned());
-    }
-    let instances = deployment.original_instances;
-    let is_all = |(weight, step): &(&u8, &CanaryStep)| **weight < 100 && step.original <= 1;
-    if let Some((weight, step)) = weights.iter().zip(&found.steps).find(is_all).filter(|_| instances > 1) {
-        let new = step.canary;
-        warnings.push(format!("{weight} % of {instances} instances is rounded to {new}: one old instance is left"));
     }
 }
 

@@ -6,10 +6,9 @@
 //! routable.
 
 use super::super::{Hold, text};
-use super::pass::pass;
+use super::pass::{limits, pass};
 use super::quota::{AppQuota, QuotaLimits};
 use super::reports::{InstanceCounts, LrpState};
-use super::scaling::limits;
 use super::steps::CanaryStep;
 use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};

@@ -46,28 +46,29 @@ impl Json {
         }
     }
 
-    /// Sets `key` of an object, in place if it is there; anything else becomes an object first.
-    pub(super) fn set(&mut self, key: &str, value: Self) {
+    /// Sets the value at a path of keys; what is on the way and no object becomes one.
+    pub(super) fn set(&mut self, path: &str, value: Self) {
+        let (key, rest) = path.split_once('.').unwrap_or((path, ""));
         if !matches!(self, Self::Object(_)) {
             *self = Self::Object(Ordered::default());
         }
         let Self::Object(Ordered(fields)) = self else { unreachable!("it was just made one") };
-        match fields.iter_mut().find(|(name, _)| name == key) {
-            Some((_, old)) => *old = value,
-            None => fields.push((key.to_owned(), value)),
-        }
+        let place = fields.iter().rposition(|(name, _)| name == key).unwrap_or_else(|| {
+            fields.push((key.to_owned(), Self::Null));
+            fields.len() - 1
+        });
+        let field = &mut fields[place].1;
+        if rest.is_empty() { *field = value } else { field.set(rest, value) }
     }
 }
 
 impl fmt::Display for Json {
-    /// As Ruby prints it in a message; nested values are printed as JSON.
+    /// As Ruby prints it in a message: null is empty, a text is itself, and all else is as in JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => Ok(()),
-            Self::Bool(value) => write!(f, "{value}"),
-            Self::Number(value) => write!(f, "{value}"),
             Self::Text(text) => f.write_str(text),
-            Self::List(_) | Self::Object(_) => f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?),
+            _ => f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?),
         }
     }
 }

@@ -42,7 +42,6 @@ mod pass;
 mod quota;
 mod reports;
 mod request;
-mod scaling;
 mod steps;
 mod superseded;
 #[cfg(test)]

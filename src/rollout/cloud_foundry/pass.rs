@@ -11,7 +11,6 @@
 use super::super::Pass;
 use super::draft::Draft;
 use super::reports::LrpState;
-use super::scaling::{ScaleProgress, limits, shrink};
 use super::view::{AppView, Deployment, DeploymentState, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
 
@@ -31,6 +30,17 @@ pub(super) fn pass(rules: RuleSet, defects: CloudFoundryBugs, view: &AppView) ->
         }
     }
     Pass { actions: draft.actions, wake_at: None, status: deployments }
+}
+
+/// The result of scaling a deployment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ScaleProgress {
+    /// No change was needed, and nothing is written.
+    Idle,
+    /// A change was made or attempted.
+    Moved,
+    /// All instances of the step, or of the deployment, are routable.
+    Finished,
 }
 
 /// One deployment in a pass. Errors are texts as a client sees them.
@@ -118,7 +128,7 @@ impl DeploymentTick<'_, '_> {
             }
         }
         if can_shrink && excess(&old) > 0 {
-            shrink(self.draft, &old, excess(&old))?;
+            self.draft.shrink(&old, excess(&old))?;
         }
         if is_done {
             return Ok(ScaleProgress::Finished);
@@ -168,6 +178,17 @@ impl DeploymentTick<'_, '_> {
         };
         (0..self.view.processes.len()).rev().find(runs).or_else(|| self.draft.oldest())
     }
+}
+
+/// While `routable` new instances are routable: the old ones that stay, and the new ones that max in flight allows.
+pub(super) fn limits(rules: RuleSet, deployment: &Deployment, routable: u32) -> (u64, u64) {
+    let goal = deployment.goal(rules);
+    let keep = match rules {
+        RuleSet::Shipped => goal.total().saturating_sub(routable),
+        RuleSet::Documented => documented::keep(deployment, routable),
+    };
+    let most = u64::from(routable).saturating_add(deployment.options.max_in_flight);
+    (u64::from(keep), most.min(u64::from(goal.canary)))
 }
 
 fn unexpected(class: &str) -> String {

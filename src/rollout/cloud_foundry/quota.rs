@@ -56,11 +56,15 @@ impl Usage {
 impl AppQuota {
     /// The product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
     pub(super) fn exceeded_by(&self, usage: Usage) -> Option<String> {
+        let lacks =
+            |limit: Option<u64>, others: u64, wanted| limit.is_some_and(|it| others.saturating_add(wanted) > it);
+        let memory = |of: &QuotaLimits| lacks(of.memory_limit_in_mb, of.other_memory_in_mb, usage.memory_in_mb);
+        let instances = |of: &QuotaLimits| lacks(of.app_instance_limit, of.other_instances, usage.instances);
         let checks = [
-            ("memory space_quota_exceeded", self.space.lacks_memory(usage)),
-            ("memory quota_exceeded", self.organization.lacks_memory(usage)),
-            ("app_instance_limit app_instance_limit_exceeded", self.organization.lacks_instances(usage)),
-            ("app_instance_limit space_app_instance_limit_exceeded", self.space.lacks_instances(usage)),
+            ("memory space_quota_exceeded", memory(&self.space)),
+            ("memory quota_exceeded", memory(&self.organization)),
+            ("app_instance_limit app_instance_limit_exceeded", instances(&self.organization)),
+            ("app_instance_limit space_app_instance_limit_exceeded", instances(&self.space)),
         ];
         let exceeded: Vec<&str> = checks.into_iter().filter(|(_, exceeded)| *exceeded).map(|(text, _)| text).collect();
         (!exceeded.is_empty()).then(|| exceeded.join(", "))
@@ -75,15 +79,5 @@ impl AppQuota {
             "{exceeded} for {kind} {name}. This {kind}'s quota may not be large enough to support rolling deployments \
              or your configured max-in-flight."
         )
-    }
-}
-
-impl QuotaLimits {
-    fn lacks_instances(&self, usage: Usage) -> bool {
-        self.app_instance_limit.is_some_and(|limit| self.other_instances.saturating_add(usage.instances) > limit)
-    }
-
-    fn lacks_memory(&self, usage: Usage) -> bool {
-        self.memory_limit_in_mb.is_some_and(|limit| self.other_memory_in_mb.saturating_add(usage.memory_in_mb) > limit)
     }
 }

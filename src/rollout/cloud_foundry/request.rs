@@ -28,12 +28,6 @@ impl RequestError {
     fn new(field: &str, message: impl Into<String>) -> Self {
         Self { field: field.to_owned(), message: message.into(), exception: None }
     }
-
-    fn empty_steps() -> Self {
-        let message = "Options canary steps must not be empty (the product accepts this, and then fails with \
-                       NoMethodError)";
-        Self { exception: Some("NoMethodError"), ..Self::new(STEPS, message) }
-    }
 }
 
 /// Replacement of the old version by the new one.
@@ -54,7 +48,7 @@ pub enum DeploymentStrategy {
 pub struct DeploymentRequest(Json);
 
 /// A checked request.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct DeploymentOptions {
     /// The deployment strategy.
     pub strategy: DeploymentStrategy,
@@ -118,7 +112,9 @@ impl DeploymentRequest {
     pub fn check(&self) -> Result<DeploymentOptions, Vec<RequestError>> {
         let options = self.validate()?;
         if options.canary_steps.as_ref().is_some_and(Vec::is_empty) {
-            return Err(vec![RequestError::empty_steps()]);
+            let message = "Options canary steps must not be empty (the product accepts this, and then fails with \
+                           NoMethodError)";
+            return Err(vec![RequestError { exception: Some("NoMethodError"), ..RequestError::new(STEPS, message) }]);
         }
         Ok(options)
     }
@@ -167,20 +163,9 @@ impl DeploymentRequest {
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
 
-    /// This request, with every field that `other` sets replaced, option by option.
-    pub fn overridden_by(mut self, other: Self) -> Self {
-        let Json::Object(Ordered(fields)) = other.0 else { return self };
-        for (key, value) in fields {
-            match value {
-                Json::Object(Ordered(options)) if key == "options" => {
-                    let mut merged = self.0.at("options").clone();
-                    options.into_iter().for_each(|(option, value)| merged.set(&option, value));
-                    self.0.set("options", merged);
-                }
-                value => self.0.set(&key, value),
-            }
-        }
-        self
+    /// Replaces the value at a path of keys, such as `options.max_in_flight`.
+    pub fn set(&mut self, path: &str, value: &serde_json::Value) {
+        self.0.set(path, Json::deserialize(value).expect("any value can be kept"));
     }
 }
 

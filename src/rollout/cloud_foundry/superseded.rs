@@ -42,14 +42,6 @@ impl SupersededState {
     pub const fn is_purged(self) -> bool {
         matches!(self, Self::Prepaused | Self::Paused)
     }
-
-    const fn of_deployment(self) -> DeploymentState {
-        match self {
-            Self::Deploying => DeploymentState::Deploying,
-            Self::Prepaused => DeploymentState::Prepaused,
-            Self::Paused => DeploymentState::Paused,
-        }
-    }
 }
 
 impl Superseded {
@@ -70,9 +62,11 @@ impl AppView {
         let is_canary = superseded.state.is_purged();
         let strategy = if is_canary { DeploymentStrategy::Canary } else { DeploymentStrategy::Rolling };
         let options = DeploymentOptions { strategy, ..DeploymentOptions::default() };
-        let deployment = Deployment::new(&options, instances, oldest);
-        let state = superseded.state.of_deployment();
-        app.deployments.push(Deployment { process, state, ..deployment });
+        let mut deployment = Deployment { process, ..Deployment::new(&options, instances, oldest) };
+        if superseded.state == SupersededState::Paused {
+            deployment.state = DeploymentState::Paused;
+        }
+        app.deployments.push(deployment);
         app.revision = interim;
         app
     }

@@ -229,12 +229,10 @@ impl Deployment {
     /// Its steps in instances; none for rolling.
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
         let DeploymentOptions { strategy, web_instances, canary_steps, .. } = &self.options;
-        match strategy {
-            DeploymentStrategy::Rolling => Vec::new(),
-            DeploymentStrategy::Canary => {
-                canary_step_plan(rules, self.original_instances, *web_instances, canary_steps.as_deref())
-            }
+        if *strategy == DeploymentStrategy::Rolling {
+            return Vec::new();
         }
+        canary_step_plan(rules, self.original_instances, *web_instances, canary_steps.as_deref())
     }
 
     /// The current or reached step. `None`: rolling.

@@ -149,13 +149,11 @@ impl StalledBundle<'_> {
     /// The conditions of single clusters, where no rule over many of them applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut unfinished = self.targets(is_not_done);
-        let mut with = |flag, value| unfinished.extract_if(.., |target| self.flags(*target) & flag == value).collect();
-        let unregistered: Vec<u32> = with(flag::REGISTERED, 0);
-        let paused: Vec<u32> = with(flag::PAUSED, flag::PAUSED);
-        let is_outside = |target: &mut u32| !self.pass.members.is_in_partition(*target);
-        let outside: Vec<u32> = unfinished.extract_if(.., is_outside).collect();
-        let off_schedule = |target: &mut u32| self.view.clusters[*target as usize].off_schedule;
-        let closed: Vec<u32> = unfinished.extract_if(.., off_schedule).collect();
+        let mut those = |test: &dyn Fn(u32) -> bool| unfinished.extract_if(.., |target| test(*target)).collect();
+        let unregistered: Vec<u32> = those(&|target| self.flags(target) & flag::REGISTERED == 0);
+        let paused: Vec<u32> = those(&|target| self.flags(target) & flag::PAUSED != 0);
+        let outside: Vec<u32> = those(&|target| !self.pass.members.is_in_partition(target));
+        let closed: Vec<u32> = those(&|target| self.view.clusters[target as usize].off_schedule);
         // Those that a rollout waits for come first: it is complete without the paused and the unregistered.
         let groups = [
             ("partitions", outside, "in no partition, so no pass updates them"),

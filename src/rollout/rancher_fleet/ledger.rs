@@ -209,10 +209,10 @@ impl BundleLedger {
         flags |= bit(cluster.registered, flag::REGISTERED) | bit(is_paused, flag::PAUSED);
         let state = cluster.targeted.then_some(state);
         if let Some(old) = std::mem::replace(&mut self.states[index as usize], state) {
-            self.summary.remove(old);
+            self.summary.0[old as usize] -= 1;
         }
         if let Some(new) = state {
-            self.summary.add(new);
+            self.summary.0[new as usize] += 1;
         }
         let rank = self.ranks[index as usize];
         self.not_ready.set(rank, state.is_some_and(|state| state != BundleState::Ready));

@@ -9,9 +9,6 @@
 use super::super::IntOrString;
 use super::go_float::{self, whole_number};
 
-/// The default when nothing is configured.
-const DEFAULT: &str = "100%";
-
 /// Why a configured value is not a valid limit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -34,7 +31,7 @@ pub fn limit(count: i64, values: &[Option<&IntOrString>]) -> Result<i64, FleetLi
         return Ok(1);
     }
     match values.iter().find_map(|value| *value) {
-        None => of_text(count, DEFAULT),
+        None => Ok(count),
         Some(IntOrString::Int(number)) => Ok(i64::from(*number).clamp(0, count)),
         Some(IntOrString::String(text)) => of_text(count, text),
     }

@@ -107,13 +107,11 @@ fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partitio
     let default_size = IntOrString::from("25%");
     let sizes = [strategy.auto_partition_size.as_ref(), Some(&default_size)];
     let size = usize::try_from(field("autoPartitionSize", count(targets), &sizes)?).unwrap_or(usize::MAX);
-    let mut first = 0;
-    let mut next = |members: &[u32]| {
-        let name = format!("Partition {first} - {}", first + members.len());
-        first += members.len();
-        partition(name, members)
+    let chunk = |(number, members): (usize, &[u32])| {
+        let first = number * size;
+        partition(format!("Partition {first} - {}", first + members.len()), members)
     };
-    targets.chunks(size).map(&mut next).collect()
+    targets.chunks(size).enumerate().map(chunk).collect()
 }
 
 fn manual(

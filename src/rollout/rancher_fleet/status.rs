@@ -31,7 +31,7 @@ pub enum BundleState {
 
 /// Number of deployments in each state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BundleSummary([u32; 7]);
+pub struct BundleSummary(pub(super) [u32; 7]);
 
 /// The bundle's status as a pass writes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -115,17 +115,9 @@ impl BundleSummary {
     pub fn of_git_repo(view: &BundleView) -> Self {
         let mut summary = Self::default();
         for deployment in view.clusters.iter().filter_map(|cluster| cluster.deployment.as_ref()) {
-            summary.add(deployment.state());
+            summary.0[deployment.state() as usize] += 1;
         }
         summary
-    }
-
-    pub(super) fn add(&mut self, state: BundleState) {
-        self.0[state as usize] += 1;
-    }
-
-    pub(super) fn remove(&mut self, state: BundleState) {
-        self.0[state as usize] -= 1;
     }
 
     /// The worst state that occurs. `None`: no deployment, or all are `Ready`.
@@ -204,10 +196,10 @@ mod tests {
             (BundleState::ErrApplied, Some(BundleState::ErrApplied)),
         ];
         for (state, worst) in climb {
-            summary.add(state);
+            summary.0[state as usize] += 1;
             assert_eq!(summary.worst(), worst, "after {state:?}");
         }
-        summary.add(BundleState::NotReady);
+        summary.0[BundleState::NotReady as usize] += 1;
         assert_eq!(summary.worst(), Some(BundleState::ErrApplied));
     }
 }

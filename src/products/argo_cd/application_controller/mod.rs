@@ -40,9 +40,10 @@ mod attempts;
 
 use std::sync::Arc;
 
-use super::ArgoCdRelease;
+use super::refresh::first_refresh;
 use super::settings::ApplicationControllerSettings;
-use super::shard::Shard;
+use super::shard::{Shard, shard_of};
+use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::argo_cd::{
@@ -50,16 +51,14 @@ use crate::rollout::argo_cd::{
 };
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, Report};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, Report};
 
 /// A step of the ApplicationSet controller beside its passes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SetStep {
     /// It sees a write of its own that queues a pass.
     Seen,
-    /// A pass begins to write Applications (`createOrUpdateInCluster`).
-    Writes,
-    /// A write of an Application is answered.
+    /// A write of a pass is answered: of the set, before `createOrUpdateInCluster`, or of an Application.
     Answered,
 }
 
@@ -173,39 +172,43 @@ pub(super) struct ApplicationController {
     client: ApiClient,
     watch_delay: SimDuration,
     /// First refreshes after the release, of a commit that nothing else announces.
-    pub(super) refreshes: Vec<(SimTime, usize)>,
+    refreshes: Vec<(SimTime, usize)>,
     /// When another sync status or health was last seen.
     pub(super) shown_at: Option<SimTime>,
 }
 
 impl ApplicationController {
-    /// A controller that has seen each cluster run what is given, ready, in the shard that is given.
-    pub(super) fn new(
-        release: ArgoCdRelease,
-        settings: ApplicationControllerSettings,
-        automatic: Operation,
-        run: &Run<'_>,
-        clusters: impl IntoIterator<Item = (usize, Option<Revision>)>,
-    ) -> Self {
-        let tracked = |(shard, applied): (usize, Option<Revision>)| TrackedApplication {
-            shard,
-            applied,
-            shown: applied,
-            ready: applied.is_some(),
-            // The parameters of the settled application.
-            spec: applied.map(|_| OLD),
-            ..TrackedApplication::default()
+    /// A controller that has seen each cluster that it knows run what is installed, ready.
+    pub(super) fn new(strategy: &ArgoCdStrategy, automatic: Operation, run: &Run<'_>) -> Self {
+        let ArgoCdStrategy { release, application_controller: settings, .. } = *strategy;
+        let clusters = &run.fleet.world.clusters;
+        let tracked = |(index, cluster): (usize, &ClusterSpec)| {
+            let applied = run.fleet.world.installed(index).filter(|_| cluster.registered);
+            TrackedApplication {
+                shard: shard_of(&settings, &run.streams, index, &cluster.name),
+                applied,
+                shown: applied,
+                ready: applied.is_some(),
+                // The parameters of the settled application.
+                spec: applied.map(|_| OLD),
+                ..TrackedApplication::default()
+            }
         };
+        let applications: Vec<TrackedApplication> = clusters.iter().enumerate().map(tracked).collect();
+        let refresh = |(index, cluster): (usize, &ClusterSpec)| {
+            applications[index].applied.map(|_| (first_refresh(&settings, &run.streams, &cluster.name), index))
+        };
+        let refreshes = clusters.iter().enumerate().filter(|_| release == ArgoCdRelease::Commit).filter_map(refresh);
         Self {
             release,
             settings,
             automatic,
-            applications: clusters.into_iter().map(tracked).collect(),
+            refreshes: refreshes.collect(),
+            applications,
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
             client: ApiClient::without_limit(run.control_loop, &run.streams, "application controller"),
             watch_delay: run.control_loop.watch_delay,
-            refreshes: Vec::new(),
             shown_at: None,
         }
     }
@@ -272,12 +275,8 @@ impl ApplicationController {
             ApplicationStep::Again => is_endless(application),
             _ => false,
         };
-        self.agenda.iter().all(is_hopeless)
-            && self
-                .shards
-                .iter()
-                .flat_map(|shard| &shard.operations.waiting)
-                .all(|&application| is_endless(application))
+        let mut waiting = self.shards.iter().flat_map(|shard| &shard.operations.waiting);
+        self.agenda.iter().all(is_hopeless) && waiting.all(|&application| is_endless(application))
     }
 
     /// Has an application compared as soon as a worker is free; requests before that are one.

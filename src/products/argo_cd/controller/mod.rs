@@ -34,14 +34,13 @@ mod pass;
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use super::application_controller::{ApplicationController, SetStep, View};
-use super::refresh;
-use super::shard::shard_of;
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{
     ApiClient, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
-use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
     Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationView, ArgoCd, Generated, REFRESH_GRACE_PERIOD,
@@ -112,7 +111,7 @@ const ROW_MOVES: u32 = 3;
 
 impl<'r> ArgoCdController<'r> {
     pub(super) fn new(strategy: &ArgoCdStrategy, run: Run<'r>) -> Self {
-        let ArgoCdStrategy { spec, options, release, application_controller: settings, .. } = strategy;
+        let ArgoCdStrategy { spec, options, release, .. } = strategy;
         let world = run.fleet.world;
         let applications = strategy.applications(&world.clusters);
         let names = applications.iter().map(|(name, _)| name.clone()).collect();
@@ -120,11 +119,12 @@ impl<'r> ArgoCdController<'r> {
         let mut scheduler = ArgoCd::new(spec.clone(), *options, names);
         let is_update = world.release == ReleaseKind::Update;
         let clusters = &world.clusters;
-        let runs = |index: usize| world.installed(index).filter(|_| clusters[index].registered);
+        let application_controller = ApplicationController::new(strategy, scheduler.operation(), &run);
         let application = |(index, (_, labels)): (usize, (String, Arc<_>))| {
             let valid = clusters[index].registered;
             let generated = Generated { valid, ..Generated::new(Arc::clone(&labels), OLD.0, OLD) };
-            let live = runs(index).map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
+            let runs = application_controller.shown(index);
+            let live = runs.map(|old| Application::settled(labels, scheduler.spec_of(&generated), old));
             ApplicationView { generated: Some(generated), live }
         };
         let mut view: Vec<ApplicationView> = applications.into_iter().enumerate().map(application).collect();
@@ -132,18 +132,10 @@ impl<'r> ArgoCdController<'r> {
             // The rows that the rollout before this one has left.
             scheduler.reconcile(SimTime::ZERO, &view);
         }
-        let sharded = |index: usize| (shard_of(settings, &run.streams, index, &clusters[index].name), runs(index));
-        let sharded = (0..clusters.len()).map(sharded);
-        let mut application_controller =
-            ApplicationController::new(*release, *settings, scheduler.operation(), &run, sharded);
-        for (index, application) in view.iter_mut().enumerate() {
-            let generated = application.generated.as_mut().expect("every cluster has a generated application");
+        for generated in view.iter_mut().flat_map(|application| &mut application.generated) {
             generated.wanted = NEW;
             if *release != ArgoCdRelease::Commit {
                 generated.parameters = NEW.0;
-            } else if application.live.is_some() {
-                let first = refresh::first_refresh(settings, &run.streams, &clusters[index].name);
-                application_controller.refreshes.push((first, index));
             }
         }
         Self {
@@ -194,17 +186,20 @@ impl<'r> ArgoCdController<'r> {
         if unfinished > 0 || matches!(self.scheduler.conditions().rollout, Some(Rollout::Progressing(_))) {
             return false;
         }
-        let is_complete = |index: usize| {
-            let application = &self.view.set[index];
-            let is_settled = self.scheduler.rows()[index].is_some() || application.is_done();
-            let is_gone = application.generated.is_none() && application.live.is_none();
-            is_gone || is_settled && self.application_controller.shown(index) == Some(NEW)
-        };
+        let is_complete = |index: usize| self.is_complete(index, self.scheduler.rows()[index].is_some());
         // The one that was not complete before is asked first.
         let count = self.view.set.len();
         let found = (self.incomplete..count).chain(0..self.incomplete).find(|index| !is_complete(*index));
         self.incomplete = found.unwrap_or(0);
         found.is_none()
+    }
+
+    /// Whether an application is gone, or shows the new release and is done. `has_row`: the row stands for the latter.
+    fn is_complete(&self, index: usize, has_row: bool) -> bool {
+        let application = &self.view.set[index];
+        let is_gone = application.generated.is_none() && application.live.is_none();
+        // Between the write of a spec and the comparison an application still shows what it was.
+        is_gone || self.application_controller.shown(index) == Some(NEW) && (has_row || application.is_done())
     }
 
     fn person(&mut self, change: &Change) {
@@ -258,7 +253,6 @@ impl Controller for ArgoCdController<'_> {
             ControllerInput::Timer(number) => {
                 match self.view.queue.due(number, plane) {
                     Some(SetStep::Seen) => self.view.queue.add(()),
-                    Some(SetStep::Writes) => self.write_applications(now, plane),
                     Some(SetStep::Answered) => {
                         self.writing.iter_mut().for_each(|pass| pass.in_flight -= 1);
                         self.write_applications(now, plane);
@@ -276,22 +270,17 @@ impl Controller for ArgoCdController<'_> {
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
+        let is_lost = |cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster);
         self.too_large.is_some()
             || !self.has_failed
                 && !self.view.queue.is_busy()
-                && self
-                    .application_controller
-                    .is_hopeless(&|cluster| !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
+                && self.application_controller.is_hopeless(&is_lost)
                 && (self.view.set.iter().all(ApplicationView::is_done)
                     || self.hold().is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD))
     }
 
     fn is_done(&self, cluster: ClusterId) -> bool {
-        let index = cluster.index();
-        // Between the write of a spec and the comparison an application still shows what it was.
-        let application = &self.view.set[index];
-        let is_gone = application.generated.is_none() && application.live.is_none();
-        is_gone || self.application_controller.shown(index) == Some(NEW) && application.is_done()
+        self.is_complete(cluster.index(), false)
     }
 
     /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
@@ -314,33 +303,22 @@ impl Controller for ArgoCdController<'_> {
     }
 
     fn stages(&self) -> Vec<String> {
-        let lists = &self.scheduler.steps().lists;
-        let mut stages = vec![String::new(); self.view.set.len()];
-        for (number, list) in (1..).zip(lists) {
-            for &application in list {
-                add_stage(&mut stages[application as usize], &format!("step {number}"));
-            }
+        let plan = self.scheduler.steps();
+        if plan.lists.is_empty() {
+            return vec![String::new(); self.view.set.len()];
         }
-        for stage in stages.iter_mut().filter(|stage| !lists.is_empty() && stage.is_empty()) {
-            stage.push_str("no step");
-        }
-        stages
+        let stage = |application| match plan.steps_of(application).map(|step| format!("step {}", step + 1)).join("; ") {
+            none if none.is_empty() => "no step".to_owned(),
+            steps => steps,
+        };
+        (0..self.view.set.len() as u32).map(stage).collect()
     }
 
     /// A pass writes the rows up to twice: after their update, and after promotion.
     fn show(&mut self, log: &mut StatusLog) {
         let [before, after] = self.scheduler.row_conditions(NAME, &self.status);
-        match (self.rows_written.first(), self.rows_written.last()) {
-            (Some(&updated), Some(&promoted)) => {
-                log.show_at(updated, before);
-                log.show_at(promoted, after);
-            }
-            _ => log.show(before.into_iter().chain(after)),
-        }
-        let conditions = self.scheduler.set_conditions(NAME, &self.view.set);
-        match self.condition_written {
-            Some(at) => log.show_at(at, conditions),
-            None => log.show(conditions),
-        }
+        log.show_at(self.rows_written.first().copied(), before);
+        log.show_at(self.rows_written.last().copied(), after);
+        log.show_at(self.condition_written, self.scheduler.set_conditions(NAME, &self.view.set));
     }
 }

@@ -47,7 +47,7 @@ struct QueuedWrite {
 pub(super) struct WritingPass {
     decided: SetDecision,
     queued: VecDeque<QueuedWrite>,
-    /// Requests that are not answered.
+    /// Requests that are not answered; at first the last write of the set before them.
     pub(super) in_flight: usize,
 }
 
@@ -80,11 +80,11 @@ impl ArgoCdController<'_> {
         }
         let queued = if pass.status.failed { VecDeque::new() } else { self.queued_writes(&pass) };
         let has_failed = pass.status.failed;
-        self.writing = Some(WritingPass { decided: pass, queued, in_flight: 0 });
+        self.writing = Some(WritingPass { decided: pass, queued, in_flight: 1 });
         if has_failed {
             self.end_pass(at, false, plane);
         } else {
-            self.view.queue.step(at, SetStep::Writes, plane);
+            self.view.queue.step(at, SetStep::Answered, plane);
         }
     }
 

@@ -64,12 +64,7 @@ impl FleetController<'_> {
 
     /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
     /// the deployment changes; at the end the bundle's status.
-    pub(super) fn write(
-        &mut self,
-        now: SimTime,
-        planned: &BTreeMap<u32, Planned>,
-        plane: &mut Plane<'_>,
-    ) -> PassWrites {
+    pub(super) fn write(&mut self, now: SimTime, planned: BTreeMap<u32, Planned>, plane: &mut Plane<'_>) -> PassWrites {
         let mut writes = PassWrites { at: now, created: 0, request: QueueRequest::None };
         if std::mem::take(&mut self.is_new) {
             writes.at = self.client.in_turn(0, now, FINALIZER_REQUESTS) + back_off(0);
@@ -117,7 +112,7 @@ impl FleetController<'_> {
         }
         self.see(writes.at);
         let shown = self.view.clusters[cluster].deployment;
-        let is_behind = self.unseen.is_behind(cluster);
+        let is_behind = self.unseen.clusters().any(|other| other == cluster);
         let wanted = self.view.clusters[cluster].wanted;
         // The deployment is labelled with the bundle's content, whether it may have it yet or not.
         let is_labelled = self.labelled[cluster] == Some(wanted);

@@ -43,32 +43,13 @@ pub struct RollingUpdateBlock {
     pub steps: Vec<RolloutStep>,
 }
 
-/// Errors in a strategy. The text has no such list: values that it does not define are rejected.
+/// An error in a strategy. The text has no list of them: values that it does not define are rejected.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProposalError {
-    /// A type that the text does not define.
-    #[error("strategy.type is `{0}`; the proposal has RollingUpdate and AllAtOnce")]
-    Kind(String),
-    /// A `maxUpdate` that is neither a whole number from 0 nor a percentage from `0%`.
-    #[error(
-        "strategy.rollingUpdate.steps[{step}].maxUpdate is `{value}`; write a number from 0, or a percentage such as \
-         10%"
-    )]
-    MaxUpdate {
-        /// Counted from 0.
-        step: usize,
-        /// The text as written.
-        value: String,
-    },
-    /// An operator that the text does not define.
-    #[error("strategy.rollingUpdate.steps[{step}] has the operator `{operator}`; use In or NotIn")]
-    Operator {
-        /// Counted from 0.
-        step: usize,
-        /// The text as written.
-        operator: String,
-    },
+#[error("{field} {problem}")]
+pub struct ProposalError {
+    /// The place in the `spec`, e.g. `strategy.rollingUpdate.steps[0].maxUpdate`.
+    pub field: String,
+    problem: String,
 }
 
 impl ProposalStrategy {
@@ -80,13 +61,17 @@ impl ProposalStrategy {
         match self.kind.as_str() {
             "" | "AllAtOnce" => return Ok(None),
             "RollingUpdate" => {}
-            other => return Err(ProposalError::Kind(other.to_owned())),
+            other => {
+                let problem = format!("is `{other}`; the proposal has RollingUpdate and AllAtOnce");
+                return Err(ProposalError { field: "strategy.type".to_owned(), problem });
+            }
         }
         let steps = self.rolling_update.as_ref().map_or(&[][..], |block| &block.steps);
         for (index, step) in steps.iter().enumerate() {
             let is_unknown = |operator: &&String| !matches!(operator.as_str(), "In" | "NotIn");
             if let Some(operator) = step.match_expressions.iter().map(|e| &e.operator).find(is_unknown) {
-                return Err(ProposalError::Operator { step: index, operator: operator.clone() });
+                let problem = format!("has the operator `{operator}`; use In or NotIn");
+                return Err(ProposalError { field: step_at(index), problem });
             }
             limit_of(index, step, 1)?;
         }
@@ -101,6 +86,13 @@ pub(super) fn limit_of(index: usize, step: &RolloutStep, total: usize) -> Result
     let is_negative = matches!(written, super::super::IntOrString::String(text) if text.starts_with('-'));
     match usize::try_from(resolved.applications.unwrap_or(0)) {
         Ok(applications) if !resolved.is_unreadable && !is_negative => Ok((applications > 0).then_some(applications)),
-        _ => Err(ProposalError::MaxUpdate { step: index, value: written.to_string() }),
+        _ => {
+            let problem = format!("is `{written}`; write a number from 0, or a percentage such as 10%");
+            Err(ProposalError { field: step_at(index) + ".maxUpdate", problem })
+        }
     }
+}
+
+fn step_at(index: usize) -> String {
+    format!("strategy.rollingUpdate.steps[{index}]")
 }

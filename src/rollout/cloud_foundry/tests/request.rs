@@ -102,10 +102,12 @@ fn errors_have_the_products_messages_and_order() {
 }
 
 #[test]
-fn an_override_replaces_option_by_option() {
-    let file = request("{strategy: canary, options: {max_in_flight: 5, web_instances: 7}}");
-    let merged = file.overridden_by(request("{options: {max_in_flight: 2}, strategy: rolling}"));
+fn a_field_is_replaced_and_all_others_stay() {
+    let mut merged = request("{strategy: canary, options: {max_in_flight: 5, web_instances: 7}}");
+    merged.set("options.max_in_flight", &2.into());
+    merged.set("strategy", &"rolling".into());
     assert_eq!(merged, request("{strategy: rolling, options: {max_in_flight: 2, web_instances: 7}}"));
-    let merged = DeploymentRequest::default().overridden_by(request("{options: {max_in_flight: 2}}"));
+    let mut merged = DeploymentRequest::default();
+    merged.set("options.max_in_flight", &2.into());
     assert_eq!(merged.check().map(|options| options.max_in_flight), Ok(2));
 }
