@@ -6,7 +6,7 @@ use super::VariedPart;
 use crate::document::reader;
 use crate::document::tree::{Node, Value};
 use crate::units::display::significant;
-use crate::units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
+use crate::units::{Bytes, BytesPerSec, Factor, Share, SimDuration, WithUnit};
 use crate::world::{Distribution, Quantity};
 
 /// The quantity that a constant measures, and so the unit in which its numbers are.
@@ -86,7 +86,7 @@ impl ConstantKind {
             Self::Duration => part_of_drawn::<SimDuration>(node, part),
             Self::Link | Self::Throughput => part_of_drawn::<BytesPerSec>(node, part),
             Self::Size => part_of_drawn::<Bytes>(node, part),
-            _ if part != VariedPart::Location => None,
+            _ if part != VariedPart::Location => part_of_drawn::<Factor>(node, part),
             Self::Share => Share::parse(&node.short_text()).ok().map(Share::get),
             Self::Number | Self::Count => match node.value {
                 Value::Int(number) => Some(number as f64),
@@ -107,6 +107,7 @@ impl ConstantKind {
                 let share = Share::new(changed()?.clamp(0.0, 1.0));
                 Some(Node::of_value(&share, &node.at))
             }
+            Self::Number if part != VariedPart::Location => drawn::<Factor>(node, part, change),
             Self::Number => Some(Node::of_value(&changed()?, &node.at)),
             Self::Count => Some(Node::of_value(&(changed()?.round().max(1.0) as u64), &node.at)),
         }

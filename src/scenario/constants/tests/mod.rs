@@ -164,6 +164,9 @@ fn a_value_is_laid_into_the_document_by_its_path() {
     assert_eq!(laid_in.len(), 1);
     let (_, none) = laid("fleet: [{name: a}]", "distribution.cache.rtt", Level::Toward(1.0));
     assert!(none.is_empty(), "an experiment without a cache has no such constant");
+    let (tree, _) =
+        laid("fleet: [{name: a, nodes: {median: 3, sigma: 0.5}}]", "fleet[*].nodes.sigma", Level::Toward(1.0));
+    assert!(tree.contains("nodes: {median: 3, sigma: 1}"), "{tree}");
     let via = "distribution: {prePull: {via: {cache: {per: cluster}}}}";
     let (tree, _) = laid(via, "distribution.cache.rtt", Level::Toward(1.0));
     assert!(tree.contains("cache: {per: cluster, rtt: 5 ms}"), "{tree}");
