@@ -52,7 +52,6 @@ impl Product for AllAtOnce {
     const KEY: &'static str = "allAtOnce";
     const TITLE: &'static str = "All at once";
     const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -64,7 +63,6 @@ impl Product for OneByOne {
     const KEY: &'static str = "oneByOne";
     const TITLE: &'static str = "One by one";
     const SUMMARY: &'static str = "One cluster after the other: the gentlest and the slowest.";
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -77,7 +75,6 @@ impl Product for Batches {
     const TITLE: &'static str = "Batches";
     const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
     const TUNED: &'static [TunedSetting] = &[TunedSetting::of("size", AT_ONCE)];
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -102,7 +99,6 @@ impl Product for Doubling {
     const KEY: &'static str = "doubling";
     const TITLE: &'static str = "Doubling waves";
     const SUMMARY: &'static str = "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
