@@ -324,21 +324,18 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<
 
 /// The field that made a run fail as it was initialized.
 fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
-    let of_stage = |name: &str, field: &str| {
-        let is_it = |stage: &StageConfig| stage.name == name;
-        // Of two stages of one name the second is the one that is too many.
-        strategy.stages.iter().rposition(is_it).map(|index| format!("spec.stages[{index}].{field}"))
-    };
-    let place = match error {
-        RunError::InvalidAfterStageTasks(stage) => of_stage(stage, "afterStageTasks"),
+    // Of two stages of one name the second is the one that is too many.
+    let named = |name: &String| strategy.stages.iter().rposition(|stage| stage.name == *name);
+    let (index, field) = match error {
+        RunError::InvalidAfterStageTasks(stage) => (named(stage), "afterStageTasks"),
         RunError::InvalidLabelSelector { stage, .. } | RunError::ClusterInMultipleStages { stage, .. } => {
-            of_stage(stage, "labelSelector")
+            (named(stage), "labelSelector")
         }
         RunError::SortingLabelInvalid { key, .. } => {
             let is_it = |stage: &StageConfig| stage.sorting_label_key.as_ref() == Some(key);
-            strategy.stages.iter().position(is_it).map(|index| format!("spec.stages[{index}].sortingLabelKey"))
+            (strategy.stages.iter().position(is_it), "sortingLabelKey")
         }
-        _ => None,
+        _ => (None, ""),
     };
-    place.unwrap_or_else(|| "spec.stages".to_owned())
+    index.map_or_else(|| "spec.stages".to_owned(), |index| format!("spec.stages[{index}].{field}"))
 }
