@@ -67,13 +67,13 @@ impl StagedUpdateRun {
             || stage.progressing.is_some_and(|it| it.reason == RunReason::Waiting && !is_complete(stage));
         let mut list = Vec::new();
         if is_before && self.fixed.needs_approval_before(index) {
-            let name = self.approval_name(self.fixed.approval(index, TaskTime::Before));
+            let name = self.fixed.approval(index, TaskTime::Before);
             list.extend(approval(object, &name, stage.approved_before));
         }
         let is_after = is_complete(stage) && stage.progressing.is_some_and(|it| it.reason != RunReason::Started);
         for (task, status) in self.fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && is_after {
-                let name = self.approval_name(self.fixed.approval(index, TaskTime::After));
+                let name = self.fixed.approval(index, TaskTime::After);
                 list.extend(approval(object, &name, status.approved));
             }
             if status.elapsed {
@@ -94,7 +94,7 @@ fn approval(object: &str, name: &str, is_approved: bool) -> impl Iterator<Item =
 }
 
 fn is_complete(stage: &StageStatus) -> bool {
-    stage.finished() == stage.clusters.len()
+    stage.finished == stage.clusters.len()
 }
 
 /// A condition of what has ended. One that is false says why the run has failed.

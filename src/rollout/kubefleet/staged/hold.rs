@@ -3,7 +3,7 @@
 //! Derived from the status that one more pass at the time of the last one would leave.
 
 use super::super::super::text::are;
-use super::super::super::{ApprovalId, Hold, TargetId};
+use super::super::super::{Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
@@ -40,11 +40,10 @@ impl StagedUpdateRun {
     }
 
     /// The end of a timed wait that goes on while this approval is waited for.
-    pub fn wait_beside(&self, approval: ApprovalId) -> Option<SimTime> {
-        let index = (approval.0 / 2) as usize;
-        let is_after = approval == self.fixed.approval(index, TaskTime::After);
-        let tasks =
-            self.fixed.config(index).after_stage_tasks.iter().filter(|task| is_after && task.kind == "TimedWait");
+    pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
+        let is_it = |index: &usize| self.fixed.approval(*index, TaskTime::After) == approval;
+        let index = (0..self.run.stages.len()).find(is_it)?;
+        let tasks = self.fixed.config(index).after_stage_tasks.iter().filter(|task| task.kind == "TimedWait");
         tasks.filter_map(|task| wait_ends(self.run.stage(index), task)).max()
     }
 
@@ -78,15 +77,15 @@ impl StagedUpdateRun {
             return Hold::new("deletionStage", format!("waiting for the deletion of their bindings: {rest}"));
         }
         let stage = &run.stages[index];
-        if stage.updating().next().is_none() && stage.finished() < stage.clusters.len() && !stage.approved_before {
+        if stage.updating().next().is_none() && stage.finished < stage.clusters.len() && !stage.approved_before {
             let error = status.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
             if self.fixed.needs_approval_before(index) {
-                let name = self.approval_name(self.fixed.approval(index, TaskTime::Before));
+                let name = self.fixed.approval(index, TaskTime::Before);
                 return Hold::new("beforeStageTasks", format!("`{name}` is not approved; {rest}"));
             }
             return Hold::new("stages", format!("no cluster of stage `{}` can start; {rest}{error}", stage.name));
         }
-        if stage.finished() == stage.clusters.len() {
+        if stage.finished == stage.clusters.len() {
             return Hold::new("afterStageTasks", format!("{}; {rest}", self.tasks(index, stage)));
         }
         self.updating(view, run, index)
@@ -97,8 +96,7 @@ impl StagedUpdateRun {
         let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
         for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && !status.approved {
-                let name = self.approval_name(fixed.approval(index, TaskTime::After));
-                texts.push(format!("`{name}` is not approved"));
+                texts.push(format!("`{}` is not approved", fixed.approval(index, TaskTime::After)));
             }
             if task.kind == "TimedWait"
                 && let Some(end) = wait_ends(stage, task).filter(|end| *end > self.last)

@@ -17,7 +17,7 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Pass, QueueRequest, TargetSet};
+use super::super::{Pass, QueueRequest, TargetSet};
 use super::config::{RunState, StageConfig, StageTask, StrategySpec};
 use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, WorkState, by_name};
 use crate::units::SimTime;
@@ -141,19 +141,6 @@ impl StagedUpdateRun {
         self.fixed.max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
-    /// The name of the `ClusterApprovalRequest`. Stages of the same name share their approvals; the first counts.
-    ///
-    /// # Panics
-    /// If the stage does not exist.
-    pub fn approval_name(&self, approval: ApprovalId) -> String {
-        let when = if approval.0.is_multiple_of(2) { "before" } else { "after" };
-        let (run, stage) = (&self.fixed.run_name, &self.fixed.config((approval.0 / 2) as usize).name);
-        match self.fixed.rules {
-            RuleSet::Documented => format!("{run}-{stage}"),
-            RuleSet::Shipped => format!("{run}-{when}-{stage}"),
-        }
-    }
-
     /// One pass of the run's reconciler over all bindings. Its status has the request to the queue.
     ///
     /// # Panics
@@ -255,9 +242,13 @@ impl Fixed {
         self.rules == RuleSet::Shipped && !self.config(stage).before_stage_tasks.is_empty()
     }
 
-    fn approval(&self, stage: usize, time: TaskTime) -> ApprovalId {
-        let stages = &self.strategy.as_ref().expect("a run with stages has a strategy").stages;
-        let first = stages.iter().position(|other| other.name == stages[stage].name).unwrap_or(stage) as u32;
-        ApprovalId(2 * first + u32::from(time == TaskTime::After))
+    /// The name of a stage's `ClusterApprovalRequest`. Stages of the same name share their approvals.
+    fn approval(&self, stage: usize, time: TaskTime) -> String {
+        let (run, stage) = (&self.run_name, &self.config(stage).name);
+        match (self.rules, time) {
+            (RuleSet::Documented, _) => format!("{run}-{stage}"),
+            (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),
+            (RuleSet::Shipped, TaskTime::After) => format!("{run}-after-{stage}"),
+        }
     }
 }
