@@ -55,7 +55,8 @@ impl StageConfig {
         match &self.max_concurrency {
             Some(IntOrString::Int(number)) => require(*number >= 1, at_limit, "maxConcurrency must be at least 1")?,
             Some(IntOrString::String(text)) => {
-                require(is_share(text), at_limit, format!("`{text}` must match '^(100|[1-9][0-9]?)%$'"))?;
+                let is_share = is_percentage(text) && !text.starts_with('0');
+                require(is_share, at_limit, format!("`{text}` must match '^(100|[1-9][0-9]?)%$'"))?;
             }
             None => {}
         }
@@ -82,11 +83,6 @@ fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidFi
         require(kind != "Approval", at, "AfterStageTaskType is Approval, waitTime is not allowed")?;
     }
     Ok(())
-}
-
-/// `1%` to `100%`, without leading zeros.
-fn is_share(text: &str) -> bool {
-    is_percentage(text) && !text.starts_with('0')
 }
 
 /// `0%` to `100%`, in at most two digits below 100.

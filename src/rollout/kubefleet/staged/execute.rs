@@ -11,7 +11,7 @@ use super::initialize::Collected;
 use super::ledger::StageLedger;
 use super::run::{RunError, RunReason, RunStatus};
 use super::view::{StagedAction, StagedDecision, StagedView};
-use super::{Fixed, RunState, StageTask, TaskTime};
+use super::{Fixed, RunState, StageTask};
 use crate::units::{SimDuration, SimTime};
 
 /// A pass in progress.
@@ -54,7 +54,7 @@ impl RunPass<'_> {
             return Ok(());
         }
         if self.fixed.needs_approval_before(index) && !self.run.stages[index].approved_before {
-            self.run.stages[index].approved_before = self.ask(self.fixed.approval(index, TaskTime::Before));
+            self.run.stages[index].approved_before = self.ask(self.fixed.approval("before", index));
             if !self.run.stages[index].approved_before {
                 self.run.stages[index].mark(self.now, RunReason::Waiting);
                 self.run.mark(self.now, RunReason::Waiting);
@@ -114,7 +114,8 @@ impl RunPass<'_> {
         let is_observed = match before.started {
             None if !may_start => return false,
             None => !self.starts(binding),
-            Some(_) if may_start && self.run.is_preempted(binding) => {
+            // Somebody else has changed its binding.
+            Some(_) if may_start && !(self.run.is_in_sync(binding) && binding.has_started()) => {
                 cluster.succeeded = Some(false);
                 let (cluster, stage) = (self.fixed.name(before.target), self.run.stages[index].name.clone());
                 self.preempted.get_or_insert(RunError::Preempted { cluster, stage });
@@ -166,7 +167,7 @@ impl RunPass<'_> {
         for (position, task) in tasks.iter().enumerate() {
             if task.kind == "Approval" {
                 let approved = self.run.stages[index].after_tasks[position].approved
-                    || self.ask(self.fixed.approval(index, TaskTime::After));
+                    || self.ask(self.fixed.approval("after", index));
                 self.run.stages[index].after_tasks[position].approved = approved;
                 is_passed &= approved;
             } else if let Some(remaining) = self.remaining_wait(index, task) {

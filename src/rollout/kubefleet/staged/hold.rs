@@ -9,7 +9,7 @@ use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
 use super::view::{StagedAction, StagedDecision, StagedStatus, StagedView};
-use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
+use super::{RunState, StageTask, StagedUpdateRun};
 use crate::units::SimTime;
 
 impl StagedUpdateRun {
@@ -41,7 +41,7 @@ impl StagedUpdateRun {
 
     /// The end of a timed wait that goes on while this approval is waited for.
     pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
-        let is_it = |index: &usize| self.fixed.approval(*index, TaskTime::After) == approval;
+        let is_it = |index: &usize| self.fixed.approval("after", *index) == approval;
         let index = (0..self.run.stages.len()).find(is_it)?;
         let tasks = self.fixed.config(index).after_stage_tasks.iter().filter(|task| task.kind == "TimedWait");
         tasks.filter_map(|task| wait_ends(self.run.stage(index), task)).max()
@@ -80,7 +80,7 @@ impl StagedUpdateRun {
         if stage.updating().next().is_none() && stage.finished < stage.clusters.len() && !stage.approved_before {
             let error = status.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
             if self.fixed.needs_approval_before(index) {
-                let name = self.fixed.approval(index, TaskTime::Before);
+                let name = self.fixed.approval("before", index);
                 return Hold::new("beforeStageTasks", format!("`{name}` is not approved; {rest}"));
             }
             return Hold::new("stages", format!("no cluster of stage `{}` can start; {rest}{error}", stage.name));
@@ -96,7 +96,7 @@ impl StagedUpdateRun {
         let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
         for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && !status.approved {
-                texts.push(format!("`{}` is not approved", fixed.approval(index, TaskTime::After)));
+                texts.push(format!("`{}` is not approved", fixed.approval("after", index)));
             }
             if task.kind == "TimedWait"
                 && let Some(end) = wait_ends(stage, task).filter(|end| *end > self.last)

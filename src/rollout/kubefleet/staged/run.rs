@@ -215,11 +215,6 @@ impl RunStatus {
             && binding.apply_strategy == Some(self.apply_strategy)
             && binding.state == BindingState::Bound
     }
-
-    /// Whether somebody else has changed the binding of a cluster that the run has started.
-    pub(super) fn is_preempted(&self, binding: &Binding) -> bool {
-        !self.is_in_sync(binding) || !binding.has_started()
-    }
 }
 
 /// Why a run could not be initialized, or has failed; or why a pass is repeated after a backoff.
@@ -302,11 +297,4 @@ pub enum RunError {
     /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
-}
-
-impl RunError {
-    /// True if it ends the run. Otherwise the pass is repeated.
-    pub(super) const fn is_final(&self) -> bool {
-        !matches!(self, Self::OldPolicyBinding(_) | Self::ClusterUpdate(_))
-    }
 }
