@@ -17,6 +17,7 @@ use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
+use crate::process::protocol::Approval;
 use crate::products::delay::ApprovalDelay;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
@@ -178,7 +179,7 @@ impl Product for StagedConfig {
             other_keys: &["approvals", "runs"],
             acts: self.acts(&updates, path, context),
             approval_delay: approvals.clone(),
-            approvals: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
+            approvals: approvals_of(&strategy).map(|(stage, before, _)| Approval::new(&stage.name, before)).collect(),
             ..Program::new("kubefleet", settings.file.as_deref())
         };
         let native = Arc::new(KubeFleetStaged {
