@@ -63,13 +63,6 @@ pub trait Strategy: Any + Debug + Send + Sync {
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
 }
 
-impl dyn Strategy {
-    /// The strategy as a product's own type.
-    pub fn downcast_ref<S: Strategy>(&self) -> Option<&S> {
-        (self as &dyn Any).downcast_ref()
-    }
-}
-
 /// A strategy by the rules that its product's documentation describes.
 #[derive(Debug)]
 pub struct Documented {
