@@ -79,19 +79,16 @@ impl Product for Batches {
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let at = path.key("size");
-        match self.size {
-            CountOrPercent::Count(0) | CountOrPercent::Percent(0) => {
-                context.report(&at, "the batch size must be greater than 0", "write e.g. `50` or `10%`");
-            }
-            CountOrPercent::Percent(101..) => {
-                context.report(&at, "the batch size must be at most 100%", "write at most `100%`");
-            }
-            CountOrPercent::Count(_) | CountOrPercent::Percent(_) => {}
-        }
-        Some(Arc::new(match self.size {
+        let baseline = match self.size {
             CountOrPercent::Count(size) => Baseline::BatchSize(size),
             CountOrPercent::Percent(percent) => Baseline::BatchPercent(percent),
-        }))
+        };
+        if let Baseline::BatchSize(0) | Baseline::BatchPercent(0) = baseline {
+            context.report(&at, "the batch size must be greater than 0", "write e.g. `50` or `10%`");
+        } else if let Baseline::BatchPercent(101..) = baseline {
+            context.report(&at, "the batch size must be at most 100%", "write at most `100%`");
+        }
+        Some(Arc::new(baseline))
     }
 }
 

@@ -27,7 +27,7 @@ impl StagedUpdateRun {
             let end = if waiting.is_empty() {
                 String::new()
             } else {
-                format!("; {} not updated", self.listed(&waiting, are(waiting.len())))
+                format!("; {} {} not updated", listed(&self.fixed.clusters, &waiting), are(waiting.len()))
             };
             return Some(Hold::new(rule, format!("the run has failed: {error}{end}")));
         }
@@ -47,18 +47,13 @@ impl StagedUpdateRun {
         tasks.filter_map(|task| wait_ends(self.run.stage(index), task)).max()
     }
 
-    /// `3 clusters (a, b, c) wait`.
-    fn listed(&self, targets: &[TargetId], verb: &str) -> String {
-        format!("{} {verb}", listed(&self.fixed.clusters, targets))
-    }
-
     /// A run that has succeeded observes nothing any more, not even clusters that fail later.
     fn lost(&self, run: &RunStatus, view: &StagedView) -> Option<Hold> {
         let clusters = run.stages.iter().flat_map(|stage| &stage.clusters).map(|cluster| cluster.target);
         let is_lost = |target: &TargetId| view.bindings.get(*target).is_some_and(|binding| !binding.has_succeeded());
         let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
         let verb = if lost.len() == 1 { "was available and no longer is" } else { "were available and no longer are" };
-        let text = format!("the run has succeeded; {}", self.listed(&lost, verb));
+        let text = format!("the run has succeeded; {} {verb}", listed(&self.fixed.clusters, &lost));
         (!lost.is_empty()).then(|| Hold::new("Available", text))
     }
 
