@@ -83,7 +83,7 @@ pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -
     words.first().filter(|_| words.len() == 1).unwrap_or(&ANY_TARGET)
 }
 
-/// A strategy's configuration, of whichever product: what [`Product::check`] makes of it.
+/// A strategy's configuration, of whichever product, as its [`Product::check`].
 pub(crate) type Configuration = Box<dyn Fn(&Path, Fleet<'_>, &mut Context<'_>) -> Option<Arc<dyn Strategy>>>;
 
 /// `rancherFleet: {…}` in an experiment file: which product it is. Its configuration is read by the product.

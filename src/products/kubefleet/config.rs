@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
-use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRun, UpdateRuns, picked_by};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
@@ -243,11 +243,8 @@ fn check_stages(
         let help = "write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`";
         places.report("spec.stages", "at least one stage is required", help, context);
     } else if is_whole {
-        let error = updates
-            .runs
-            .iter()
-            .find_map(|run| explain(strategy, rules, picked_by(updates, run.placement, &fleet.world.clusters)).err());
-        if let Some(error) = error {
+        let picked = |run: &UpdateRun| picked_by(updates, run.placement, &fleet.world.clusters);
+        if let Some(error) = updates.runs.iter().find_map(|run| explain(strategy, rules, picked(run)).err()) {
             let help = "KubeFleet takes the strategy, and its run fails for this reason";
             places.report(&place_of(strategy, &error), error.to_string(), help, context);
         }
