@@ -134,13 +134,12 @@ where
 
 /// `[prefix/]name`, the prefix a DNS subdomain of up to 253 characters.
 fn check_key(key: &str) -> Result<(), SelectorError> {
-    let split = key.split_once('/');
-    let (may_begin, name) = split.map_or((true, key), |(prefix, name)| (is_dns_subdomain(prefix), name));
-    if may_begin && !name.is_empty() && is_label_name(name) {
-        Ok(())
-    } else {
-        Err(SelectorError::BadKey(key.to_owned()))
-    }
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let good = prefix.is_none_or(is_dns_subdomain) && !name.is_empty() && is_label_name(name);
+    if good { Ok(()) } else { Err(SelectorError::BadKey(key.to_owned())) }
 }
 
 fn check_value(value: &str) -> Result<(), SelectorError> {
