@@ -347,11 +347,12 @@ impl ExperimentArgs {
         let command = experiment.variants.iter().find_map(|variant| variant.scenario.strategy.command());
         if let Some(command) = command.filter(|_| !self.allow_commands) {
             return Err(Failure::Usage(format!(
-                "this experiment starts a command for every run: {command}\n  if you trust it, add --allow-commands"
+                "this experiment starts a command for every run: {}\n  if you trust it, add --allow-commands",
+                command.shown()
             )));
         }
         let missing = experiment.variants.iter().find_map(|variant| {
-            let missing = variant.scenario.strategy.missing_program()?;
+            let missing = variant.scenario.strategy.command()?.missing()?;
             Some(Failure::Machine(format!("{}: {missing}", variant.strategy)))
         });
         missing.map_or(Ok(()), Err)

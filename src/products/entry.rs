@@ -19,6 +19,7 @@ use crate::document::tree::Node;
 use crate::world::{AgentSpec, Restarts};
 
 /// A product as the rest of the program sees it.
+#[derive(Debug)]
 pub struct ProductEntry {
     /// The key in an experiment's `strategies`.
     pub key: &'static str,
@@ -39,7 +40,7 @@ pub struct ProductEntry {
     pub agent: &'static AgentSpec,
     /// The platform's restarts of containers that crash, where the experiment does not say.
     pub restarts: Restarts,
-    pub(crate) read: fn(Node) -> Reading<Box<dyn Configuration>>,
+    pub(crate) read: fn(Node) -> Reading<Configuration>,
     #[cfg(test)]
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -57,16 +58,14 @@ impl ProductEntry {
             control_loop: P::CONTROL_LOOP,
             agent: P::AGENT,
             restarts: P::RESTARTS,
-            read: |node| reader::read::<P>(node).map(|config| Box::new(config) as Box<dyn Configuration>),
+            read: |node| {
+                reader::read(node).map(|config: P| -> Configuration {
+                    Box::new(move |path, fleet, context| config.check(path, fleet, context))
+                })
+            },
             #[cfg(test)]
             schema: |generator| generator.subschema_for::<P>(),
         }
-    }
-}
-
-impl fmt::Debug for ProductEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.key)
     }
 }
 
@@ -84,17 +83,8 @@ pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -
     words.first().filter(|_| words.len() == 1).unwrap_or(&ANY_TARGET)
 }
 
-/// A strategy's configuration, of whichever product.
-pub(crate) trait Configuration {
-    /// As [`Product::check`].
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>>;
-}
-
-impl<P: Product> Configuration for P {
-    fn check(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
-        Product::check(self, path, fleet, context)
-    }
-}
+/// A strategy's configuration, of whichever product, as its [`Product::check`].
+pub(crate) type Configuration = Box<dyn Fn(&Path, Fleet<'_>, &mut Context<'_>) -> Option<Arc<dyn Strategy>>>;
 
 /// `rancherFleet: {…}` in an experiment file: which product it is. Its configuration is read by the product.
 #[derive(Clone, Copy, Debug)]

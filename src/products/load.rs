@@ -22,7 +22,7 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     /// A description of the strategy, in one sentence for editors.
     const SUMMARY: &'static str;
     /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
-    const TARGET: Option<&'static str> = Some("cluster");
+    const TARGET: Option<&'static str> = if Self::IS_BOUND { None } else { Some("cluster") };
     /// Whether no product ships it: a bound of what any pacing can do. It has the agents and the control loop of the
     /// product that it is compared with.
     const IS_BOUND: bool = false;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Fleet, Run};
 use crate::control_plane::{Change, Controller};
 use crate::document::yaml::to_yaml;
+use crate::process::ProcessCommand;
 use crate::results::Snippet;
 use crate::units::SimDuration;
 use crate::world::AgentSpec;
@@ -34,13 +35,8 @@ pub trait Strategy: Any + Debug + Send + Sync {
         None
     }
 
-    /// The command that every run starts, as a person would type it. `None`: runs start no process.
-    fn command(&self) -> Option<String> {
-        None
-    }
-
-    /// The error if the program of that command does not exist.
-    fn missing_program(&self) -> Option<String> {
+    /// The command that every run starts. `None`: runs start no process.
+    fn command(&self) -> Option<&ProcessCommand> {
         None
     }
 
@@ -65,13 +61,6 @@ pub trait Strategy: Any + Debug + Send + Sync {
 
     /// The product's controller for one run.
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
-}
-
-impl dyn Strategy {
-    /// The strategy as a product's own type.
-    pub fn downcast_ref<S: Strategy>(&self) -> Option<&S> {
-        (self as &dyn Any).downcast_ref()
-    }
 }
 
 /// A strategy by the rules that its product's documentation describes.

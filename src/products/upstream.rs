@@ -21,6 +21,7 @@ use crate::control_plane::Change;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::process::ProcessCommand;
+use crate::process::protocol::Approval;
 use crate::units::SimDuration;
 use crate::world::DurationModel;
 
@@ -67,8 +68,8 @@ pub(crate) struct Program<'f> {
     pub(crate) acts: Vec<(SimDuration, Change)>,
     /// From the request of an approval to the approval. `None`: never.
     pub(crate) approval_delay: Option<DurationModel>,
-    /// Approvals that it asks for by its conditions: the stage, and whether before it begins.
-    pub(crate) approvals: Vec<(String, bool)>,
+    /// Approvals that it asks for by its conditions.
+    pub(crate) approvals: Vec<Approval>,
 }
 
 impl<'f> Program<'f> {
@@ -79,9 +80,7 @@ impl<'f> Program<'f> {
 
     /// The keys of a strategy, and those below a key of which the program gets some.
     fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
-        let is_split = |key: &str| {
-            self.other_keys.iter().any(|other| other.split_once('.').is_some_and(|(outer, _)| outer == key))
-        };
+        let is_split = |key: &str| self.other_keys.iter().any(|other| other.starts_with(&format!("{key}.")));
         let below = |key: String| {
             let inner = context.keys(&path.key(&key));
             if is_split(&key) { inner.iter().map(|inner| format!("{key}.{inner}")).collect() } else { vec![key] }

@@ -98,10 +98,6 @@ pub enum RuleSet {
     Documented,
 }
 
-/// One of a rollout's approvals by people. Its meaning is defined in the product's folder.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ApprovalId(pub u32);
-
 /// The result of a scheduler's pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass<Action, Status> {

@@ -75,7 +75,7 @@ struct ReadStrategy {
     path: Path,
     product: &'static ProductEntry,
     /// `None`: it could not be read.
-    configuration: Option<Box<dyn Configuration>>,
+    configuration: Option<Configuration>,
 }
 
 impl Loader {
@@ -337,7 +337,7 @@ impl Loader {
     fn strategy(&mut self, reading: &ReadExperiment, name: &str, world: &CheckedWorld) -> Option<Arc<dyn Strategy>> {
         let strategy = reading.strategies.get(name)?;
         let configuration = strategy.configuration.as_ref()?;
-        self.check(reading, |checker| configuration.check(&strategy.path, world.fleet(), &mut checker.context))
+        self.check(reading, |checker| configuration(&strategy.path, world.fleet(), &mut checker.context))
     }
 
     /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.

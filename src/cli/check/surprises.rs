@@ -6,6 +6,7 @@
 //! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
 //! about the world, and starts that nothing waits for. A text that several variants share is printed once.
 
+use fleetsim::process::ProcessCommand;
 use fleetsim::report::wrapped;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Variant};
@@ -77,7 +78,8 @@ fn warnings(variant: &Variant) -> Vec<String> {
     let (strategy, fleet) = (&variant.scenario.strategy, variant.scenario.fleet());
     let link = "(docs/schedulers.md#sizes)";
     let limit = strategy.object_limit(fleet).map(|warning| format!("{warning} {link}"));
-    strategy.explain(fleet).warnings.into_iter().chain(limit).chain(strategy.missing_program()).collect()
+    let missing = strategy.command().and_then(ProcessCommand::missing);
+    strategy.explain(fleet).warnings.into_iter().chain(limit).chain(missing).collect()
 }
 
 /// For each strategy, the first of its variants for which code and documentation differ.

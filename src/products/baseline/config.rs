@@ -52,7 +52,6 @@ impl Product for AllAtOnce {
     const KEY: &'static str = "allAtOnce";
     const TITLE: &'static str = "All at once";
     const SUMMARY: &'static str = "Every cluster at once: the fastest and the hardest on the registry.";
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -64,7 +63,6 @@ impl Product for OneByOne {
     const KEY: &'static str = "oneByOne";
     const TITLE: &'static str = "One by one";
     const SUMMARY: &'static str = "One cluster after the other: the gentlest and the slowest.";
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, _: &Path, _: Fleet<'_>, _: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
@@ -77,24 +75,20 @@ impl Product for Batches {
     const TITLE: &'static str = "Batches";
     const SUMMARY: &'static str = "Batches of a fixed size, each begun when the one before is ready.";
     const TUNED: &'static [TunedSetting] = &[TunedSetting::of("size", AT_ONCE)];
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {
         let at = path.key("size");
-        match self.size {
-            CountOrPercent::Count(0) | CountOrPercent::Percent(0) => {
-                context.report(&at, "the batch size must be greater than 0", "write e.g. `50` or `10%`");
-            }
-            CountOrPercent::Percent(101..) => {
-                context.report(&at, "the batch size must be at most 100%", "write at most `100%`");
-            }
-            CountOrPercent::Count(_) | CountOrPercent::Percent(_) => {}
-        }
-        Some(Arc::new(match self.size {
+        let baseline = match self.size {
             CountOrPercent::Count(size) => Baseline::BatchSize(size),
             CountOrPercent::Percent(percent) => Baseline::BatchPercent(percent),
-        }))
+        };
+        if let Baseline::BatchSize(0) | Baseline::BatchPercent(0) = baseline {
+            context.report(&at, "the batch size must be greater than 0", "write e.g. `50` or `10%`");
+        } else if let Baseline::BatchPercent(101..) = baseline {
+            context.report(&at, "the batch size must be at most 100%", "write at most `100%`");
+        }
+        Some(Arc::new(baseline))
     }
 }
 
@@ -102,7 +96,6 @@ impl Product for Doubling {
     const KEY: &'static str = "doubling";
     const TITLE: &'static str = "Doubling waves";
     const SUMMARY: &'static str = "Waves of 1, 2, 4, 8, … clusters, each started when all earlier ones are ready.";
-    const TARGET: Option<&'static str> = None;
     const IS_BOUND: bool = true;
 
     fn check(&self, path: &Path, _: Fleet<'_>, context: &mut Context<'_>) -> Option<Arc<dyn Strategy>> {

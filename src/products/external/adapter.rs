@@ -47,9 +47,7 @@ impl<'r> ExternalController<'r> {
             let cluster = ClusterId(instruction.target);
             plane.deploy(at, &self.session.clusters[cluster.index()], cluster, Revision(instruction.revision));
         }
-        for approval in &decided.approvals {
-            self.session.approvals.ask(approval, now.as_nanos());
-        }
+        self.session.asked(&decided.approvals, &[], now.as_nanos());
         if let Some(given) = self.session.approvals.next() {
             self.runtime.step(SimTime::from_nanos(given), (), plane);
         }

@@ -18,8 +18,8 @@ use crate::world::DurationModel;
 pub(crate) struct ApprovalModel {
     /// From the request of an approval to the approval. `None`: never.
     pub(crate) delay: Option<DurationModel>,
-    /// Approvals that the process asks for by its conditions: the stage, and whether before it begins.
-    pub(crate) by_condition: Vec<(String, bool)>,
+    /// Approvals that the process asks for by its conditions.
+    pub(crate) by_condition: Vec<Approval>,
 }
 
 /// The approvals of one run.
@@ -53,9 +53,8 @@ impl<'r> Approvals<'r> {
 
     /// A condition may ask for an approval, too.
     pub(super) fn notice(&mut self, condition: &ProcessCondition) {
-        let asked = self.by_condition().find(|approval| asks_for(condition, approval));
-        if let Some(approval) = asked {
-            self.ask(&approval, condition.at);
+        if let Some(approval) = self.model.by_condition.iter().find(|approval| asks_for(condition, approval)) {
+            self.ask(approval, condition.at);
         }
     }
 
@@ -72,12 +71,8 @@ impl<'r> Approvals<'r> {
 
     /// The time, in nanoseconds, by which the process may run ahead without a request of it being noticed too late.
     pub(super) fn lookahead(&self) -> Option<u64> {
-        let open = self.by_condition().filter(|approval| !self.asked.contains(approval)).count();
+        let open = self.model.by_condition.iter().filter(|approval| !self.asked.contains(approval)).count();
         (0..open).filter_map(|at| self.delay(self.asked.len() + at)).map(SimDuration::as_nanos).min()
-    }
-
-    fn by_condition(&self) -> impl Iterator<Item = Approval> + use<'r> {
-        self.model.by_condition.iter().map(|(stage, before)| Approval::new(stage, *before))
     }
 
     /// The wait for the approval that is asked for as the `nth`, from 0.
@@ -113,7 +108,8 @@ mod tests {
     #[test]
     fn an_approval_is_given_once_and_counts_from_the_request_that_kubefleets_conditions_show() {
         let delay = Some(SimDuration::from_mins(10).into());
-        let model = ApprovalModel { delay, by_condition: vec![("canary".into(), false), ("rest".into(), true)] };
+        let model =
+            ApprovalModel { delay, by_condition: vec![Approval::new("canary", false), Approval::new("rest", true)] };
         let mut approvals = Approvals::new(&model, Streams::new(1, 0));
         let ten_minutes = 600_000_000_000;
         assert_eq!(approvals.lookahead(), Some(ten_minutes), "a request may come in the next instant");

@@ -83,12 +83,8 @@ impl Strategy for ExternalStrategy {
         Ok(())
     }
 
-    fn command(&self) -> Option<String> {
-        Some(self.command.shown())
-    }
-
-    fn missing_program(&self) -> Option<String> {
-        self.command.missing()
+    fn command(&self) -> Option<&ProcessCommand> {
+        Some(&self.command)
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -13,10 +13,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::runs::{PlacementChoice, ResourceSnapshots, RunConfig, RunsConfig};
-use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRun, UpdateRuns, picked_by};
 use crate::control_plane::{Change, ControlLoop};
 use crate::document::context::Context;
 use crate::document::path::Path;
+use crate::process::protocol::Approval;
 use crate::products::delay::ApprovalDelay;
 use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy, TunedSetting, version,
@@ -178,7 +179,7 @@ impl Product for StagedConfig {
             other_keys: &["approvals", "runs"],
             acts: self.acts(&updates, path, context),
             approval_delay: approvals.clone(),
-            approvals: approvals_of(&strategy).map(|(stage, before, _)| (stage.name.clone(), before)).collect(),
+            approvals: approvals_of(&strategy).map(|(stage, before, _)| Approval::new(&stage.name, before)).collect(),
             ..Program::new("kubefleet", settings.file.as_deref())
         };
         let native = Arc::new(KubeFleetStaged {
@@ -242,11 +243,8 @@ fn check_stages(
         let help = "write e.g. `stages: [{name: all, labelSelector: {}}]`, or name a `file`";
         places.report("spec.stages", "at least one stage is required", help, context);
     } else if is_whole {
-        let error = updates
-            .runs
-            .iter()
-            .find_map(|run| explain(strategy, rules, picked_by(updates, run.placement, &fleet.world.clusters)).err());
-        if let Some(error) = error {
+        let picked = |run: &UpdateRun| picked_by(updates, run.placement, &fleet.world.clusters);
+        if let Some(error) = updates.runs.iter().find_map(|run| explain(strategy, rules, picked(run)).err()) {
             let help = "KubeFleet takes the strategy, and its run fails for this reason";
             places.report(&place_of(strategy, &error), error.to_string(), help, context);
         }
@@ -324,21 +322,18 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, fleet: Fleet<
 
 /// The field that made a run fail as it was initialized.
 fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
-    let of_stage = |name: &str, field: &str| {
-        let is_it = |stage: &StageConfig| stage.name == name;
-        // Of two stages of one name the second is the one that is too many.
-        strategy.stages.iter().rposition(is_it).map(|index| format!("spec.stages[{index}].{field}"))
-    };
-    let place = match error {
-        RunError::InvalidAfterStageTasks(stage) => of_stage(stage, "afterStageTasks"),
+    // Of two stages of one name the second is the one that is too many.
+    let named = |name: &String| strategy.stages.iter().rposition(|stage| stage.name == *name);
+    let (index, field) = match error {
+        RunError::InvalidAfterStageTasks(stage) => (named(stage), "afterStageTasks"),
         RunError::InvalidLabelSelector { stage, .. } | RunError::ClusterInMultipleStages { stage, .. } => {
-            of_stage(stage, "labelSelector")
+            (named(stage), "labelSelector")
         }
         RunError::SortingLabelInvalid { key, .. } => {
             let is_it = |stage: &StageConfig| stage.sorting_label_key.as_ref() == Some(key);
-            strategy.stages.iter().position(is_it).map(|index| format!("spec.stages[{index}].sortingLabelKey"))
+            (strategy.stages.iter().position(is_it), "sortingLabelKey")
         }
-        _ => None,
+        _ => (None, ""),
     };
-    place.unwrap_or_else(|| "spec.stages".to_owned())
+    index.map_or_else(|| "spec.stages".to_owned(), |index| format!("spec.stages[{index}].{field}"))
 }

@@ -21,17 +21,17 @@ use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{Binding, Bindings, MemberCluster, RunState, placement_conditions};
-use crate::rollout::{ApprovalId, Hold, Revision, TargetId};
-use crate::units::{SimDuration, SimTime};
+use crate::rollout::{Hold, Revision, TargetId};
+use crate::units::SimTime;
 use crate::world::{ClusterId, NEW};
 
 /// An act of people on a run, by its number.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum PersonStep {
     /// They create it, or set its state.
     SetState(usize, RunState),
     /// They give an approval that it asked for.
-    Approve(usize, ApprovalId),
+    Approve(usize, String),
 }
 
 /// KubeFleet's controller with staged update runs. The keys of its queue are the numbers of the runs.
@@ -48,8 +48,6 @@ pub(super) struct StagedController<'s> {
     is_dirty: bool,
     /// The rollout that its runs are part of.
     rollout: Run<'s>,
-    /// From the release until there is a snapshot of it.
-    snapshot_delay: SimDuration,
     /// Why the status of a run cannot be written, so that no run begins.
     too_large: Option<String>,
 }
@@ -78,7 +76,6 @@ impl<'s> StagedController<'s> {
             generator: WorkGenerator::new(&rollout, true),
             is_dirty: false,
             rollout,
-            snapshot_delay: strategy.delay.draw(&rollout.streams, "hub".into(), "snapshot delay", 0),
             too_large: strategy.object_limit(rollout.fleet),
             clusters,
         }
@@ -114,7 +111,7 @@ impl<'s> StagedController<'s> {
     fn release(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.start();
         // People's times count from the snapshot of the release.
-        let begin = now + self.snapshot_delay;
+        let begin = now + self.strategy.delay.draw(&self.rollout.streams, "hub".into(), "snapshot delay", 0);
         for (number, run) in self.runs.iter().enumerate() {
             for &(after, state) in &run.described.states {
                 self.runtime.step(begin + after, PersonStep::SetState(number, state), plane);
@@ -128,7 +125,7 @@ impl<'s> StagedController<'s> {
         run.pending -= 1;
         let changes = match step {
             PersonStep::SetState(_, state) => run.set_state(state),
-            PersonStep::Approve(_, approval) => run.approved(approval),
+            PersonStep::Approve(_, approval) => run.approved(&approval),
         };
         if changes {
             self.runtime.add(number);

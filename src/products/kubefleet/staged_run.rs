@@ -16,7 +16,7 @@ use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::kubefleet::staged::{PlacementView, PolicySnapshot, StagedAction, StagedUpdateRun, StagedView};
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, RunState};
-use crate::rollout::{ApprovalId, Hold, QueueRequest, TargetSet};
+use crate::rollout::{Hold, QueueRequest, TargetSet};
 use crate::units::SimTime;
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
@@ -29,7 +29,7 @@ pub(super) struct PassEnd {
     /// When its last request is answered.
     pub(super) end: SimTime,
     /// Approvals that it asks for, and when they are given.
-    pub(super) approvals: Vec<(ApprovalId, SimTime)>,
+    pub(super) approvals: Vec<(String, SimTime)>,
     /// The run is new: its finalizer met a conflict first, whose requests are in this pass.
     pub(super) is_new: bool,
     /// Its request to the queue.
@@ -111,8 +111,8 @@ impl<'s> StagedRun<'s> {
     }
 
     /// An approval that it asked for is given. Returns whether that changes it.
-    pub(super) fn approved(&mut self, approval: ApprovalId) -> bool {
-        let request = self.view.approval_requests.get_mut(&approval);
+    pub(super) fn approved(&mut self, approval: &str) -> bool {
+        let request = self.view.approval_requests.get_mut(approval);
         !std::mem::replace(&mut request.expect("an approval that is given was asked for").approved, true)
     }
 
@@ -125,14 +125,9 @@ impl<'s> StagedRun<'s> {
             }
             Change::Approve { stage, before } => {
                 let name = format!("{}-{}-{stage}", self.described.name, if *before { "before" } else { "after" });
-                let mut changes = false;
-                for (approval, request) in &mut self.view.approval_requests {
-                    if self.scheduler.approval_name(*approval) == name {
-                        changes |= !std::mem::replace(&mut request.approved, true);
-                    }
-                }
+                let request = self.view.approval_requests.get_mut(&name);
                 self.given.insert(name);
-                changes
+                request.is_some_and(|request| !std::mem::replace(&mut request.approved, true))
             }
             _ => false,
         }
@@ -170,8 +165,8 @@ impl<'s> StagedRun<'s> {
         self.wrote_nothing = pass.actions.is_empty() && status.accepted.is_empty() && status.restarted.is_empty();
         let mut approvals = Vec::new();
         for action in &pass.actions {
-            match *action {
-                StagedAction::Deploy(target, revision) => {
+            match action {
+                &StagedAction::Deploy(target, revision) => {
                     plane.promote(ClusterId(target.0), revision);
                     let spec = generator.client.in_turn(BINDINGS, at, 1);
                     at = generator.client.in_turn(BINDINGS, spec, 1);
@@ -180,9 +175,9 @@ impl<'s> StagedRun<'s> {
                 StagedAction::RequestApproval(approval) => {
                     at = generator.client.in_turn(APPROVALS, at, 1);
                     plane.pass_until(at, 1);
-                    approvals.extend(self.given_at(now, approval, plane).map(|given| (approval, given)));
+                    approvals.extend(self.given_at(now, approval, plane).map(|given| (approval.clone(), given)));
                 }
-                StagedAction::Delete(target) => {
+                &StagedAction::Delete(target) => {
                     at = generator.client.in_turn(BINDINGS, at, 1);
                     generator.delete(target.index(), at, plane);
                 }
@@ -199,16 +194,15 @@ impl<'s> StagedRun<'s> {
     }
 
     /// When an approval that is asked for now is given. `None`: never.
-    fn given_at(&mut self, now: SimTime, approval: ApprovalId, plane: &mut Plane<'_>) -> Option<SimTime> {
-        let name = self.scheduler.approval_name(approval);
+    fn given_at(&mut self, now: SimTime, approval: &str, plane: &mut Plane<'_>) -> Option<SimTime> {
         if let Some(ends) = self.scheduler.wait_beside(approval) {
             plane.waits_for_time(now, ends);
         }
-        if self.given.contains(&name) {
+        if self.given.contains(approval) {
             return Some(now);
         }
-        let nth = self.asked.iter().position(|asked| *asked == name).unwrap_or_else(|| {
-            self.asked.push(name);
+        let nth = self.asked.iter().position(|asked| asked == approval).unwrap_or_else(|| {
+            self.asked.push(approval.to_owned());
             self.asked.len() - 1
         });
         let own = self.approvals.map(|delay| now + pause(delay, &self.rollout.streams, nth as u64));
@@ -221,7 +215,7 @@ impl<'s> StagedRun<'s> {
         let run = self.scheduler.run();
         run.initialized?;
         let status = run.stage(run.current_stage());
-        Some([run.current_stage(), status.in_progress(), status.finished(), run.stuck.len()])
+        Some([run.current_stage(), status.in_progress, status.finished, run.stuck.len()])
     }
 
     /// The rule that blocks it.

@@ -94,10 +94,8 @@ struct TrackedBinding {
     started: Option<SimTime>,
     /// The revision of its Work.
     work: Option<Revision>,
-    /// The last report of the agent about the Work.
+    /// The last report of the agent about the Work. A Work that is older than the rollout is available.
     report: Option<Report>,
-    /// Its Work is older than the rollout, and available.
-    was_installed: bool,
     /// The last status: revision, state, and the second in which it was made.
     status: Option<(Revision, WorkState, u64)>,
     /// When anybody last wrote the binding.
@@ -110,7 +108,7 @@ struct TrackedBinding {
 pub(super) struct WorkGenerator {
     /// The rollout's controller sends its requests through it, too.
     pub(super) client: ApiClient,
-    watch_delay: SimDuration,
+    pub(super) watch_delay: SimDuration,
     /// From a write of a status until the rollout's controller takes it into account.
     visible_after: SimDuration,
     runtime: Runtime<usize, GeneratorStep>,
@@ -129,7 +127,9 @@ impl WorkGenerator {
         let tracked = |(index, spec): (usize, &crate::world::ClusterSpec)| {
             let work = world.installed(index).filter(|_| spec.registered);
             let status = work.map(|revision| (revision, WorkState::Available, 0));
-            TrackedBinding { spec: work, work, status, was_installed: work.is_some(), ..TrackedBinding::default() }
+            let cluster = ClusterId(index as u32);
+            let report = work.map(|applied| Report { cluster, applied, ready: true, degraded: false });
+            TrackedBinding { spec: work, work, report, status, ..TrackedBinding::default() }
         };
         let bindings: Vec<TrackedBinding> = world.clusters.iter().enumerate().map(tracked).collect();
         let mut runtime = Runtime::of_controller(1, WORKERS);
@@ -142,7 +142,7 @@ impl WorkGenerator {
             limiter: RateLimiter::controller_default(),
             is_registered: world.clusters.iter().map(|cluster| cluster.registered).collect(),
             // Before an update, the hub agent has put something into clusters.
-            members_cached: (reads_cache || bindings.iter().any(|of| of.was_installed)).then_some(SimTime::ZERO),
+            members_cached: (reads_cache || bindings.iter().any(|of| of.work.is_some())).then_some(SimTime::ZERO),
             bindings,
         }
     }
@@ -299,7 +299,7 @@ impl WorkGenerator {
                 }
                 let written = self.client.send(WORKS, now).answered;
                 let is_new = binding.work.replace(revision).is_none();
-                (binding.report, binding.was_installed) = (None, false);
+                binding.report = None;
                 if self.is_registered[cluster] {
                     plane.instruct(written, ClusterId(cluster as u32), revision);
                 }
@@ -319,7 +319,6 @@ impl WorkGenerator {
         let state = match binding.report.filter(|report| report.applied == revision) {
             Some(report) if report.ready => WorkState::Available,
             Some(_) => WorkState::Unavailable,
-            None if binding.was_installed => WorkState::Available,
             None => WorkState::Applying,
         };
         StatusUpdate { cluster, revision, state, read: now, refused: 0, has_worker: true }

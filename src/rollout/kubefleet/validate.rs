@@ -26,12 +26,12 @@ pub struct InvalidField {
 }
 
 /// Rejects a field for a reason, unless a rule holds.
-fn require(holds: bool, at: impl Into<String>, reason: impl FnOnce() -> String) -> Result<(), InvalidField> {
-    if holds { Ok(()) } else { Err(InvalidField { at: at.into(), reason: reason() }) }
+fn require(holds: bool, at: impl Into<String>, reason: impl Into<String>) -> Result<(), InvalidField> {
+    if holds { Ok(()) } else { Err(InvalidField { at: at.into(), reason: reason.into() }) }
 }
 
 fn at_most(most: usize, count: usize, at: &str) -> Result<(), InvalidField> {
-    require(count <= most, at, || format!("must have at most {most} items, got {count}"))
+    require(count <= most, at, format!("must have at most {most} items, got {count}"))
 }
 
 impl StrategySpec {
@@ -49,30 +49,27 @@ impl StageConfig {
     fn validate(&self, at: &str) -> Result<(), InvalidField> {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let is_named = matches!(self.name.len(), 1..=63) && self.name.bytes().all(is_name);
-        require(is_named, format!("{at}.name"), || {
-            format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name)
-        })?;
+        let reason = format!("`{}` must be 1 to 63 characters that match '^[a-z0-9]+$'", self.name);
+        require(is_named, format!("{at}.name"), reason)?;
         let at_limit = format!("{at}.maxConcurrency");
         match &self.max_concurrency {
             Some(IntOrString::Int(number)) => {
-                require(*number >= 1, at_limit, || "maxConcurrency must be at least 1".to_owned())?;
+                require(*number >= 1, at_limit, "maxConcurrency must be at least 1")?;
             }
             Some(IntOrString::String(text)) => {
-                require(is_share(text), at_limit, || format!("`{text}` must match '^(100|[1-9][0-9]?)%$'"))?;
+                let is_share = is_percentage(text) && !text.starts_with('0');
+                require(is_share, at_limit, format!("`{text}` must match '^(100|[1-9][0-9]?)%$'"))?;
             }
             None => {}
         }
         let (at_before, at_after) = (format!("{at}.beforeStageTasks"), format!("{at}.afterStageTasks"));
         let waits = |task: &StageTask| task.kind == "TimedWait";
         each_task(&self.before_stage_tasks, &at_before, 1)?;
-        require(!self.before_stage_tasks.iter().any(waits), at_before, || {
-            "BeforeStageTaskType cannot be TimedWait".to_owned()
-        })?;
+        require(!self.before_stage_tasks.iter().any(waits), at_before, "BeforeStageTaskType cannot be TimedWait")?;
         each_task(&self.after_stage_tasks, &at_after, 2)?;
         let is_endless = |task: &StageTask| waits(task) && task.wait_time.is_none();
-        require(!self.after_stage_tasks.iter().any(is_endless), at_after, || {
-            "AfterStageTaskType is TimedWait, waitTime is required".to_owned()
-        })
+        let has_endless = self.after_stage_tasks.iter().any(is_endless);
+        require(!has_endless, at_after, "AfterStageTaskType is TimedWait, waitTime is required")
     }
 }
 
@@ -80,21 +77,14 @@ impl StageConfig {
 fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidField> {
     at_most(most, tasks.len(), at)?;
     for (index, StageTask { kind, wait_time }) in tasks.iter().enumerate() {
-        require(kind == "Approval" || kind == "TimedWait", format!("{at}[{index}].type"), || {
-            format!("unsupported value `{kind}`: supported values: \"TimedWait\", \"Approval\"")
-        })?;
+        let unsupported = format!("unsupported value `{kind}`: supported values: \"TimedWait\", \"Approval\"");
+        require(kind == "Approval" || kind == "TimedWait", format!("{at}[{index}].type"), unsupported)?;
         let Some(text) = wait_time else { continue };
-        require(is_wait(text), format!("{at}[{index}].waitTime"), || {
-            format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'")
-        })?;
-        require(kind != "Approval", at, || "AfterStageTaskType is Approval, waitTime is not allowed".to_owned())?;
+        let unlike = format!(r"`{text}` must match '^(?:[0-9]+(\.[0-9]+)?(?:s|m|h))+$'");
+        require(is_wait(text), format!("{at}[{index}].waitTime"), unlike)?;
+        require(kind != "Approval", at, "AfterStageTaskType is Approval, waitTime is not allowed")?;
     }
     Ok(())
-}
-
-/// `1%` to `100%`, without leading zeros.
-fn is_share(text: &str) -> bool {
-    is_percentage(text) && !text.starts_with('0')
 }
 
 /// `0%` to `100%`, in at most two digits below 100.
@@ -120,31 +110,28 @@ impl PlacementSpec {
     pub fn validate(&self) -> Result<(), InvalidField> {
         self.validate_policy()?;
         let kind = self.strategy.kind.as_deref().unwrap_or("RollingUpdate");
-        require(kind == "RollingUpdate" || kind == "External", "spec.strategy.type", || {
-            format!("unsupported rollout strategy type `{kind}`")
-        })?;
+        let unsupported = format!("unsupported rollout strategy type `{kind}`");
+        require(kind == "RollingUpdate" || kind == "External", "spec.strategy.type", unsupported)?;
         let Some(rolling) = &self.strategy.rolling_update else { return Ok(()) };
         let at = "spec.strategy.rollingUpdate";
-        require(kind != "External", at, || {
-            "rollingUpdateConifg is not valid for ExternalRollout strategy type".to_owned()
-        })?;
+        require(kind != "External", at, "rollingUpdateConifg is not valid for ExternalRollout strategy type")?;
         let seconds = rolling.unavailable_period_seconds.unwrap_or(0);
-        require(seconds >= 0, format!("{at}.unavailablePeriodSeconds"), || {
-            format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}")
-        })?;
+        let negative = format!("unavailablePeriodSeconds must be greater than or equal to 0, got {seconds}");
+        require(seconds >= 0, format!("{at}.unavailablePeriodSeconds"), negative)?;
         for (name, value) in [("maxUnavailable", &rolling.max_unavailable), ("maxSurge", &rolling.max_surge)] {
             let Some(value) = value else { continue };
-            let at = || format!("{at}.{name}");
-            let admitted = match value {
+            let at = format!("{at}.{name}");
+            let (holds, reason) = match value {
                 IntOrString::Int(number) => {
-                    require(*number >= 0, at(), || format!("{name} must be greater than or equal to 0, got `{value}`"))
+                    (*number >= 0, format!("{name} must be greater than or equal to 0, got `{value}`"))
                 }
-                IntOrString::String(text) => require(!text.ends_with('%') || is_percentage(text), at(), || {
-                    format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'")
-                }),
+                IntOrString::String(text) => {
+                    let unlike = format!("`{text}` must match '^((100|[0-9]{{1,2}})%|[0-9]+)$'");
+                    (!text.ends_with('%') || is_percentage(text), unlike)
+                }
             };
-            admitted?;
-            let invalid = |error| InvalidField { at: at(), reason: format!("{name} `{value}` is invalid: {error}") };
+            require(holds, &at, reason)?;
+            let invalid = |error| InvalidField { at, reason: format!("{name} `{value}` is invalid: {error}") };
             limit(Some(value), 10, Rounding::Up).map_err(invalid)?;
         }
         Ok(())
@@ -154,27 +141,22 @@ impl PlacementSpec {
         let Some(policy) = &self.policy else { return Ok(()) };
         let kind = policy.placement_type.as_deref().unwrap_or("PickAll");
         let (at_number, at_names) = ("spec.policy.numberOfClusters", "spec.policy.clusterNames");
-        require(kind == "PickN" || policy.number_of_clusters.is_none(), at_number, || {
-            let only = "only valid for PickN placement policy type";
-            format!("number of clusters must be nil for policy type {kind}, {only}")
-        })?;
-        require(!matches!(kind, "PickAll" | "PickN") || policy.cluster_names.is_empty(), at_names, || {
-            let only = "only valid for PickFixed policy type";
-            format!("cluster names needs to be empty for policy type {kind}, {only}")
-        })?;
-        require(matches!(kind, "PickAll" | "PickN" | "PickFixed"), "spec.policy.placementType", || {
-            format!("unsupported value `{kind}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\"")
-        })?;
+        let only = "only valid for PickN placement policy type";
+        let misplaced = format!("number of clusters must be nil for policy type {kind}, {only}");
+        require(kind == "PickN" || policy.number_of_clusters.is_none(), at_number, misplaced)?;
+        let only = "only valid for PickFixed policy type";
+        let misplaced = format!("cluster names needs to be empty for policy type {kind}, {only}");
+        require(!matches!(kind, "PickAll" | "PickN") || policy.cluster_names.is_empty(), at_names, misplaced)?;
+        let unsupported =
+            format!("unsupported value `{kind}`: supported values: \"PickAll\", \"PickN\", \"PickFixed\"");
+        require(matches!(kind, "PickAll" | "PickN" | "PickFixed"), "spec.policy.placementType", unsupported)?;
         // Only PickFixed has names, and only PickN a number.
-        require(policy.cluster_names.iter().all_unique(), at_names, || {
-            "cluster names must be unique for policy type PickFixed".to_owned()
-        })?;
-        let number = policy.number_of_clusters;
-        require(kind != "PickN" || number.is_some(), at_number, || {
-            "number of cluster cannot be nil for policy type PickN".to_owned()
-        })?;
-        let number = number.unwrap_or(0);
-        require(number >= 0, at_number, || format!("number of clusters cannot be {number} for policy type PickN"))
+        let are_unique = policy.cluster_names.iter().all_unique();
+        require(are_unique, at_names, "cluster names must be unique for policy type PickFixed")?;
+        let is_counted = kind != "PickN" || policy.number_of_clusters.is_some();
+        require(is_counted, at_number, "number of cluster cannot be nil for policy type PickN")?;
+        let number = policy.number_of_clusters.unwrap_or(0);
+        require(number >= 0, at_number, format!("number of clusters cannot be {number} for policy type PickN"))
     }
 }
 

@@ -9,6 +9,7 @@ mod snippets;
 mod sweeps;
 mod varied;
 
+use std::any::Any;
 use std::fs;
 use std::path::Path;
 
@@ -67,7 +68,8 @@ fn load_in(folder: &Path, text: &str) -> Result<Experiment, LoadError> {
 
 /// The strategy of a variant, as the type of its product.
 fn strategy_of<S: Strategy>(experiment: &Experiment, variant: usize) -> &S {
-    experiment.variants[variant].scenario.strategy.downcast_ref().expect("the product's own type")
+    let strategy: &dyn Any = &*experiment.variants[variant].scenario.strategy;
+    strategy.downcast_ref().expect("the product's own type")
 }
 
 fn load_text(text: &str) -> Result<Experiment, LoadError> {

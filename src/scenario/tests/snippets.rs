@@ -1,5 +1,6 @@
 //! Snippets for the products' own files: put into such a file, one is read as the very same strategy.
 
+use std::any::Any;
 use std::fs;
 
 use super::super::{Overrides, load};
@@ -66,8 +67,9 @@ fn a_snippet_put_into_the_products_own_file_is_the_very_same_strategy() {
         let snippet = wanted.snippet().expect("products have files");
         let read = strategy(from_file, &[(name, &around(&snippet.text))]);
         // Of an ApplicationSet the strategy is the snippet's; what is around it is the user's own.
-        match (wanted.downcast_ref::<ArgoCdStrategy>(), read.downcast_ref::<ArgoCdStrategy>()) {
-            (Some(wanted), Some(read)) => {
+        let sets = [&wanted, &read].map(|strategy| (&**strategy as &dyn Any).downcast_ref::<ArgoCdStrategy>());
+        match sets {
+            [Some(wanted), Some(read)] => {
                 assert_eq!(wanted.spec.strategy, read.spec.strategy, "{}", snippet.text);
             }
             _ => assert_eq!(format!("{wanted:?}"), format!("{read:?}"), "{}", snippet.text),

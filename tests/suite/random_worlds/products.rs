@@ -4,6 +4,8 @@
 //! A cluster counts as on its way from the one to the other. One that is lost again later would have to count too; so
 //! the peaks here are never above those of the product, and a limit that is exceeded here is exceeded there.
 
+use std::any::Any;
+
 use fleetsim::products::argo_cd::{ArgoCdRelease, ArgoCdStrategy};
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
@@ -37,7 +39,7 @@ pub(crate) struct Seen<'r> {
 pub(crate) fn check(seen: &Seen<'_>) {
     let all: Vec<usize> = (0..seen.told.len()).collect();
     let is_update = seen.scenario.world.release == ReleaseKind::Update;
-    let strategy = &seen.scenario.strategy;
+    let strategy: &dyn Any = &*seen.scenario.strategy;
     if let Some(baseline) = strategy.downcast_ref::<Baseline>() {
         seen.check_batches(&baseline.batches(all.len()));
         if *baseline == Baseline::OneByOne {

@@ -21,17 +21,14 @@ mod pass;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::KubeFleetRolling;
-use super::members;
 use super::work_generator::{Effect, WorkGenerator};
+use super::{KubeFleetRolling, member_clusters, members};
 use crate::control_plane::{
     Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
 use crate::products::Run;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
-use crate::rollout::kubefleet::{
-    ApplyStrategy, Binding, KubeFleetBugs, MemberCluster, binding_name, placement_conditions,
-};
+use crate::rollout::kubefleet::{ApplyStrategy, Binding, KubeFleetBugs, binding_name, placement_conditions};
 use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
@@ -58,7 +55,6 @@ pub(super) struct RollingController<'r> {
     runtime: Runtime<(), RolloutTimer>,
     limiter: RateLimiter<()>,
     generator: WorkGenerator,
-    watch_delay: SimDuration,
     pass: Option<RolloutPass>,
     /// The timers of specs and deletions that are on their way.
     specs: BTreeMap<usize, u32>,
@@ -82,7 +78,6 @@ impl<'r> RollingController<'r> {
         let KubeFleetRolling { rules, upstream_bugs, requested, config, .. } = strategy;
         let world = run.fleet.world;
         let before = (world.release == ReleaseKind::Update).then_some(OLD);
-        let named = world.clusters.iter().map(|of| MemberCluster { name: of.name.clone(), ..MemberCluster::default() });
         let snapshot_delay = strategy.delay.draw(&run.streams, "hub".into(), "snapshot delay", 0);
         let snapshot_delay = Some(snapshot_delay).filter(|delay| !delay.is_zero());
         let view = RollingView {
@@ -92,14 +87,13 @@ impl<'r> RollingController<'r> {
             bindings: members::bindings_of(world, "placement", 0..world.clusters.len()),
         };
         Self {
-            scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, named.collect()),
+            scheduler: RollingUpdate::new(config.clone(), *rules, *upstream_bugs, member_clusters(&world.clusters)),
             view,
             bugs: *upstream_bugs,
             runtime: Runtime::new(1),
             limiter: RateLimiter::controller_default(),
             // A pass lists the bindings from the API server.
             generator: WorkGenerator::new(&run, false),
-            watch_delay: run.control_loop.watch_delay,
             pass: None,
             specs: BTreeMap::new(),
             given_up: BTreeSet::new(),
@@ -150,7 +144,7 @@ impl<'r> RollingController<'r> {
                     self.is_dirty = true;
                     self.binding_written(cluster, now, plane);
                     if wakes(&before, &after, self.bugs) {
-                        self.runtime.step(now + self.watch_delay, RolloutTimer::Wake, plane);
+                        self.runtime.step(now + self.generator.watch_delay, RolloutTimer::Wake, plane);
                     }
                 }
             }

@@ -35,10 +35,6 @@ enum Group {
 
 impl Group {
     const ALL: [Self; 6] = [Self::List, Self::Patch, Self::Block, Self::Refresh, Self::Roll, Self::Start];
-
-    fn next(self) -> Option<Self> {
-        Self::ALL.get(self as usize + 1).copied()
-    }
 }
 
 /// A pass in progress.
@@ -106,8 +102,8 @@ impl RollingController<'_> {
         let Some(mut pass) = self.pass.take() else { return };
         self.close(&mut pass, now, plane);
         // A binding whose spec is written gets its status in any case.
-        let mut next = pass.group.next().filter(|next| !pass.has_failed || *next == Group::Start);
-        while let Some(group) = next {
+        let goes_on = !pass.has_failed || pass.group == Group::Roll;
+        for group in Group::ALL.into_iter().skip(pass.group as usize + 1).filter(|_| goes_on) {
             pass.group = group;
             if let Some(end) = self.open(&mut pass, now, plane) {
                 pass.ends = (self.runtime.step(end, RolloutTimer::GroupEnds, plane), end);
@@ -115,7 +111,6 @@ impl RollingController<'_> {
                 self.pass = Some(pass);
                 return;
             }
-            next = group.next();
         }
         let asked = if pass.has_failed { QueueRequest::Error } else { pass.status.next };
         if let Some(at) = self.limiter.requeue((), now, asked) {
@@ -151,7 +146,7 @@ impl RollingController<'_> {
         }
         if pass.group == Group::Patch {
             for target in &targets {
-                let seen = pass.writes[&target.index()].answered + self.watch_delay;
+                let seen = pass.writes[&target.index()].answered + self.generator.watch_delay;
                 self.runtime.step(seen, RolloutTimer::Wake, plane);
             }
         }
@@ -211,7 +206,7 @@ impl RollingController<'_> {
             self.scheduler.reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
         self.view.bindings.clear_changed();
         pass.changed.clear();
-        pass.completes = self.scheduler.is_done(&self.view);
+        pass.completes = self.view.is_done();
         self.wrote_nothing = actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
         self.is_dirty = false;
         pass.up_to_date = if status.room.is_some() {
@@ -246,7 +241,7 @@ impl RollingController<'_> {
             }
             RollingAction::Delete(_) => self.generator.delete(cluster, now, plane),
         }
-        self.runtime.step(now + self.watch_delay, RolloutTimer::Wake, plane);
+        self.runtime.step(now + self.generator.watch_delay, RolloutTimer::Wake, plane);
     }
 
     /// The generator has written a binding, which may end the group in progress.

@@ -7,8 +7,8 @@
 use itertools::Itertools;
 
 use super::super::super::ObjectCondition;
+use super::StagedUpdateRun;
 use super::run::{ProgressCondition, RunReason, RunStatus, StageStatus};
-use super::{StagedUpdateRun, TaskTime};
 
 /// Clusters that the message of a stuck run names.
 const STUCK_NAMED: usize = 3;
@@ -67,13 +67,13 @@ impl StagedUpdateRun {
             || stage.progressing.is_some_and(|it| it.reason == RunReason::Waiting && !is_complete(stage));
         let mut list = Vec::new();
         if is_before && self.fixed.needs_approval_before(index) {
-            let name = self.approval_name(self.fixed.approval(index, TaskTime::Before));
+            let name = self.fixed.approval("before", index);
             list.extend(approval(object, &name, stage.approved_before));
         }
         let is_after = is_complete(stage) && stage.progressing.is_some_and(|it| it.reason != RunReason::Started);
         for (task, status) in self.fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && is_after {
-                let name = self.approval_name(self.fixed.approval(index, TaskTime::After));
+                let name = self.fixed.approval("after", index);
                 list.extend(approval(object, &name, status.approved));
             }
             if status.elapsed {
@@ -94,7 +94,7 @@ fn approval(object: &str, name: &str, is_approved: bool) -> impl Iterator<Item =
 }
 
 fn is_complete(stage: &StageStatus) -> bool {
-    stage.finished() == stage.clusters.len()
+    stage.finished == stage.clusters.len()
 }
 
 /// A condition of what has ended. One that is false says why the run has failed.

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use super::super::super::{ApprovalId, QueueRequest, TargetId};
+use super::super::super::{QueueRequest, TargetId};
 use super::super::control_loop::{CLUSTER_UPDATING_WAIT, STAGE_WAIT};
 use super::super::{Binding, KubeFleetVersion, RuleSet, stored};
 use super::initialize::Collected;
 use super::ledger::StageLedger;
 use super::run::{RunError, RunReason, RunStatus};
 use super::view::{StagedAction, StagedDecision, StagedView};
-use super::{Fixed, RunState, StageTask, TaskTime};
+use super::{Fixed, RunState, StageTask};
 use crate::units::{SimDuration, SimTime};
 
 /// A pass in progress.
@@ -53,20 +53,19 @@ impl RunPass<'_> {
             }
             return Ok(());
         }
-        if !self.is_approved_before(index) {
-            self.run.stages[index].mark(self.now, RunReason::Waiting);
-            self.run.mark(self.now, RunReason::Waiting);
-            self.decision.status.next = QueueRequest::After(STAGE_WAIT);
-            return Ok(());
+        if self.fixed.needs_approval_before(index) && !self.run.stages[index].approved_before {
+            self.run.stages[index].approved_before = self.ask(self.fixed.approval("before", index));
+            if !self.run.stages[index].approved_before {
+                self.run.stages[index].mark(self.now, RunReason::Waiting);
+                self.run.mark(self.now, RunReason::Waiting);
+                self.decision.status.next = QueueRequest::After(STAGE_WAIT);
+                return Ok(());
+            }
         }
-        self.execute_stage(index)
-    }
-
-    fn execute_stage(&mut self, index: usize) -> Result<(), RunError> {
-        let total = self.run.stages[index].clusters.len();
         let limit = self.fixed.limit(index, &self.run.stages[index]).map_err(|error| self.abort_stage(index, error))?;
         let keep_slots = self.update_clusters(index, Some(limit))?;
-        if self.run.stages[index].finished() == total && keep_slots == 0 {
+        let stage = &self.run.stages[index];
+        if stage.finished == stage.clusters.len() && keep_slots == 0 {
             self.complete_stage(index);
         } else {
             self.decision.status.next = QueueRequest::After(CLUSTER_UPDATING_WAIT);
@@ -81,7 +80,7 @@ impl RunPass<'_> {
         for position in std::mem::take(&mut self.stage.looks) {
             keep_slots += i64::from(self.update_cluster(index, position, limit.is_some()));
         }
-        let taken = (self.run.stages[index].in_progress() + self.stage.refused.len()) as i64 + keep_slots;
+        let taken = (self.run.stages[index].in_progress + self.stage.refused.len()) as i64 + keep_slots;
         for _ in taken..limit.unwrap_or(0) {
             if self.stage.frontier == self.run.stages[index].clusters.len() {
                 break;
@@ -115,7 +114,8 @@ impl RunPass<'_> {
         let is_observed = match before.started {
             None if !may_start => return false,
             None => !self.starts(binding),
-            Some(_) if may_start && self.run.is_preempted(binding) => {
+            // Somebody else has changed its binding.
+            Some(_) if may_start && !(self.run.is_in_sync(binding) && binding.has_started()) => {
                 cluster.succeeded = Some(false);
                 let (cluster, stage) = (self.fixed.name(before.target), self.run.stages[index].name.clone());
                 self.preempted.get_or_insert(RunError::Preempted { cluster, stage });
@@ -166,7 +166,10 @@ impl RunPass<'_> {
         let (mut is_passed, mut wait) = (true, None);
         for (position, task) in tasks.iter().enumerate() {
             if task.kind == "Approval" {
-                is_passed &= self.is_approved_after(index, position);
+                let approved = self.run.stages[index].after_tasks[position].approved
+                    || self.ask(self.fixed.approval("after", index));
+                self.run.stages[index].after_tasks[position].approved = approved;
+                is_passed &= approved;
             } else if let Some(remaining) = self.remaining_wait(index, task) {
                 is_passed = false;
                 wait = Some(remaining);
@@ -190,25 +193,9 @@ impl RunPass<'_> {
         (!remaining.is_zero()).then_some(remaining)
     }
 
-    fn is_approved_before(&mut self, index: usize) -> bool {
-        if self.run.stages[index].approved_before || !self.fixed.needs_approval_before(index) {
-            return true;
-        }
-        let approved = self.ask(self.fixed.approval(index, TaskTime::Before));
-        self.run.stages[index].approved_before = approved;
-        approved
-    }
-
-    fn is_approved_after(&mut self, index: usize, position: usize) -> bool {
-        let approved = self.run.stages[index].after_tasks[position].approved
-            || self.ask(self.fixed.approval(index, TaskTime::After));
-        self.run.stages[index].after_tasks[position].approved = approved;
-        approved
-    }
-
     /// `handleStageApprovalTask`: accepts a given approval. Without a request one is created, which cannot be approved
     /// yet.
-    fn ask(&mut self, approval: ApprovalId) -> bool {
+    fn ask(&mut self, approval: String) -> bool {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
             // Another task of the same name may have created it in this pass.
@@ -275,7 +262,7 @@ impl RunPass<'_> {
         // For a waiting stage this moves the start of its wait.
         self.run.stages[index].mark(self.now, RunReason::Stopping);
         self.update_clusters(index, None)?;
-        if self.run.stages[index].in_progress() == 0 {
+        if self.run.stages[index].in_progress == 0 {
             self.run.stages[index].mark(self.now, RunReason::Stopped);
             self.run.mark(self.now, RunReason::Stopped);
         } else {

@@ -3,13 +3,13 @@
 //! Derived from the status that one more pass at the time of the last one would leave.
 
 use super::super::super::text::are;
-use super::super::super::{ApprovalId, Hold, TargetId};
+use super::super::super::{Hold, TargetId};
 use super::super::duration::format_duration;
 use super::super::text::{listed, names, waits};
 use super::super::{ConditionStatus, RuleSet};
 use super::run::{RunStatus, StageStatus};
 use super::view::{StagedAction, StagedDecision, StagedStatus, StagedView};
-use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
+use super::{RunState, StageTask, StagedUpdateRun};
 use crate::units::SimTime;
 
 impl StagedUpdateRun {
@@ -27,7 +27,7 @@ impl StagedUpdateRun {
             let end = if waiting.is_empty() {
                 String::new()
             } else {
-                format!("; {} not updated", self.listed(&waiting, are(waiting.len())))
+                format!("; {} {} not updated", listed(&self.fixed.clusters, &waiting), are(waiting.len()))
             };
             return Some(Hold::new(rule, format!("the run has failed: {error}{end}")));
         }
@@ -40,17 +40,11 @@ impl StagedUpdateRun {
     }
 
     /// The end of a timed wait that goes on while this approval is waited for.
-    pub fn wait_beside(&self, approval: ApprovalId) -> Option<SimTime> {
-        let index = (approval.0 / 2) as usize;
-        let is_after = approval == self.fixed.approval(index, TaskTime::After);
-        let tasks =
-            self.fixed.config(index).after_stage_tasks.iter().filter(|task| is_after && task.kind == "TimedWait");
+    pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
+        let is_it = |index: &usize| self.fixed.approval("after", *index) == approval;
+        let index = (0..self.run.stages.len()).find(is_it)?;
+        let tasks = self.fixed.config(index).after_stage_tasks.iter().filter(|task| task.kind == "TimedWait");
         tasks.filter_map(|task| wait_ends(self.run.stage(index), task)).max()
-    }
-
-    /// `3 clusters (a, b, c) wait`.
-    fn listed(&self, targets: &[TargetId], verb: &str) -> String {
-        format!("{} {verb}", listed(&self.fixed.clusters, targets))
     }
 
     /// A run that has succeeded observes nothing any more, not even clusters that fail later.
@@ -59,7 +53,7 @@ impl StagedUpdateRun {
         let is_lost = |target: &TargetId| view.bindings.get(*target).is_some_and(|binding| !binding.has_succeeded());
         let lost: Vec<TargetId> = clusters.filter(is_lost).collect();
         let verb = if lost.len() == 1 { "was available and no longer is" } else { "were available and no longer are" };
-        let text = format!("the run has succeeded; {}", self.listed(&lost, verb));
+        let text = format!("the run has succeeded; {} {verb}", listed(&self.fixed.clusters, &lost));
         (!lost.is_empty()).then(|| Hold::new("Available", text))
     }
 
@@ -78,15 +72,15 @@ impl StagedUpdateRun {
             return Hold::new("deletionStage", format!("waiting for the deletion of their bindings: {rest}"));
         }
         let stage = &run.stages[index];
-        if stage.updating().next().is_none() && stage.finished() < stage.clusters.len() && !stage.approved_before {
+        if stage.updating().next().is_none() && stage.finished < stage.clusters.len() && !stage.approved_before {
             let error = status.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
             if self.fixed.needs_approval_before(index) {
-                let name = self.approval_name(self.fixed.approval(index, TaskTime::Before));
+                let name = self.fixed.approval("before", index);
                 return Hold::new("beforeStageTasks", format!("`{name}` is not approved; {rest}"));
             }
             return Hold::new("stages", format!("no cluster of stage `{}` can start; {rest}{error}", stage.name));
         }
-        if stage.finished() == stage.clusters.len() {
+        if stage.finished == stage.clusters.len() {
             return Hold::new("afterStageTasks", format!("{}; {rest}", self.tasks(index, stage)));
         }
         self.updating(view, run, index)
@@ -97,8 +91,7 @@ impl StagedUpdateRun {
         let mut texts = vec![format!("all of stage `{}` is done", stage.name)];
         for (task, status) in fixed.config(index).after_stage_tasks.iter().zip(&stage.after_tasks) {
             if task.kind == "Approval" && !status.approved {
-                let name = self.approval_name(fixed.approval(index, TaskTime::After));
-                texts.push(format!("`{name}` is not approved"));
+                texts.push(format!("`{}` is not approved", fixed.approval("after", index)));
             }
             if task.kind == "TimedWait"
                 && let Some(end) = wait_ends(stage, task).filter(|end| *end > self.last)

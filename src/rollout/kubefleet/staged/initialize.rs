@@ -73,18 +73,13 @@ impl Fixed {
     }
 
     fn compare(&self, existing: &StageStatus, new: &[TargetId]) -> Result<(), RunError> {
-        let stage = || existing.name.clone();
-        if existing.clusters.len() != new.len() {
-            let (new, existing) = (new.len(), existing.clusters.len());
-            return Err(RunError::StageClusterCountChanged { stage: stage(), new, existing });
+        let (stage, existing) = (existing.name.clone(), &existing.clusters);
+        if existing.len() != new.len() {
+            return Err(RunError::StageClusterCountChanged { stage, new: new.len(), existing: existing.len() });
         }
-        for (position, (cluster, new)) in existing.clusters.iter().zip(new).enumerate() {
-            if cluster.target != *new {
-                let (new, existing) = (self.name(*new), self.name(cluster.target));
-                return Err(RunError::StageClusterChanged { stage: stage(), position, new, existing });
-            }
-        }
-        Ok(())
+        let Some(position) = existing.iter().zip(new).position(|(old, new)| old.target != *new) else { return Ok(()) };
+        let (new, existing) = (self.name(new[position]), self.name(existing[position].target));
+        Err(RunError::StageClusterChanged { stage, position, new, existing })
     }
 
     /// Splits the bindings into those to update and those to delete.

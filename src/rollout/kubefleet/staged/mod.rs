@@ -17,7 +17,7 @@ mod run;
 mod stages;
 mod view;
 
-use super::super::{ApprovalId, Pass, QueueRequest, TargetSet};
+use super::super::{Pass, QueueRequest, TargetSet};
 use super::config::{RunState, StageConfig, StageTask, StrategySpec};
 use super::{Binding, KubeFleetBugs, KubeFleetVersion, MemberCluster, RuleSet, WorkState, by_name};
 use crate::units::SimTime;
@@ -30,20 +30,10 @@ pub use view::{
 
 use initialize::Collected;
 use ledger::{RunLedger, StageLedger};
-use stages::StagePlan;
 
 /// Bindings of the largest placement whose passes tests compare with passes over all.
 #[cfg(test)]
 const SCANNED_MAX: usize = 100;
-
-/// Whether a task runs before or after its stage.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum TaskTime {
-    /// Before the first cluster of the stage starts.
-    Before,
-    /// After its last cluster is done.
-    After,
-}
 
 /// The scheduler of one run.
 #[derive(Clone, Debug)]
@@ -70,7 +60,6 @@ struct Fixed {
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
-    plan: StagePlan,
 }
 
 impl StagedUpdateRun {
@@ -102,7 +91,6 @@ impl StagedUpdateRun {
     pub fn set_strategy(&mut self, strategy: Option<StrategySpec>) {
         if self.run.initialized.is_none() {
             self.fixed.strategy = strategy;
-            self.fixed.make_plan();
         }
     }
 
@@ -111,7 +99,6 @@ impl StagedUpdateRun {
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         (self.fixed.clusters, self.fixed.by_name) = (clusters, by_name);
-        self.fixed.make_plan();
         self.ledger = None;
     }
 
@@ -139,19 +126,6 @@ impl StagedUpdateRun {
     /// If the run is not initialized or the stage does not exist.
     pub fn max_concurrency(&self, stage: usize) -> Result<i64, super::ScaledValueError> {
         self.fixed.max_concurrency(stage, self.run.stages[stage].clusters.len())
-    }
-
-    /// The name of the `ClusterApprovalRequest`. Stages of the same name share their approvals; the first counts.
-    ///
-    /// # Panics
-    /// If the stage does not exist.
-    pub fn approval_name(&self, approval: ApprovalId) -> String {
-        let when = if approval.0.is_multiple_of(2) { "before" } else { "after" };
-        let (run, stage) = (&self.fixed.run_name, &self.fixed.config((approval.0 / 2) as usize).name);
-        match self.fixed.rules {
-            RuleSet::Documented => format!("{run}-{stage}"),
-            RuleSet::Shipped => format!("{run}-{when}-{stage}"),
-        }
     }
 
     /// One pass of the run's reconciler over all bindings. Its status has the request to the queue.
@@ -196,7 +170,12 @@ impl StagedUpdateRun {
         if !run.is_over() {
             match self.fixed.pass(run, self.last, view, ledger, &mut decision) {
                 Ok(()) => {}
-                Err(error) if error.is_final() => {
+                // The pass is repeated.
+                Err(error @ (RunError::OldPolicyBinding(_) | RunError::ClusterUpdate(_))) => {
+                    decision.status.error = Some(error);
+                    decision.status.next = QueueRequest::Error;
+                }
+                Err(error) => {
                     decision.status.next = QueueRequest::None;
                     if run.initialized == Some(true) {
                         run.mark(self.last, RunReason::Failed);
@@ -204,10 +183,6 @@ impl StagedUpdateRun {
                         run.initialized = Some(false);
                     }
                     run.failure = Some(error);
-                }
-                Err(error) => {
-                    decision.status.error = Some(error);
-                    decision.status.next = QueueRequest::Error;
                 }
             }
         }
@@ -255,9 +230,12 @@ impl Fixed {
         self.rules == RuleSet::Shipped && !self.config(stage).before_stage_tasks.is_empty()
     }
 
-    fn approval(&self, stage: usize, time: TaskTime) -> ApprovalId {
-        let stages = &self.strategy.as_ref().expect("a run with stages has a strategy").stages;
-        let first = stages.iter().position(|other| other.name == stages[stage].name).unwrap_or(stage) as u32;
-        ApprovalId(2 * first + u32::from(time == TaskTime::After))
+    /// The name of the `ClusterApprovalRequest` `before` or `after` a stage. Stages of the same name share theirs.
+    fn approval(&self, when: &str, stage: usize) -> String {
+        let (run, stage) = (&self.run_name, &self.config(stage).name);
+        match self.rules {
+            RuleSet::Documented => format!("{run}-{stage}"),
+            RuleSet::Shipped => format!("{run}-{when}-{stage}"),
+        }
     }
 }

@@ -105,8 +105,10 @@ pub struct StageStatus {
     pub name: String,
     /// In the order in which they are updated.
     pub clusters: Vec<ClusterStatus>,
-    /// Number of them that have started and not finished, and that have finished.
-    counts: [usize; 2],
+    /// Number of them that have started and not finished.
+    pub in_progress: usize,
+    /// Number of them that have succeeded.
+    pub finished: usize,
     /// `None`: not reached.
     pub progressing: Option<ProgressCondition>,
     /// Whether the approval before the stage was accepted.
@@ -134,25 +136,14 @@ impl StageStatus {
     /// Replaces what is known of a cluster.
     pub(super) fn set(&mut self, position: usize, cluster: ClusterStatus) {
         let old = std::mem::replace(&mut self.clusters[position], cluster);
-        let counts_of = |it: ClusterStatus| [it.is_updating(), it.succeeded == Some(true)].map(usize::from);
-        for (count, (old, new)) in self.counts.iter_mut().zip(counts_of(old).into_iter().zip(counts_of(cluster))) {
-            *count = *count + new - old;
-        }
-    }
-
-    /// Number of its clusters that have started and not finished.
-    pub const fn in_progress(&self) -> usize {
-        self.counts[0]
+        let has_succeeded = |of: &ClusterStatus| usize::from(of.succeeded == Some(true));
+        self.finished = self.finished + has_succeeded(&cluster) - has_succeeded(&old);
+        self.in_progress = self.in_progress + usize::from(cluster.is_updating()) - usize::from(old.is_updating());
     }
 
     /// Its clusters that have started and not finished.
     pub fn updating(&self) -> impl Iterator<Item = &ClusterStatus> {
         self.clusters.iter().filter(|cluster| cluster.is_updating())
-    }
-
-    /// Number of its finished clusters.
-    pub const fn finished(&self) -> usize {
-        self.counts[1]
     }
 }
 
@@ -223,11 +214,6 @@ impl RunStatus {
             && binding.snapshot == self.snapshot
             && binding.apply_strategy == Some(self.apply_strategy)
             && binding.state == BindingState::Bound
-    }
-
-    /// Whether somebody else has changed the binding of a cluster that the run has started.
-    pub(super) fn is_preempted(&self, binding: &Binding) -> bool {
-        !self.is_in_sync(binding) || !binding.has_started()
     }
 }
 
@@ -311,11 +297,4 @@ pub enum RunError {
     /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
-}
-
-impl RunError {
-    /// True if it ends the run. Otherwise the pass is repeated.
-    pub(super) const fn is_final(&self) -> bool {
-        !matches!(self, Self::OldPolicyBinding(_) | Self::ClusterUpdate(_))
-    }
 }

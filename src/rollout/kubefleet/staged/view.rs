@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::super::{ApprovalId, Pass, QueueRequest, Revision, TargetId};
+use super::super::super::{Pass, QueueRequest, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, BindingState, Bindings};
 use super::super::config::RunState;
 use super::run::RunError;
@@ -20,9 +20,8 @@ pub struct StagedView {
     pub resource_snapshots: Vec<Revision>,
     /// The placement's bindings.
     pub bindings: Bindings,
-    /// The approval requests that exist. [`StagedUpdateRun::approval_name`](super::StagedUpdateRun::approval_name)
-    /// returns the name of an id.
-    pub approval_requests: BTreeMap<ApprovalId, ApprovalRequest>,
+    /// The approval requests that exist, by their names.
+    pub approval_requests: BTreeMap<String, ApprovalRequest>,
 }
 
 /// The part of a placement that a run reads.
@@ -61,21 +60,21 @@ pub struct StagedStatus {
     pub next: QueueRequest,
     /// Why it must be repeated, if so.
     pub error: Option<RunError>,
-    /// Approvals that it accepted.
-    pub accepted: Vec<ApprovalId>,
+    /// Requests whose approval it accepted.
+    pub accepted: Vec<String>,
     /// Bindings that did not need a change, and whose RolloutStarted it sets.
     pub restarted: Vec<TargetId>,
 }
 
 /// An action of a pass of a staged update run, which a driver carries out.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StagedAction {
     /// Instruct the target to run the revision now.
     Deploy(TargetId, Revision),
     /// Remove the application from the target.
     Delete(TargetId),
-    /// Ask a person for permission to continue. A later view shows whether it was given.
-    RequestApproval(ApprovalId),
+    /// Ask a person for permission to continue, with a request of this name. A later view shows whether it was given.
+    RequestApproval(String),
 }
 
 /// The decision of a pass.
@@ -89,21 +88,21 @@ impl StagedView {
     pub fn store(&mut self, pass: &StagedDecision) {
         let apply_strategy = self.placement.map(|placement| placement.apply_strategy);
         for action in &pass.actions {
-            match *action {
+            match action {
                 StagedAction::Deploy(target, revision) => {
-                    self.bindings.selected(target).roll(revision, apply_strategy);
+                    self.bindings.selected(*target).roll(*revision, apply_strategy);
                 }
                 StagedAction::Delete(target) => {
-                    let bindings = self.bindings.of_mut(target);
+                    let bindings = self.bindings.of_mut(*target);
                     bindings.filter(|it| it.state == BindingState::Unscheduled).for_each(Binding::delete);
                 }
                 StagedAction::RequestApproval(approval) => {
-                    self.approval_requests.insert(approval, ApprovalRequest::default());
+                    self.approval_requests.insert(approval.clone(), ApprovalRequest::default());
                 }
             }
         }
         for approval in &pass.status.accepted {
-            self.approval_requests.entry(*approval).or_default().accepted = true;
+            self.approval_requests.entry(approval.clone()).or_default().accepted = true;
         }
         for target in &pass.status.restarted {
             self.bindings.selected(*target).set_rollout_started(true);

@@ -74,7 +74,7 @@ proptest! {
                     let before = &status.stages[..index];
                     prop_assert!(before.iter().all(|stage| stage.succeeded() == Some(true)), "{status:?}");
                     let is_passed = |stage: &super::super::staged::StageStatus| {
-                        stage.after_tasks.iter().all(|task| task.approved || task.elapsed) && stage.finished() == stage.clusters.len()
+                        stage.after_tasks.iter().all(|task| task.approved || task.elapsed) && stage.finished == stage.clusters.len()
                     };
                     prop_assert!(before.iter().all(is_passed), "{status:?}");
                     prop_assert!(documented || index != 2 || stage.approved_before, "{status:?}");

@@ -61,7 +61,7 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             .actions
             .iter()
             .filter_map(|action| match action {
-                StagedAction::RequestApproval(approval) => Some(run.approval_name(*approval)),
+                StagedAction::RequestApproval(approval) => Some(approval.clone()),
                 _ => None,
             })
             .collect();

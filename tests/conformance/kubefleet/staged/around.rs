@@ -9,7 +9,7 @@ use fleetsim::rollout::kubefleet::{
     ApplyStrategy, Binding, BindingState, Bindings, KubeFleetBugs, MemberCluster, RuleSet, RunState, StrategySpec,
 };
 use fleetsim::rollout::label_selector::Labels;
-use fleetsim::rollout::{ApprovalId, Pass, Revision, TargetId};
+use fleetsim::rollout::{Pass, Revision, TargetId};
 use fleetsim::units::SimTime;
 use serde::Deserialize;
 use serde_json::Value;
@@ -143,12 +143,6 @@ impl Around {
         self.clusters[target.index()].name.clone()
     }
 
-    fn approval(&self, request: &str) -> ApprovalId {
-        let stages = self.run.strategy().map_or(0, |strategy| strategy.stages.len()) as u32;
-        let named = (0..2 * stages).map(ApprovalId).find(|id| self.run.approval_name(*id) == request);
-        named.unwrap_or_else(|| panic!("no approval request `{request}`"))
-    }
-
     fn change(&mut self, cluster: &str, change: impl FnOnce(&mut Binding)) {
         let target = self.target(cluster);
         if let Some(binding) = self.view.bindings.get_mut(target) {
@@ -172,18 +166,16 @@ impl Around {
                 self.change(text(event, "cluster"), |binding| binding.report(now, state));
             }
             "approve" => {
-                let id = self.approval(text(event, "request"));
-                let request = self.view.approval_requests.get_mut(&id);
+                let request = self.view.approval_requests.get_mut(text(event, "request"));
                 return request.is_some_and(|request| !std::mem::replace(&mut request.approved, true));
             }
             "unapprove" => {
-                let id = self.approval(text(event, "request"));
-                let request = self.view.approval_requests.get_mut(&id);
+                let request = self.view.approval_requests.get_mut(text(event, "request"));
                 return request.is_some_and(|request| std::mem::replace(&mut request.approved, false));
             }
             "delete_approval" => {
-                let id = self.approval(text(event, "request"));
-                return self.view.approval_requests.remove(&id).is_some_and(|request| !request.accepted);
+                let removed = self.view.approval_requests.remove(text(event, "request"));
+                return removed.is_some_and(|request| !request.accepted);
             }
             "set_state" => {
                 let state = parse(&event["state"]);

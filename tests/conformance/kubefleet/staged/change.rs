@@ -30,15 +30,14 @@ impl Change {
     pub fn new(around: &Around, before: &RunStatus, pass: &Pass<StagedAction, StagedStatus>) -> Self {
         let mut change = Self::default();
         for action in &pass.actions {
-            match *action {
-                StagedAction::Deploy(target, _) => change.rolled.push(around.name(target)),
-                StagedAction::Delete(target) => change.deleted.push(around.name(target)),
-                StagedAction::RequestApproval(approval) => change.requested.push(around.run.approval_name(approval)),
+            match action {
+                StagedAction::Deploy(target, _) => change.rolled.push(around.name(*target)),
+                StagedAction::Delete(target) => change.deleted.push(around.name(*target)),
+                StagedAction::RequestApproval(approval) => change.requested.push(approval.clone()),
             }
         }
         change.deleted.sort();
-        let accepted = pass.status.accepted.iter().map(|approval| around.run.approval_name(*approval));
-        change.accepted = accepted.collect();
+        change.accepted.clone_from(&pass.status.accepted);
         let after = around.run.run();
         let nothing = StageStatus::default();
         let stages =
