@@ -1,14 +1,14 @@
 //! A set of targets that is walked in the order of their indices.
 //!
 //! Passes over what has changed keep their work in such sets: changed targets, candidates in the order of a product's
-//! list. There is one bit for each target: a look-up and a change cost a word, and a walk over all members at most one
-//! word for 64 targets beside its members.
+//! list. One bit for each target, and above it one bit for each word that has any, so that a look-up, a change and the
+//! step to the next member cost a few words each, whatever the size.
 
 /// A set of indices below a fixed size.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TargetSet {
-    /// The members' bits.
-    words: Vec<u64>,
+    /// The members' bits, then one bit for each word of the level below that is not 0. The last level is one word.
+    levels: Vec<Vec<u64>>,
     /// Every index is below it.
     universe: usize,
     count: usize,
@@ -19,7 +19,15 @@ const BITS: usize = 64;
 impl TargetSet {
     /// An empty set of indices below `size`.
     pub fn new(size: usize) -> Self {
-        Self { words: vec![0; size.div_ceil(BITS)], universe: size, count: 0 }
+        let mut levels = Vec::new();
+        let mut words = size;
+        loop {
+            words = words.div_ceil(BITS).max(1);
+            levels.push(vec![0; words]);
+            if words == 1 {
+                return Self { levels, universe: size, count: 0 };
+            }
+        }
     }
 
     /// The set of all indices below `size`.
@@ -52,12 +60,20 @@ impl TargetSet {
     /// # Panics
     /// If an index to add is not below the size.
     pub fn set(&mut self, index: u32, is_member: bool) -> bool {
-        let at = index as usize;
+        let mut at = index as usize;
         assert!(!is_member || at < self.universe, "{index} is below {}", self.universe);
         if self.contains(index) == is_member {
             return false;
         }
-        self.words[at / BITS] ^= 1 << (at % BITS);
+        for level in &mut self.levels {
+            let (word, bit) = (&mut level[at / BITS], 1 << (at % BITS));
+            let was_empty = *word == 0;
+            *word = if is_member { *word | bit } else { *word & !bit };
+            if was_empty == (*word == 0) {
+                break;
+            }
+            at /= BITS;
+        }
         self.count = if is_member { self.count + 1 } else { self.count - 1 };
         true
     }
@@ -65,17 +81,28 @@ impl TargetSet {
     /// Whether the index is in it.
     pub fn contains(&self, index: u32) -> bool {
         let at = index as usize;
-        at < self.universe && self.words[at / BITS] >> (at % BITS) & 1 == 1
+        at < self.universe && self.levels[0][at / BITS] >> (at % BITS) & 1 == 1
     }
 
     /// The smallest index in it that is not below `from`.
     pub fn next(&self, from: u32) -> Option<u32> {
         super::cost::visit();
-        let (first, skipped) = (from as usize / BITS, from as usize % BITS);
-        let rest = self.words.get(first)? >> skipped << skipped;
-        let mut words = (first..).zip(std::iter::once(&rest).chain(&self.words[first + 1..]));
-        let (at, word) = words.find(|(_, word)| **word != 0)?;
-        Some((at * BITS) as u32 + word.trailing_zeros())
+        let (mut at, mut level) = (from as usize, 0);
+        // Up, until a word has a bit at or after the place; then down along the lowest bits.
+        loop {
+            let words = self.levels.get(level)?;
+            let rest = words.get(at / BITS).map_or(0, |word| word >> (at % BITS) << (at % BITS));
+            if rest != 0 {
+                at = at / BITS * BITS + rest.trailing_zeros() as usize;
+                break;
+            }
+            at = at / BITS + 1;
+            level += 1;
+        }
+        for words in self.levels[..level].iter().rev() {
+            at = at * BITS + words[at].trailing_zeros() as usize;
+        }
+        Some(at as u32)
     }
 
     /// Its indices in increasing order.
@@ -95,7 +122,7 @@ impl TargetSet {
 
     /// Number of members below an index.
     pub fn count_below(&self, index: u32) -> usize {
-        let (at, words) = (index as usize, &self.words);
+        let (at, words) = (index as usize, &self.levels[0]);
         let whole: u32 = words.iter().take(at / BITS).map(|word| word.count_ones()).sum();
         let part = words.get(at / BITS).map_or(0, |word| (word & ((1 << (at % BITS)) - 1)).count_ones());
         (whole + part) as usize
@@ -111,7 +138,7 @@ impl TargetSet {
         self.count == 0
     }
 
-    /// Empties it, member by member.
+    /// Empties it, at the cost of its members.
     pub fn clear(&mut self) {
         let mut from = 0;
         while let Some(index) = self.next(from) {
