@@ -363,7 +363,7 @@ pub(crate) fn links(variant: &fleetsim::scenario::Variant, seed: u64, replicate:
     let mut queue = Queue::new();
     let scenario = &variant.scenario;
     let world = World::new(&scenario.world, &scenario.platform, seed, replicate, &mut queue);
-    world.links().map(|(rate, _)| rate).collect()
+    world.links().map(|(rate, ..)| rate).collect()
 }
 
 /// Fails after a signal.
