@@ -290,7 +290,7 @@ impl<'s> FleetController<'s> {
         let planned = self.plan(now, &pass);
         self.changed.clear();
         pass.status.stored.iter().for_each(|cluster| _ = self.changed.insert(*cluster));
-        let PassWrites { at: end, created, request } = self.write(now, planned, plane);
+        let PassWrites { at: end, created, request } = self.write(now, &planned, plane);
         let has_status = !matches!(request, QueueRequest::After(_));
         if has_status {
             (self.status_writes.began, self.status_writes.ended) = (now, end);

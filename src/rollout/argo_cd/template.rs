@@ -55,7 +55,7 @@ impl ClusterParameters<'_> {
                 Some(value) => rendered.push_str(value),
                 // The simple notation keeps what it does not find.
                 None if !self.is_go && expression.trim().starts_with("metadata.labels.") => {
-                    rendered.push_str(&format!("{{{{{expression}}}}}"))
+                    rendered.push_str(&format!("{{{{{expression}}}}}"));
                 }
                 None => return None,
             }

@@ -64,7 +64,12 @@ impl FleetController<'_> {
 
     /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
     /// the deployment changes; at the end the bundle's status.
-    pub(super) fn write(&mut self, now: SimTime, planned: BTreeMap<u32, Planned>, plane: &mut Plane<'_>) -> PassWrites {
+    pub(super) fn write(
+        &mut self,
+        now: SimTime,
+        planned: &BTreeMap<u32, Planned>,
+        plane: &mut Plane<'_>,
+    ) -> PassWrites {
         let mut writes = PassWrites { at: now, created: 0, request: QueueRequest::None };
         if std::mem::take(&mut self.is_new) {
             writes.at = self.client.in_turn(0, now, FINALIZER_REQUESTS) + back_off(0);
