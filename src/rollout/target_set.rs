@@ -19,15 +19,9 @@ const BITS: usize = 64;
 impl TargetSet {
     /// An empty set of indices below `size`.
     pub fn new(size: usize) -> Self {
-        let mut levels = Vec::new();
-        let mut words = size;
-        loop {
-            words = words.div_ceil(BITS).max(1);
-            levels.push(vec![0; words]);
-            if words == 1 {
-                return Self { levels, universe: size, count: 0 };
-            }
-        }
+        let above = |words: &usize| (*words > 1).then(|| words.div_ceil(BITS));
+        let words = std::iter::successors(Some(size.div_ceil(BITS).max(1)), above);
+        Self { levels: words.map(|words| vec![0; words]).collect(), universe: size, count: 0 }
     }
 
     /// The set of all indices below `size`.
@@ -140,10 +134,8 @@ impl TargetSet {
 
     /// Empties it, at the cost of its members.
     pub fn clear(&mut self) {
-        let mut from = 0;
-        while let Some(index) = self.next(from) {
+        while let Some(index) = self.next(0) {
             self.remove(index);
-            from = index;
         }
     }
 }

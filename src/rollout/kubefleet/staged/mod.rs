@@ -60,6 +60,8 @@ struct Fixed {
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters` in the byte order of names.
     by_name: Vec<u32>,
+    /// For each stage whether it selects each cluster, picked or not; or the error in its tasks or its selector.
+    selects: Vec<Result<Vec<bool>, RunError>>,
 }
 
 impl StagedUpdateRun {
@@ -91,6 +93,7 @@ impl StagedUpdateRun {
     pub fn set_strategy(&mut self, strategy: Option<StrategySpec>) {
         if self.run.initialized.is_none() {
             self.fixed.strategy = strategy;
+            self.fixed.select();
         }
     }
 
@@ -99,6 +102,7 @@ impl StagedUpdateRun {
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         (self.fixed.clusters, self.fixed.by_name) = (clusters, by_name);
+        self.fixed.select();
         self.ledger = None;
     }
 

@@ -1,10 +1,11 @@
 //! The clusters of each stage, and their order.
 //!
-//! Follows `computeRunStageStatus` in `pkg/controllers/updaterun/initialization.go`. A pass that only continues a stage
-//! does not compute them again ([`RunLedger`](super::ledger::RunLedger)).
+//! Follows `computeRunStageStatus` in `pkg/controllers/updaterun/initialization.go`. Selectors are asked once; a pass
+//! determines which of the clusters are picked, unless it only continues a stage
+//! ([`RunLedger`](super::ledger::RunLedger)).
 
 use super::super::super::TargetId;
-use super::super::super::label_selector::{CheckedSelector, LabelSelector};
+use super::super::super::label_selector::LabelSelector;
 use super::super::config::StageConfig;
 use super::super::{MemberCluster, RuleSet};
 use super::Fixed;
@@ -14,8 +15,14 @@ use super::run::RunError;
 const NAMED: usize = 10;
 
 impl Fixed {
-    /// Checks a stage's tasks and then its selector. `None`: it selects nothing.
-    fn selector(&self, stage: &StageConfig) -> Result<Option<CheckedSelector>, RunError> {
+    /// Lets each stage select its clusters, which depends on labels and the strategy alone.
+    pub(super) fn select(&mut self) {
+        let stages = self.strategy.iter().flat_map(|strategy| &strategy.stages);
+        self.selects = stages.map(|stage| self.selected_by(stage)).collect();
+    }
+
+    /// Checks a stage's tasks and then its selector. Without a selector it selects nothing.
+    fn selected_by(&self, stage: &StageConfig) -> Result<Vec<bool>, RunError> {
         let before = &stage.before_stage_tasks;
         // The document has no tasks before a stage.
         if self.rules == RuleSet::Shipped && (before.len() > 1 || before.iter().any(|task| task.kind != "Approval")) {
@@ -28,7 +35,9 @@ impl Fixed {
             return Err(RunError::InvalidAfterStageTasks(stage.name.clone()));
         }
         let invalid = |source| RunError::InvalidLabelSelector { stage: stage.name.clone(), source };
-        stage.label_selector.as_ref().map(LabelSelector::check).transpose().map_err(invalid)
+        let selector = stage.label_selector.as_ref().map(LabelSelector::check).transpose().map_err(invalid)?;
+        let matches = |labels| selector.as_ref().is_some_and(|selector| selector.matches(labels));
+        Ok(self.clusters.iter().map(|cluster| !cluster.left && matches(&cluster.labels)).collect())
     }
 
     /// The selected clusters of each stage, in the order in which they are updated.
@@ -37,14 +46,14 @@ impl Fixed {
         let mut is_placed = vec![false; self.clusters.len()];
         let mut stages = Vec::with_capacity(strategy.stages.len());
         let clusters = || self.by_name.iter().copied().map(TargetId).filter(|target| is_selected(*target));
-        for config in &strategy.stages {
-            let selector = self.selector(config)?;
+        for (config, selects) in strategy.stages.iter().zip(&self.selects) {
+            let selects = selects.as_ref().map_err(RunError::clone)?;
             let mut members = Vec::new();
             for target in clusters() {
-                let MemberCluster { name, labels, left } = &self.clusters[target.index()];
-                if *left || !selector.as_ref().is_some_and(|selector| selector.matches(labels)) {
+                if !selects[target.index()] {
                     continue;
                 }
+                let MemberCluster { name, labels, .. } = &self.clusters[target.index()];
                 if std::mem::replace(&mut is_placed[target.index()], true) {
                     let (cluster, stage) = (name.clone(), config.name.clone());
                     return Err(RunError::ClusterInMultipleStages { cluster, stage });
