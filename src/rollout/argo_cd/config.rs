@@ -286,7 +286,7 @@ impl ApplicationSetSpec {
         self.sync_policy.as_ref().and_then(|policy| policy.applications_sync).unwrap_or_default()
     }
 
-    /// Whether existing applications may be written.
+    /// True if existing applications may be written.
     pub(super) fn may_update(&self) -> bool {
         matches!(self.applications_sync(), ApplicationsSync::Sync | ApplicationsSync::CreateUpdate)
     }

@@ -32,7 +32,7 @@ pub(super) fn is_above_zero(values: &[f64], scale: f64, error: f64) -> bool {
     values.len() >= runs_to_see(error / 2.0) && capital(values, scale) >= libm::log(2.0 / error)
 }
 
-/// Whether the pairs show that the mean of `other` is greater, as [`is_above_zero`].
+/// True if the pairs show that the mean of `other` is greater, as [`is_above_zero`].
 pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], error: f64) -> bool {
     let differences: Vec<f64> = base.iter().zip(other).map(|(base, other)| other - base).collect();
     is_above_zero(&differences, base[0], error)

@@ -400,7 +400,7 @@ impl Race {
         (is_last_word && self.unshown(candidate).is_some()).then_some(CandidateStatus::Undecided)
     }
 
-    /// Whether the pairs show that `other` is greater.
+    /// True if the pairs show that `other` is greater.
     fn is_greater(&self, base: &[f64], other: &[f64]) -> bool {
         match &self.paired_ranks {
             Some(ranks) => is_greater_in_pairs(base, other, ranks, self.errors.paired),

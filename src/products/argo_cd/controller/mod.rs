@@ -194,7 +194,7 @@ impl<'r> ArgoCdController<'r> {
         found.is_none()
     }
 
-    /// Whether an application is gone, or shows the new release and is done. `has_row`: the row stands for the latter.
+    /// True if an application is gone, or shows the new release and is done. `has_row`: its row says that it is done.
     fn is_complete(&self, index: usize, has_row: bool) -> bool {
         let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();

@@ -113,7 +113,7 @@ impl MarkPlot {
         self.taken.push(room(&place));
     }
 
-    /// Whether a rectangle is inside the area and overlaps nothing taken.
+    /// True if a rectangle is inside the area and overlaps nothing taken.
     fn is_free(&self, [left, top, right, bottom]: [f64; 4]) -> bool {
         let Area { left: first, top: highest, right: last, bottom: lowest } = self.area;
         let inside = left >= first && right <= last + 4.0 && top >= highest - 2.0 && bottom <= lowest;

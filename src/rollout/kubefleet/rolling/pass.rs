@@ -17,7 +17,7 @@ use super::candidates::{BindingKind, CandidateSets};
 use super::view::{BindingCounts, RollingAction, RollingDecision, RollingError, RollingStatus, RollingView, Room};
 use crate::units::{SimDuration, SimTime};
 
-/// Bindings of the largest placement whose passes tests compare with a plain scan.
+/// Bindings of the largest placement whose passes tests compare with passes over sets made anew.
 #[cfg(test)]
 const SCANNED_MAX: usize = 100;
 
@@ -42,7 +42,7 @@ impl RollingUpdate {
         #[cfg(test)]
         if view.bindings.places() <= SCANNED_MAX {
             let scanned = self.pass(view, &CandidateSets::new(self, view));
-            assert_eq!(decision, scanned, "a pass over the sets decides as a plain scan");
+            assert_eq!(decision, scanned, "a pass over the sets decides as one over sets made anew");
         }
         self.sets = Some(sets);
         decision
