@@ -151,6 +151,7 @@ impl Around {
         let full = self.update.reconcile(now, &self.view);
         let quick = self.quick.reconcile_changed(now, &self.view, self.view.bindings.changed());
         assert_eq!(quick, full, "a pass over what changed decides as one over all");
+        assert_eq!(self.quick.is_done(&self.view), self.view.is_done());
         self.view.bindings.clear_changed();
         full
     }

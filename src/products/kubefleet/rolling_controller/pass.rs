@@ -206,7 +206,7 @@ impl RollingController<'_> {
             self.scheduler.reconcile_changed(pass.began, &self.view, self.view.bindings.changed());
         self.view.bindings.clear_changed();
         pass.changed.clear();
-        pass.completes = self.view.is_done();
+        pass.completes = self.scheduler.is_done(&self.view);
         self.wrote_nothing = actions.is_empty() && status.patched.is_empty() && status.restarted.is_empty();
         self.is_dirty = false;
         pass.up_to_date = if status.room.is_some() {

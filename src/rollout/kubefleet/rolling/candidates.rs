@@ -42,9 +42,11 @@ pub(super) enum BindingKind {
     /// Of these candidates, those whose RolloutStarted does not say yet that they are blocked.
     BoundingCandidateUnmarked,
     UpdateCandidateUnmarked,
+    /// It keeps the rollout from being done.
+    Behind,
 }
 
-const COUNT: usize = BindingKind::UpdateCandidateUnmarked as usize + 1;
+const COUNT: usize = BindingKind::Behind as usize + 1;
 
 /// The kinds of the binding at a place, one bit each, and the known time after which it becomes ready by itself. A
 /// binding that is gone is of no kind.
@@ -56,6 +58,7 @@ fn seen(update: &RollingUpdate, view: &RollingView, place: u32) -> (u32, Option<
     is(BindingKind::OtherStrategy, !binding.deleting && binding.apply_strategy != Some(view.apply_strategy));
     is(BindingKind::SchedulerTargeted, is_picked);
     is(BindingKind::LacksStart, is_picked && !binding.has_started());
+    is(BindingKind::Behind, !view.has(binding));
     if binding.state == BindingState::Scheduled {
         is(BindingKind::BoundingCandidate, true);
         is(BindingKind::BoundingCandidateUnmarked, is_unmarked);

@@ -43,6 +43,7 @@ impl RollingUpdate {
         if view.bindings.places() <= SCANNED_MAX {
             let scanned = self.pass(view, &CandidateSets::new(self, view));
             assert_eq!(decision, scanned, "a pass over the sets decides as one over sets made anew");
+            assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }
         self.sets = Some(sets);
         decision
@@ -58,6 +59,11 @@ impl RollingUpdate {
             }
         }
         blocked
+    }
+
+    /// [`RollingView::is_done`], at the time of the last pass.
+    pub fn is_done(&self, view: &RollingView) -> bool {
+        self.sets.as_ref().map_or_else(|| view.is_done(), |sets| sets.count(BindingKind::Behind) == 0)
     }
 
     pub(super) fn pass(&self, view: &RollingView, candidates: &CandidateSets) -> RollingDecision {

@@ -151,12 +151,15 @@ impl RollingView {
 
     /// Whether every requested cluster has the newest resources and is available, and no other cluster has them.
     pub fn is_done(&self) -> bool {
-        self.bindings.iter().all(|binding| {
-            binding.state == BindingState::Bound
-                && !binding.deleting
-                && binding.snapshot == self.latest_snapshot
-                && binding.has_succeeded()
-        })
+        self.bindings.iter().all(|binding| self.has(binding))
+    }
+
+    /// Whether a binding is that of a cluster with the newest resources, and available.
+    pub(super) fn has(&self, binding: &Binding) -> bool {
+        binding.state == BindingState::Bound
+            && !binding.deleting
+            && binding.snapshot == self.latest_snapshot
+            && binding.has_succeeded()
     }
 }
 
