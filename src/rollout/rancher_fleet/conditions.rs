@@ -79,6 +79,9 @@ mod tests {
             (0..12).map(|nth| FleetCluster { name: format!("c-{nth:02}"), ..FleetCluster::default() }).collect();
         let strategy = RolloutStrategy { max_unavailable: Some(IntOrString::Int(3)), ..RolloutStrategy::default() };
         let mut older = RancherFleet::new(strategy.clone(), RuleSet::Shipped, clusters.clone()).judging_wanted(false);
+        // Other labels and limits do not change how statuses judge.
+        older.set_clusters(clusters.clone());
+        older.set_strategy(strategy.clone());
         let mut fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
         let cluster = ClusterView { wanted: Revision(2), ..ClusterView::settled(Revision(1)) };
         let mut view = BundleView { paused: false, clusters: vec![cluster; 12] };

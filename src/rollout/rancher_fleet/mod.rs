@@ -96,12 +96,14 @@ impl RancherFleet {
 
     /// Replaces the strategy, as a change of the bundle does. All clusters are targets until the next pass.
     pub fn set_strategy(&mut self, strategy: RolloutStrategy) {
-        *self = Self::new(strategy, self.rules, std::mem::take(&mut self.clusters));
+        let clusters = std::mem::take(&mut self.clusters);
+        *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
     }
 
     /// Replaces the clusters, as a change of their labels or groups does. All are targets until the next pass.
     pub fn set_clusters(&mut self, clusters: Vec<FleetCluster>) {
-        *self = Self::new(std::mem::take(&mut self.strategy), self.rules, clusters);
+        let strategy = std::mem::take(&mut self.strategy);
+        *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
     }
 
     /// Partitions and limits for the targets of the last pass.
