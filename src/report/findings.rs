@@ -30,9 +30,10 @@ pub(super) struct Head<'h> {
 
 impl Head<'_> {
     /// The first finding that the page has room for, otherwise the subject.
-    /// The second text is the note, behind the subject where a finding is the title.
+    /// The second text is the note, behind the subject where a finding without it is the title.
     pub(super) fn on(&self, sheet: Sheet<'_>) -> (&str, String) {
         match self.findings.iter().find(|finding| sheet.has_room_for(finding)) {
+            Some(finding) if finding.starts_with(self.subject) => (finding, self.note.clone()),
             Some(finding) => (finding, format!("{}: {}", self.subject, self.note)),
             None => (self.subject, self.note.clone()),
         }

@@ -7,7 +7,7 @@ use itertools::Itertools;
 
 use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview};
 use crate::report::answer::sentence::listed;
-use crate::report::format::{RateUnit, TimeUnit, apart, in_unit, number};
+use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
 use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
 use crate::units::counted;
 
@@ -58,6 +58,8 @@ impl MeasureReview {
 fn with_unit(value: f64, unit: &str) -> String {
     match unit {
         "s" | "bytes" | "bytes/s" | "1" => in_unit(value, unit),
+        // Of many, whole ones and halves.
+        _ if value.abs() >= 99.95 => count(value),
         _ => number(value),
     }
 }
@@ -260,4 +262,15 @@ fn code(text: &str) -> String {
 /// A cell of a Markdown table.
 fn cell_of(text: &str) -> String {
     text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_keep_their_half() {
+        let texts = [52.5, 105.5, 1_234.0, 123.4].map(|value| with_unit(value, "pulls"));
+        assert_eq!(texts, ["52.5", "105.5", "1,234", "123"]);
+    }
 }
