@@ -9,19 +9,23 @@
 pub struct TargetSet {
     /// The members' bits, then one bit for each word of the level below that is not 0. The last level is one word.
     levels: Vec<Vec<u64>>,
+    /// The number of members among each [`BLOCK`] indices.
+    blocks: Vec<usize>,
     /// Every index is below it.
     universe: usize,
-    count: usize,
 }
 
 const BITS: usize = 64;
+/// Indices that are counted together: a count looks at so many bits, and at the numbers of the blocks before.
+const BLOCK: usize = BITS * BITS;
 
 impl TargetSet {
     /// An empty set of indices below `size`.
     pub fn new(size: usize) -> Self {
         let above = |words: &usize| (*words > 1).then(|| words.div_ceil(BITS));
         let words = std::iter::successors(Some(size.div_ceil(BITS).max(1)), above);
-        Self { levels: words.map(|words| vec![0; words]).collect(), universe: size, count: 0 }
+        let levels = words.map(|words| vec![0; words]).collect();
+        Self { levels, blocks: vec![0; size.div_ceil(BLOCK)], universe: size }
     }
 
     /// The set of all indices below `size`.
@@ -68,7 +72,8 @@ impl TargetSet {
             }
             at /= BITS;
         }
-        self.count = if is_member { self.count + 1 } else { self.count - 1 };
+        let count = &mut self.blocks[index as usize / BLOCK];
+        *count = if is_member { *count + 1 } else { *count - 1 };
         true
     }
 
@@ -117,19 +122,21 @@ impl TargetSet {
     /// Number of members below an index.
     pub fn count_below(&self, index: u32) -> usize {
         let (at, words) = (index as usize, &self.levels[0]);
-        let whole: u32 = words.iter().take(at / BITS).map(|word| word.count_ones()).sum();
-        let part = words.get(at / BITS).map_or(0, |word| (word & ((1 << (at % BITS)) - 1)).count_ones());
-        (whole + part) as usize
+        let blocks: usize = self.blocks.iter().take(at / BLOCK).sum();
+        let words = words.iter().enumerate().take(at / BITS + 1).skip(at / BLOCK * BITS);
+        // The last word counts up to the index.
+        let bits = words.map(|(nth, word)| if nth < at / BITS { *word } else { word & ((1 << (at % BITS)) - 1) });
+        blocks + bits.map(|bits| bits.count_ones() as usize).sum::<usize>()
     }
 
     /// Number of indices in it.
-    pub const fn len(&self) -> usize {
-        self.count
+    pub fn len(&self) -> usize {
+        self.blocks.iter().sum()
     }
 
     /// Whether nothing is in it.
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
+    pub fn is_empty(&self) -> bool {
+        self.blocks.iter().all(|count| *count == 0)
     }
 
     /// Empties it, at the cost of its members.

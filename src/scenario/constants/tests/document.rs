@@ -72,6 +72,7 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("rollout/rancher_fleet/partition.rs", "THRESHOLD", "the product's default; `autoPartitionThreshold` replaces it"),
     ("rollout/rancher_fleet/pass.rs", "MAX_NEW", "the product's default; `maxNew` replaces it"),
     ("rollout/target_set.rs", "BITS", "bits of a word"),
+    ("rollout/target_set.rs", "BLOCK", "indices that are counted together; no result depends on it"),
     ("world/clusters/progress_deadline.rs", "LOOK_AGAIN", "kubernetes/kubernetes, `requeueStuckDeployment`"),
     ("world/clusters/spec.rs", "MOST_NODES", "bound of a setting"),
     ("world/faults/cut.rs", "RETRANSMISSION_MAX", "the kernel's limit, `TCP_RTO_MAX`"),
