@@ -213,7 +213,7 @@ impl Loop {
         let plan = self.fleet.partitioning().expect("the pass has not failed");
         let repo = BundleSummary::of_git_repo(&self.view);
         let part = |it: &Partition| json!([it.name, it.members.len(), it.max_unavailable]);
-        let parts = json!(self.fleet.partitions().iter().map(part).collect::<Vec<_>>());
+        let parts = json!(plan.partitions.iter().map(part).collect::<Vec<_>>());
         let mut got = Map::from_iter([
             ("created".to_owned(), changed(&self.order, &|old, new| old.is_none() && new.is_some())),
             (

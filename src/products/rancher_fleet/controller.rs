@@ -350,7 +350,7 @@ impl Controller for FleetController<'_> {
 
     fn stages(&self) -> Vec<String> {
         let mut stages = vec![String::new(); self.view.clusters.len()];
-        for partition in self.scheduler.partitions() {
+        for partition in self.scheduler.partitioning().iter().flat_map(|plan| &plan.partitions) {
             for &member in &partition.members {
                 add_stage(&mut stages[member as usize], &partition.name);
             }

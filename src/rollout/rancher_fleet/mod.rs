@@ -114,11 +114,6 @@ impl RancherFleet {
         self.plan.as_ref()
     }
 
-    /// The partitions of the last pass; none if the strategy is invalid.
-    pub fn partitions(&self) -> &[Partition] {
-        self.plan.as_ref().map_or(&[], |plan| &plan.partitions)
-    }
-
     fn partitioning_of(&self, view: &BundleView) -> Result<Partitioning, StrategyError> {
         let is_target = |index: &u32| view.clusters[*index as usize].targeted;
         let targets: Vec<u32> = self.by_name.iter().copied().filter(is_target).collect();

@@ -74,8 +74,7 @@ impl FleetController<'_> {
         if std::mem::take(&mut self.is_new) {
             writes.at = self.client.in_turn(0, now, FINALIZER_REQUESTS) + back_off(0);
         }
-        let attached = planned.iter().filter(|(rank, _)| self.attached.contains(**rank));
-        let attached: Vec<(&u32, &Planned)> = attached.collect();
+        let attached: Vec<_> = planned.iter().filter(|(rank, _)| self.attached.contains(**rank)).collect();
         if self.has_values {
             let created = attached.iter().filter(|(_, planned)| planned.before.is_none());
             writes.at = self.client.in_turn(0, writes.at, self.attached.len() - created.count());
