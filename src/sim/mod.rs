@@ -319,7 +319,7 @@ impl<'s> Sim<'s> {
 
     /// The critical path between the release and the time when all reachable targets were ready.
     fn critical_path(&self, span: (SimTime, SimTime), passes: &[PassRow], mut waits: PeoplesWaits) -> RolloutPath {
-        let facts: Vec<ClusterFacts> = self.world.facts().copied().collect();
+        let facts: Vec<&ClusterFacts> = self.world.facts().collect();
         let mut stopped = span.0;
         for (after, change) in &self.scenario.changes {
             let at = span.0 + *after;

@@ -70,7 +70,7 @@ impl RolloutPath {
     pub(super) fn of(
         (released, end): (SimTime, SimTime),
         progress: &Progress,
-        facts: &[ClusterFacts],
+        facts: &[&ClusterFacts],
         passes: &[PassRow],
         waits: &PeoplesWaits,
     ) -> Self {
@@ -81,7 +81,7 @@ impl RolloutPath {
         while let Some((place, done_at, cluster)) = last {
             // The product may see a target as ready some time before all are.
             path.wait(done_at, until, waits);
-            let facts = &facts[cluster.index()];
+            let facts = facts[cluster.index()];
             let told = facts.instructed.unwrap_or(done_at).clamp(released, done_at.max(released));
             path.update(told, done_at, facts, waits);
             let told_s = told.as_secs_f64();
@@ -148,6 +148,7 @@ mod tests {
         let pass = |t_s: f64| PassRow { t_s, passes: 1, ..PassRow::default() };
         let passes = [pass(10.0), pass(1060.0)];
         let waits = PeoplesWaits { pauses: vec![(at(52), at(1052))], ..PeoplesWaits::default() };
+        let all = all.each_ref();
         let path = RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &waits);
         let set = PeoplesWaits { approvals: vec![at(1052)], ..PeoplesWaits::default() };
         assert_eq!(RolloutPath::of((at(10), at(1103)), &progress, &all, &passes, &set), path);
@@ -165,7 +166,7 @@ mod tests {
         progress.set(ClusterId(0), true, at(152));
         let passes = [PassRow { t_s: 10.0, passes: 1, ..PassRow::default() }];
         let waits = PeoplesWaits { pauses: vec![(at(12), at(112))], ..PeoplesWaits::default() };
-        let path = RolloutPath::of((at(10), at(152)), &progress, &[facts(10, 113, 20, 5, 150)], &passes, &waits);
+        let path = RolloutPath::of((at(10), at(152)), &progress, &[&facts(10, 113, 20, 5, 150)], &passes, &waits);
         assert_eq!((path.people, path.report), (SimDuration::from_secs(100), SimDuration::from_secs(5)));
     }
 
@@ -190,7 +191,7 @@ mod tests {
         progress.set(ClusterId(0), true, at(11));
         progress.set(ClusterId(1), true, at(112));
         let passes = [PassRow { t_s: 0.0, passes: 1, ..PassRow::default() }];
-        let path = RolloutPath::of((at(0), at(112)), &progress, &all, &passes, &PeoplesWaits::default());
+        let path = RolloutPath::of((at(0), at(112)), &progress, &all.each_ref(), &passes, &PeoplesWaits::default());
         assert_eq!((path.rule, path.report), (SimDuration::from_secs(100), SimDuration::from_secs(3)));
     }
 }

@@ -70,7 +70,7 @@ const fn one() -> u32 {
 
 /// The queues of one cluster that have a limit, in the order in which a pod passes them.
 #[derive(Clone, Debug)]
-pub(crate) struct PodQueues(Vec<Reservations>);
+pub(crate) struct PodQueues(Box<[Reservations]>);
 
 impl PodQueues {
     pub(crate) fn new(spec: &PodSpec) -> Self {
