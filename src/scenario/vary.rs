@@ -29,6 +29,8 @@ pub struct VariedConstant {
     pub own_name: String,
     /// The values of it in this experiment, each once: of groups of clusters, or of products.
     pub values: Vec<VariedValue>,
+    /// The strategies that it is a constant of. Runs of the others do not depend on it.
+    pub strategies: Vec<String>,
 }
 
 /// One value of a constant in an experiment, with its range.
@@ -150,11 +152,12 @@ impl VariedExperiment {
         let mut all = Vec::new();
         for (at, factor) in constants::factors().iter().enumerate().filter(|(at, _)| !known.contains(at)) {
             let mut values: Vec<VariedValue> = Vec::new();
-            let mut places = Vec::new();
+            let (mut places, mut strategies) = (Vec::new(), Vec::new());
             for (tree, strategy, product) in &trees {
                 for laid in lay(&mut tree.clone(), (strategy, product), factor, Level::Toward(1.0), &self.loader.ranges)
                 {
                     places.push(laid.place);
+                    strategies.push(strategy.clone());
                     let product = (!laid.constant.products.is_empty()).then_some(product.key);
                     let ([low, high], value) = (laid.ends, laid.from);
                     let value = VariedValue { constant: laid.constant, product, value, low, high };
@@ -165,7 +168,8 @@ impl VariedExperiment {
             }
             if let Some(first) = values.first() {
                 let own_name = first.constant.name_at(&places);
-                all.push(VariedConstant { factor: at, name: &factor.name, own_name, values });
+                strategies.dedup();
+                all.push(VariedConstant { factor: at, name: &factor.name, own_name, values, strategies });
             }
         }
         all

@@ -3,29 +3,44 @@
 use super::*;
 use crate::scenario::{Level, VariedExperiment};
 
-/// Each constant of an experiment, laid into it at the value in force, must change nothing.
-fn check_own_values(path: &Path, text: &str) {
+/// Compares all that a run depends on.
+fn assert_same(was: &Variant, is: &Variant, text: &str) {
+    let rest = |one: &Variant| format!("{:?} {:?}", one.scenario.platform, one.scenario.control_loop);
+    let strategy = |one: &Variant| format!("{:?}", one.scenario.strategy);
+    let (was_world, is_world) = (&was.scenario.world, &is.scenario.world);
+    let place = || {
+        let texts = [was_world, is_world].map(|world| format!("{world:#?}"));
+        let mut lines = texts[0].lines().zip(texts[1].lines());
+        lines.find(|(was, is)| was != is).map(|(was, is)| format!("{was} | {is}"))
+    };
+    assert!(was_world == is_world, "{:?}, {text}", place());
+    assert_eq!(rest(was), rest(is), "{text}");
+    assert_eq!(strategy(was), strategy(is), "{text}");
+}
+
+/// Each constant of an experiment, laid into it at the value in force, must change nothing. Together at their high ends,
+/// those of other strategies must not change a variant.
+fn check(path: &Path, text: &str) {
     let varied = VariedExperiment::load(path, &Overrides::default()).unwrap_or_else(|error| panic!("{text}\n{error}"));
     for (at, constant) in varied.constants().iter().enumerate() {
         let own = varied.at(&[(at, Level::Toward(0.0))]).expect("its own value is valid");
         for (was, is) in varied.base().variants.iter().zip(&own.variants) {
-            let rest = |one: &Variant| format!("{:?} {:?}", one.scenario.platform, one.scenario.control_loop);
-            let strategy = |one: &Variant| format!("{:?}", one.scenario.strategy);
-            let (was_world, is_world) = (&was.scenario.world, &is.scenario.world);
-            let place = || {
-                let texts = [was_world, is_world].map(|world| format!("{world:#?}"));
-                let mut lines = texts[0].lines().zip(texts[1].lines());
-                lines.find(|(was, is)| was != is).map(|(was, is)| format!("{was} | {is}"))
-            };
-            assert!(was_world == is_world, "{} at its own value, {:?}, in {text}", constant.name, place());
-            assert_eq!(rest(was), rest(is), "{} at its own value, in {text}", constant.name);
-            assert_eq!(strategy(was), strategy(is), "{} at its own value, in {text}", constant.name);
+            assert_same(was, is, &format!("{} at its own value, in {text}", constant.name));
         }
+    }
+    let high = |of: &dyn Fn(&[String]) -> bool| -> Vec<(usize, Level)> {
+        let constants = varied.constants().iter().enumerate().filter(|(_, constant)| of(&constant.strategies));
+        constants.map(|(at, _)| (at, Level::Toward(1.0))).collect()
+    };
+    let all = varied.at(&high(&|_| true)).expect("high ends fit together").variants;
+    for (at, is) in all.iter().enumerate() {
+        let own = varied.at(&high(&|strategies| strategies.contains(&is.strategy))).expect("high ends fit together");
+        assert_same(&own.variants[at], is, &format!("constants of others than {}, in {text}", is.strategy));
     }
 }
 
 #[test]
-fn a_constant_at_its_own_value_changes_nothing() {
+fn a_constant_changes_nothing_at_its_own_value_and_nothing_of_other_strategies() {
     let world = |registry: &str, node: &str, site: &str, more: &str| {
         SKETCH
             .replace("0900", "0009")
@@ -60,13 +75,13 @@ fn a_constant_at_its_own_value_changes_nothing() {
     let path = folder.path().join("experiment.yaml");
     for text in texts {
         fs::write(&path, &text).expect("written");
-        check_own_values(&path, &text);
+        check(&path, &text);
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
     for entry in fs::read_dir(root).expect("experiments") {
         let path = entry.expect("an entry").path().join("experiment.yaml");
         if path.exists() {
-            check_own_values(&path, &path.display().to_string());
+            check(&path, &path.display().to_string());
         }
     }
 }

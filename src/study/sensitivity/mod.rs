@@ -70,9 +70,13 @@ impl SensitivityRules {
     /// Runs of one constant at a time.
     #[must_use]
     pub fn least_runs(&self, varied: &VariedExperiment) -> u64 {
-        let variants = self.chosen_variants(varied).len() as u64;
-        let constants = self.chosen_constants(varied).len() as u64;
-        variants * u64::from(varied.base().replicates) * (1 + 2 * constants)
+        let constants: Vec<_> = self.chosen_constants(varied).iter().map(|&at| &varied.constants()[at]).collect();
+        let samples = |variant: usize| {
+            let strategy = &varied.base().variants[variant].strategy;
+            1 + 2 * constants.iter().filter(|constant| constant.strategies.contains(strategy)).count() as u64
+        };
+        let samples: u64 = self.chosen_variants(varied).into_iter().map(samples).sum();
+        samples * u64::from(varied.base().replicates)
     }
 
     /// Halvings of each search, and runs of the screening, that the runs beside those of one constant at a time allow.

@@ -1,11 +1,11 @@
 //! Runs of an experiment with constants at other levels.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use crate::results::{Journal, RunRow};
-use crate::scenario::{Level, VariedExperiment};
+use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::study::queue::in_order;
 use crate::study::{StudyError, row_of, whole};
 
@@ -18,7 +18,11 @@ pub(super) type SampleRuns = Vec<Vec<RunRow>>;
 /// Levels as a key: the bits of their numbers.
 type SampleKey = Vec<(usize, bool, u64)>;
 
-/// Simulates variants at levels of constants, each combination once.
+/// A variant at levels of the constants that its strategy has: the number of the levels, and the variant's place.
+type SampleId = (u32, usize);
+
+/// Simulates variants at levels of constants. Each variant is simulated once at each combination of the levels that
+/// it depends on: a constant of Argo CD's controllers changes no run of Rancher Fleet.
 pub(super) struct Sampler<'s> {
     pub(super) varied: &'s VariedExperiment,
     /// The chosen variants.
@@ -29,10 +33,13 @@ pub(super) struct Sampler<'s> {
     /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results
     /// alone.
     numbers: HashMap<SampleKey, u32>,
-    known: HashMap<(u32, Range<u32>), SampleRuns>,
+    known: HashMap<(SampleId, Range<u32>), Vec<RunRow>>,
     /// Runs so far.
     pub(super) runs: u64,
 }
+
+/// A combination of levels, with the variants that were not simulated at it.
+type Wanted<'l> = (&'l [(usize, Level)], Vec<SampleId>);
 
 impl<'s> Sampler<'s> {
     pub(super) fn new(
@@ -51,9 +58,14 @@ impl<'s> Sampler<'s> {
         self.variants.iter().map(|&at| self.varied.base().variants[at].label.as_str())
     }
 
+    /// The strategy of the variant at this place.
+    fn strategy(&self, place: usize) -> &'s str {
+        &self.varied.base().variants[self.variants[place]].strategy
+    }
+
     /// The product of the variant at this place.
     pub(super) fn product(&self, place: usize) -> Option<&'static str> {
-        self.varied.product(&self.varied.base().variants[self.variants[place]].strategy)
+        self.varied.product(self.strategy(place))
     }
 
     /// The runs of these replicates at each combination of levels.
@@ -62,52 +74,59 @@ impl<'s> Sampler<'s> {
         levels: &[Vec<(usize, Level)>],
         replicates: Range<u32>,
     ) -> Result<Vec<SampleRuns>, StudyError> {
-        let mut wanted: Vec<(u32, &Vec<(usize, Level)>)> = Vec::new();
-        let mut numbers = Vec::new();
+        let mut wanted: Vec<Wanted<'_>> = Vec::new();
+        let mut asked = HashSet::new();
+        let mut samples: Vec<Vec<SampleId>> = Vec::new();
         for levels in levels {
-            // The numbers below are those of a study of the same experiment.
-            let next = self.numbers.len() as u32 + 1;
-            let number = *self.numbers.entry(key(levels)).or_insert(next);
-            numbers.push(number);
-            let is_known = self.known.contains_key(&(number, replicates.clone()));
-            if !is_known && wanted.iter().all(|(other, _)| *other != number) {
-                wanted.push((number, levels));
+            let ids: Vec<SampleId> = (0..self.variants.len()).map(|place| self.id(levels, place)).collect();
+            let is_new = |id: &SampleId| !self.known.contains_key(&(*id, replicates.clone())) && asked.insert(*id);
+            let new: Vec<SampleId> = ids.iter().copied().filter(is_new).collect();
+            if !new.is_empty() {
+                wanted.push((levels, new));
             }
+            samples.push(ids);
         }
         let simulated = whole(wanted.chunks(BATCH).map(|batch| self.simulate(batch, &replicates)))?;
-        for ((number, _), runs) in wanted.iter().zip(simulated.into_iter().flatten()) {
-            self.known.insert((*number, replicates.clone()), runs);
-        }
-        Ok(numbers.iter().map(|number| self.known[&(*number, replicates.clone())].clone()).collect())
+        self.known.extend(simulated.into_iter().flatten().map(|(id, runs)| ((id, replicates.clone()), runs)));
+        let runs_of = |id: &SampleId| self.known[&(*id, replicates.clone())].clone();
+        Ok(samples.iter().map(|ids| ids.iter().map(runs_of).collect()).collect())
+    }
+
+    fn id(&mut self, levels: &[(usize, Level)], place: usize) -> SampleId {
+        let (strategy, constants) = (self.strategy(place), self.varied.constants());
+        let own = levels.iter().filter(|(at, _)| constants[*at].strategies.iter().any(|of| of == strategy));
+        // The numbers below are those of a study of the same experiment.
+        let next = self.numbers.len() as u32 + 1;
+        (*self.numbers.entry(key(own)).or_insert(next), place)
     }
 
     fn simulate(
         &mut self,
-        batch: &[(u32, &Vec<(usize, Level)>)],
+        batch: &[Wanted<'_>],
         replicates: &Range<u32>,
-    ) -> Result<Vec<SampleRuns>, StudyError> {
-        let experiments = in_order(batch.len(), self.stop, |job| Ok(self.varied.at(batch[job].1)?))?;
-        let each = replicates.len();
-        let jobs = batch.len() * self.variants.len() * each;
-        let rows = in_order(jobs, self.stop, |job| {
-            let (sample, rest) = (job / (self.variants.len() * each), job % (self.variants.len() * each));
-            let (number, place, replicate) = (batch[sample].0, rest / each, replicates.start + (rest % each) as u32);
+    ) -> Result<Vec<(SampleId, Vec<RunRow>)>, StudyError> {
+        let experiments = in_order(batch.len(), self.stop, |at| Ok(self.varied.at(batch[at].0)?))?;
+        let samples = batch.iter().zip(&experiments).flat_map(|((_, ids), of)| ids.iter().map(move |id| (*id, of)));
+        let jobs: Vec<(SampleId, &Experiment, u32)> =
+            samples.flat_map(|(id, of)| replicates.clone().map(move |replicate| (id, of, replicate))).collect();
+        let rows = in_order(jobs.len(), self.stop, |job| {
+            let ((number, place), experiment, replicate) = jobs[job];
             let id = (number * self.variants.len() as u32 + place as u32, replicate);
-            let row = row_of(&experiments[sample], self.variants[place], replicate, (self.journal, id))?;
+            let row = row_of(experiment, self.variants[place], replicate, (self.journal, id))?;
             (self.run_done)();
             Ok(row)
         })?;
-        self.runs += jobs as u64;
+        self.runs += jobs.len() as u64;
         let mut rows = rows.into_iter();
-        let mut runs_of = || (0..self.variants.len()).map(|_| rows.by_ref().take(each).collect()).collect();
-        Ok((0..batch.len()).map(|_| runs_of()).collect())
+        let mut runs_of = |id: &SampleId| (*id, rows.by_ref().take(replicates.len()).collect());
+        Ok(batch.iter().flat_map(|(_, ids)| ids).map(&mut runs_of).collect())
     }
 }
 
-fn key(levels: &[(usize, Level)]) -> SampleKey {
+fn key<'l>(levels: impl Iterator<Item = &'l (usize, Level)>) -> SampleKey {
     let bits = |(at, level): &(usize, Level)| match level {
         Level::Toward(share) => (*at, true, share.to_bits()),
         Level::Quantile(share) => (*at, false, share.to_bits()),
     };
-    levels.iter().map(bits).collect()
+    levels.map(bits).collect()
 }

@@ -23,7 +23,11 @@ assert: [{strategy: all, limit: completion < 30 s}]
 ";
 
 fn varied(folder: &Path) -> VariedExperiment {
-    std::fs::write(folder.join("experiment.yaml"), TEXT).expect("written");
+    written(folder, TEXT)
+}
+
+fn written(folder: &Path, text: &str) -> VariedExperiment {
+    std::fs::write(folder.join("experiment.yaml"), text).expect("written");
     VariedExperiment::load(folder, &Overrides::default()).expect("valid")
 }
 
@@ -42,11 +46,15 @@ fn rules(only: &[&str], budget: u64) -> SensitivityRules {
 
 fn analysed(threads: usize, only: &[&str], budget: u64) -> SensitivityRecord {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let varied = varied(home.path());
+    of_rules(threads, &varied(home.path()), &rules(only, budget))
+}
+
+fn of_rules(threads: usize, varied: &VariedExperiment, rules: &SensitivityRules) -> SensitivityRecord {
+    let home = tempfile::tempdir().expect("a temporary folder");
     let journal = Journal::open(&home.path().join("out"), b"key").expect("a journal");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let stop = AtomicBool::new(false);
-    pool.install(|| sensitivity(&varied, &rules(only, budget), &journal, || {}, &stop)).expect("analysed")
+    pool.install(|| sensitivity(varied, rules, &journal, || {}, &stop)).expect("analysed")
 }
 
 #[test]
@@ -118,6 +126,28 @@ fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
     assert!((downlink.mu_star + downlink.mu).abs() < 1e-9, "a faster link is never slower");
     assert!(downlink.sigma > 1.0, "the effect is not linear: {downlink:?}");
     assert_eq!(to_json(&analysed(3, &only, 2 * 3 * 8)), to_json(&record));
+}
+
+#[test]
+fn a_variant_beside_those_of_other_products_has_the_effects_that_it_has_alone() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let products = "strategies: {fleet: {rancherFleet: {}}, foundry: {cloudFoundry: {}}}\n";
+    let world = TEXT.split("strategies").next().expect("a world");
+    let varied = written(home.path(), &format!("{world}{products}"));
+    let both = SensitivityRules { halvings: 0, ..rules(&[], 0) };
+    let together = of_rules(2, &varied, &both);
+    let mut runs = 0;
+    for variant in ["fleet", "foundry"] {
+        let alone = SensitivityRules { variants: vec![variant.to_owned()], ..both.clone() };
+        let record = of_rules(1, &varied, &alone);
+        let own: Vec<_> = together.effects.iter().filter(|row| row.variant == variant).collect();
+        assert_eq!(own, record.effects.iter().collect::<Vec<_>>());
+        assert_eq!(record.runs, alone.least_runs(&varied));
+        runs += record.runs;
+    }
+    assert_eq!(together.runs, runs);
+    let of_all = 2 * 2 * (1 + 2 * varied.constants().len() as u64);
+    assert!(runs < of_all, "constants of the other product were simulated too: {runs} of {of_all} runs");
 }
 
 #[test]
