@@ -1,7 +1,8 @@
 //! The conditions of a `ClusterResourcePlacement`'s status, which count its clusters.
 //!
 //! Follows `pkg/controllers/placement/{controller,placement_status}.go` and `pkg/utils/condition/condition.go`. Of the
-//! conditions in their order, the first one that is not True for all clusters ends the list. Left out: the product's
+//! conditions in their order, the first one that is not True for all clusters ends the list; a cluster counts in the
+//! conditions of its binding up to the first one that is not True. Left out: the product's
 //! wording of messages (only the number of clusters is shown), `Scheduled`, overrides, and `DiffReported`.
 
 use super::super::{ObjectCondition, Revision};
@@ -30,22 +31,30 @@ pub fn placement_conditions(name: &str, bindings: &Bindings, latest: Option<Revi
         let absent = CONDITIONS[1..].iter().map(|(kind, _)| ObjectCondition::absent(&object, kind));
         return std::iter::once(started).chain(absent).collect();
     }
+    let mut counts = [[0_usize; 3]; CONDITIONS.len()];
+    for binding in live() {
+        for (count, status) in counts.iter_mut().zip(statuses(binding, latest)) {
+            count[status as usize] += 1;
+            if status != Status::True {
+                break;
+            }
+        }
+    }
     let mut is_decided = false;
-    let condition = |(at, (kind, reasons)): (usize, &(&str, [&str; 3]))| {
-        let mut count = [0_usize; 3];
-        if !is_decided {
-            live().for_each(|binding| count[status(at, binding, latest) as usize] += 1);
-        }
-        if count == [0; 3] {
-            return ObjectCondition::absent(&object, kind);
-        }
-        let status = [Status::Unknown, Status::False].into_iter().find(|status| count[*status as usize] > 0);
-        is_decided = status.is_some();
-        let status = status.unwrap_or(Status::True);
-        let message = format!("{} cluster(s)", count[status as usize]);
-        ObjectCondition::new(&object, kind, &format!("{status:?}"), reasons[status as usize], message)
-    };
-    CONDITIONS.iter().enumerate().map(condition).collect()
+    CONDITIONS
+        .iter()
+        .zip(counts)
+        .map(|((kind, reasons), count)| {
+            if is_decided || count == [0; 3] {
+                return ObjectCondition::absent(&object, kind);
+            }
+            let status = [Status::Unknown, Status::False].into_iter().find(|status| count[*status as usize] > 0);
+            is_decided = status.is_some();
+            let status = status.unwrap_or(Status::True);
+            let message = format!("{} cluster(s)", count[status as usize]);
+            ObjectCondition::new(&object, kind, &format!("{status:?}"), reasons[status as usize], message)
+        })
+        .collect()
 }
 
 /// Why nothing can be said of an external rollout but this. `None`: all clusters have the same snapshot, and have
@@ -58,18 +67,18 @@ fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static 
     first.is_none().then_some("no resource snapshot name is observed across clusters")
 }
 
-/// The status of a binding's condition with this place in the list, at its current generation. One with an older
-/// snapshot only waits for its rollout, unless the rollout is external.
-fn status(at: usize, binding: &Binding, latest: Option<Revision>) -> Status {
-    if at > 0 {
-        return binding.work_state().statuses()[at - 1].unwrap_or(Status::Unknown);
-    }
+/// The statuses of a binding's conditions at its current generation. One with an older snapshot only waits for its
+/// rollout, unless the rollout is external.
+fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
     let is_behind = latest.is_some() && binding.snapshot != latest;
-    match (binding.has_started(), binding.is_marked_blocked()) {
+    let started = match (binding.has_started(), binding.is_marked_blocked()) {
         (true, _) if !is_behind => Status::True,
         (_, true) => Status::False,
         _ => Status::Unknown,
-    }
+    };
+    let work = binding.work_state().statuses().map(|status| status.unwrap_or(Status::Unknown));
+    let [overridden, synchronized, applied, available] = work;
+    [started, overridden, synchronized, applied, available]
 }
 
 #[cfg(test)]
