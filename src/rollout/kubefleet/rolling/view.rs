@@ -154,7 +154,7 @@ impl RollingView {
         self.bindings.iter().all(|binding| self.has(binding))
     }
 
-    /// Whether a binding is that of a cluster with the newest resources, and available.
+    /// True if the binding's cluster has the newest resources, and they are available.
     pub(super) fn has(&self, binding: &Binding) -> bool {
         binding.state == BindingState::Bound
             && !binding.deleting
